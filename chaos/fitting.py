@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from chaos.faults import FAULTS, Fault
-from fixtures.clocks.clocks import lacking as lacking_for_clocks
+from fixtures.clocks import lacking as lacking_for_clocks
 from fixtures.interface.capability import Capability, why_not
 from fixtures.interface.names import ContainerName, innermost, no_such, parse_target
 from fixtures.targets import UsageFault

@@ -16,7 +16,7 @@ from chaos.schedule import Schedule, Strike
 from chaos.world import World
 from fixtures.clients.cluster import eventually
 from fixtures.wire.connection import CallFailed
-from spec.history import MOST_DELIVERIES
+from spec.history import MOST_DELIVERIES, FaultSpan, LockDuration, UnseenResponse
 from spec.verdict import EnvironmentFault, Undecided
 
 Tell = Callable[[str], None]
@@ -196,18 +196,18 @@ class Player:
         struck = played.struck
         self.struck.append(struck)
         row = (played.fault.name, struck.subject, struck.since, struck.until, struck.hit)
-        self.world.course.journal.add("faults", played.number, *row)
+        self.world.course.journal.add(FaultSpan(played.number, *row))
         group, lock_ms = played.injection.locks
         for watched in self.world.course.share_partitions if group else ():
             if watched.group == group:
                 change = (watched.share_partition, lock_ms, struck.since, struck.until)
-                self.world.course.journal.add("locks", *change)
+                self.world.course.journal.add(LockDuration(*change))
         # Who gets a response, however late, sees what it acquired. Clients wait for so long, but
         # for those that close their connection earlier.
         beyond = struck.until - struck.since > (self.world.course.load.patience - 1) * 1e9
         window = (struck.since - _BEFORE, struck.until + _AFTER)
         for share_partition in sorted(played.led) * (MOST_DELIVERIES if beyond else _HASTY):
-            self.world.course.journal.add("unseen_responses", share_partition, *window)
+            self.world.course.journal.add(UnseenResponse(share_partition, *window))
 
     async def _led(self, injection: Injection) -> frozenset[int]:
         """Return the share-partitions that a broker leads which carries out requests late."""

@@ -29,8 +29,7 @@ from fixtures.proxies.conditions import BrokerProxies
 from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from fixtures.targets.container.target import ContainerTarget
 from fixtures.targets.hooks import Hooks
-from fixtures.toxiproxy.contained import ContainedToxiproxies
-from fixtures.toxiproxy.server import Toxiproxies
+from fixtures.toxiproxy import ContainedToxiproxies, Toxiproxies
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import PLAINTEXT
 from fixtures.workload.hosts import Hosts
@@ -115,12 +114,17 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
     """Return the load that a schedule is played on.
 
     One group only accepts, so that nothing but faults disturbs it; one does all that acknowledging
-    offers; one crashes now and then; one reads what transactions committed; and one rejects under
-    limits that change, and has dead letters. Without all of these some invariants see nothing.
+    offers, under a limit that some records reach; one crashes now and then; one reads what
+    transactions committed; and one rejects under limits that change, and has dead letters. Without
+    all of these some invariants see nothing.
     """
     groups = (
         Group(name="calm", members=(PLAIN, PLAIN)),
-        Group(name="odd", members=tuple(BEHAVIOURS[n] for n in ("picky", "renewing", "explicit"))),
+        Group(
+            name="odd",
+            members=tuple(BEHAVIOURS[n] for n in ("picky", "renewing", "explicit")),
+            limit=4,
+        ),
         Group(name="rough", members=(BEHAVIOURS["crashing"], PLAIN)),
         Group(name="committed", members=(PLAIN,), committed_only=True),
         Group(

@@ -33,7 +33,6 @@ class Badge:
         return json.dumps(fields | {"color": self.colour}, indent=1) + "\n"
 
     def picture(self) -> str:
-        """Return an SVG of 20 pixels' height."""
         left, right = (7 * len(text) + 10 for text in (self.label, self.message))
         return _SVG.format(
             label=escape(self.label),
@@ -47,7 +46,6 @@ class Badge:
         )
 
     def write(self, out: Path) -> None:
-        """Write both into a run's directory."""
         (out / "badge.json").write_text(self.endpoint(), encoding="utf-8")
         (out / "badge.svg").write_text(self.picture(), encoding="utf-8")
 

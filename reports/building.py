@@ -1,90 +1,152 @@
-"""From settled rules to the results document."""
+"""From what a run's checks observed to its results: the one place that makes the document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from reports import results
-from reports.results import SCHEMA, CheckResult, FirstTry, KnownFailure, Results, RuleResult, Timing
-from reports.verdicts import Judged, tally
-from spec.profile import Expected
+from reports.results import (
+    SCHEMA,
+    CheckResult,
+    FirstTry,
+    KnownFailure,
+    Results,
+    RuleResult,
+    Timing,
+    suite_version,
+)
+from reports.verdicts import OK, Judged, exit_code, settle, tally
+from spec.profile import Profile, defined_in
+from spec.requirement import Level, Requirement
 from spec.verdict import Observation
 
 SLOWEST = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What a rule's entry says beside its verdict.
+class RunRecord:
+    """A run that ended: what its checks observed, and what that is held against.
 
     Attributes:
+        rules: The rules that the run was asked about.
+        observations: What its checks saw of them.
+        ledger: The known failures that verdicts are compared with.
+        target: What was tested; its version is the one that the ledger is asked about.
+        release: The Kafka release that says which rules exist, where that is not the version.
+        unfinished: Rules of which some check did not run, so no entry of theirs is called stale.
+        problems: Ledger problems that belong to no single rule.
+        only, fast, tier, level, strict_reach: How rules were chosen, and which have to hold.
+        errors: Why the harness or the environment could not finish the run.
+        broken: The exit code if nothing worse came of the verdicts.
+        ended: The exit code whatever the verdicts are; 0 for a run that came to its own end.
+        versions: Of what else took part, by name.
         reproduce: Gives the command that runs one rule again.
         transcript: Gives the path of a check's transcript inside the run's directory, or ``""``;
             with ``True`` that of its first try.
         faced: For a client, gives the broker that a check put in front of it.
     """
 
+    rules: Mapping[str, Requirement]
+    observations: Sequence[Observation]
+    ledger: Profile
+    target: results.Target
+    client: results.Client | None = None
+    release: str | None = None
+    unfinished: Collection[str] = ()
+    problems: Sequence[str] = ()
+    seed: int
+    level: Level
+    only: tuple[str, ...] = ()
+    fast: bool = False
+    tier: int | None = None
+    strict_reach: bool = False
+    started: datetime
+    timing: Timing
+    command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
+    partial: bool = False
+    errors: Sequence[str] = ()
+    notices: Sequence[str] = ()
+    canary: results.Canary | None = None
+    broken: int = OK
+    ended: int = OK
+    versions: Mapping[str, str] = field(default_factory=dict)
     reproduce: Callable[[str], str]
     transcript: Callable[[str, bool], str] = lambda _check, _first: ""
     faced: Callable[[str], str] = lambda _check: ""
 
 
-def build(
-    run: results.Run,
-    target: results.Target,
-    judged: Sequence[Judged],
-    context: Context,
-    *,
-    timing: Timing,
-    problems: Sequence[str] = (),
-    newer: Sequence[str] = (),
-    client: results.Client | None = None,
-) -> Results:
-    """Return the results of a run.
-
-    Args:
-        run: the run's own facts.
-        target: what was tested.
-        judged: the settled rules.
-        context: what their entries say beside.
-        timing: where the time went.
-        problems: ledger problems that belong to no single rule.
-        newer: rules that the tested release does not owe yet.
-        client: the client under test, if one is tested.
-    """
-    requirements = tuple(_rule(entry, context) for entry in judged)
+def document(run: RunRecord) -> Results:
+    """Settle a run: one verdict for each rule, compared with the ledger, and what else is known."""
+    version = run.target.version
+    release = version if run.release is None else run.release
+    judged = settle(
+        run.rules,
+        run.observations,
+        profile=run.ledger,
+        version=version,
+        release=release,
+        today=run.started.date(),
+        unfinished=run.unfinished,
+        strict_reach=run.strict_reach,
+    )
+    listed = {entry.rule.id for entry in judged}
+    requirements = tuple(_rule(entry, run) for entry in judged)
     return Results(
         schema=SCHEMA,
-        run=run,
-        target=target,
-        client=replace(client, brokers=_by_broker(requirements)) if client else None,
+        run=results.Run(
+            started=run.started.isoformat(timespec="seconds"),
+            seconds=run.timing.total,
+            seed=run.seed,
+            command=run.command,
+            exit_code=run.ended or exit_code(judged, run.problems, run.level) or run.broken,
+            partial=run.partial,
+            errors=tuple(run.errors),
+            notices=tuple(run.notices),
+            level=run.level,
+            only=run.only,
+            fast=run.fast,
+            versions={"shareproof": suite_version(), **run.versions},
+            canary=run.canary,
+            tier=run.tier,
+        ),
+        target=run.target,
+        client=replace(run.client, brokers=_by_broker(requirements)) if run.client else None,
         requirements=requirements,
-        problems=tuple(problems),
-        newer_than_target=tuple(newer),
+        problems=tuple(run.problems),
+        newer_than_target=tuple(
+            rule.id
+            for rule in run.rules.values()
+            if rule.id not in listed and not defined_in(rule, release)
+        ),
         summary={
             **tally(judged),
             "unexpected": sum(not entry.expected for entry in judged),
-            "problems": len(problems) + sum(bool(entry.problem) for entry in judged),
+            "problems": len(run.problems) + sum(bool(entry.problem) for entry in judged),
         },
-        timing=timing,
+        timing=run.timing,
     )
 
 
 def timing_of(
     *,
     total: float,
-    cluster_start: float,
-    before_checks: float,
+    cluster_start: float = 0.0,
+    before_checks: float | None = None,
     checks: float,
     by_check: Mapping[str, float],
 ) -> Timing:
-    """Return where the time went, given each check's own time; see :class:`Timing`."""
+    """Return where the time went, given each check's own time; see :class:`Timing`.
+
+    The first check begins when the cluster is up, unless ``before_checks`` says when.
+    """
     slowest = sorted(by_check.items(), key=lambda item: -item[1])[:SLOWEST]
     return Timing(
         total=round(total, 3),
         cluster_start=round(cluster_start, 3),
-        before_checks=round(before_checks, 3),
+        before_checks=round(cluster_start if before_checks is None else before_checks, 3),
         checks=round(checks, 3),
         work=round(sum(by_check.values()), 3),
         executions=len(by_check),
@@ -92,6 +154,11 @@ def timing_of(
             results.SlowCheck(check=check, seconds=round(spent, 3)) for check, spent in slowest
         ),
     )
+
+
+def about(ledger: Profile, rules: Collection[str]) -> Profile:
+    kept = tuple(entry for entry in ledger.expected if entry.requirement in rules)
+    return replace(ledger, expected=kept)
 
 
 def _by_broker(rules: Sequence[RuleResult]) -> dict[str, dict[str, int]]:
@@ -104,7 +171,7 @@ def _by_broker(rules: Sequence[RuleResult]) -> dict[str, dict[str, int]]:
     return found
 
 
-def _rule(judged: Judged, context: Context) -> RuleResult:
+def _rule(judged: Judged, run: RunRecord) -> RuleResult:
     rule = judged.rule
     return RuleResult(
         id=rule.id,
@@ -124,44 +191,40 @@ def _rule(judged: Judged, context: Context) -> RuleResult:
         evidence=dict(sorted(judged.evidence.items())),
         situations=judged.situations,
         witness=judged.witness,
-        facing=tuple(sorted({context.faced(seen.check) for seen in judged.checks} - {""})),
-        checks=tuple(_check(seen, context) for seen in judged.checks),
-        known_failures=tuple(_known(entry) for entry in judged.entries),
-        reproduce=context.reproduce(rule.id) if judged.verdict else "",
+        facing=tuple(sorted({run.faced(seen.check) for seen in judged.checks} - {""})),
+        checks=tuple(_check(seen, run) for seen in judged.checks),
+        known_failures=tuple(
+            KnownFailure(
+                verdict=entry.verdict,
+                versions=entry.versions,
+                match=entry.match,
+                reason=entry.reason,
+                bug=entry.bug,
+                finding=entry.finding,
+                expires=entry.expires.isoformat(),
+            )
+            for entry in judged.entries
+        ),
+        reproduce=run.reproduce(rule.id) if judged.verdict else "",
     )
 
 
-def _check(seen: Observation, context: Context) -> CheckResult:
+def _check(seen: Observation, run: RunRecord) -> CheckResult:
+    first = seen.first
     return CheckResult(
         check=seen.check,
         verdict=seen.verdict,
         reason=seen.reason,
         seconds=seen.seconds,
-        transcript=context.transcript(seen.check, False),
-        first_try=_first_try(seen.first, context),
+        transcript=run.transcript(seen.check, False),
+        first_try=None
+        if first is None
+        else FirstTry(
+            verdict=first.verdict,
+            reason=first.reason,
+            seconds=first.seconds,
+            transcript=run.transcript(first.check, True),
+        ),
         cases=seen.evidence.get("cases", 0),
         excuses=seen.excuses,
-    )
-
-
-def _first_try(seen: Observation | None, context: Context) -> FirstTry | None:
-    if seen is None:
-        return None
-    return FirstTry(
-        verdict=seen.verdict,
-        reason=seen.reason,
-        seconds=seen.seconds,
-        transcript=context.transcript(seen.check, True),
-    )
-
-
-def _known(entry: Expected) -> KnownFailure:
-    return KnownFailure(
-        verdict=entry.verdict,
-        versions=entry.versions,
-        match=entry.match,
-        reason=entry.reason,
-        bug=entry.bug,
-        finding=entry.finding,
-        expires=entry.expires.isoformat(),
     )

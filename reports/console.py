@@ -42,7 +42,6 @@ def line(console: Console, text: str) -> None:
 
 
 def show(results: Results, console: Console) -> None:
-    """Print a run's summary."""
     for notice in results.run.notices:
         console.print(f"[bold yellow]notice[/] {escape(notice)}", soft_wrap=True)
     for error in results.run.errors:
@@ -56,7 +55,6 @@ def show(results: Results, console: Console) -> None:
 
 
 def render_text(results: Results, width: int = 100) -> str:
-    """Return the summary as plain text."""
     buffer = io.StringIO()
     show(results, Console(file=buffer, width=width, color_system=None))
     return buffer.getvalue()

@@ -22,7 +22,6 @@ SCHEMA_FILE = Path(__file__).with_name("timelines.schema.json")
 
 
 def read_timelines(folder: Path | None) -> dict[str, Any]:
-    """Return what is drawn of each history, or nothing where there is nothing we can read."""
     if folder is None:
         return {}
     try:
@@ -43,14 +42,18 @@ def write_timelines(out: Path, runs: Mapping[str, Any]) -> None:
 def runs(results: Results, timelines: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return each judged history with all that is known of it, in the order of judging."""
     measured, reached = results.distributions or {}, results.reached or {}
-    broken = {_history(one.run, measured): one for one in results.chaos or ()}
+    injected = {}
+    for one in results.chaos or ():
+        inside = f"{one.run.rstrip('/')}/history"
+        injected[inside if inside in measured else one.run] = one
     found = []
-    for history in dict.fromkeys([*broken, *measured, *reached, *timelines]):
-        chaos = broken.get(history)
+    for history in dict.fromkeys([*injected, *measured, *reached, *timelines]):
+        folder, chaos = Path(history), injected.get(history)
+        name = folder.parent.name if folder.name == "history" else folder.name
         drawn = timelines.get(history, {})
         found.append(
             {
-                "name": (chaos.scenario if chaos else "") or _name(history),
+                "name": (chaos.scenario if chaos else "") or name,
                 "chaos": chaos,
                 "timeline": drawn.get("timeline") or {},
                 "stories": drawn.get("stories") or [],
@@ -61,31 +64,27 @@ def runs(results: Results, timelines: Mapping[str, Any]) -> list[dict[str, Any]]
     return found
 
 
-def _history(run: str, histories: Mapping[str, Any]) -> str:
-    inside = f"{run.rstrip('/')}/history"
-    return inside if inside in histories else run
-
-
-def _name(history: str) -> str:
-    folder = Path(history)
-    return folder.parent.name if folder.name == "history" else folder.name
-
-
 def _measures(rows: Sequence[Measure]) -> list[dict[str, Any]]:
     """Return rows by what they measure, each with its places on a logarithmic scale, in percent."""
     found: dict[str, list[Measure]] = {}
     for row in rows:
         found.setdefault(row.measure, []).append(row)
-    return [
-        {"measure": measure, "rows": [{"row": row, "at": _places(row, own)} for row in own]}
-        for measure, own in found.items()
-    ]
-
-
-def _places(row: Measure, own: Sequence[Measure]) -> dict[str, float]:
-    # A lock may end a little before the latest time at which it may.
-    whole = math.log1p(max(0, *(each.max for each in own))) or 1.0
-    values = {"median": row.median, "p90": row.p90, "p99": row.p99, "max": row.max}
-    return {
-        name: round(100 * math.log1p(max(0, value)) / whole, 1) for name, value in values.items()
-    }
+    drawn = []
+    for measure, own in found.items():
+        # A lock may end a little before the latest time at which it may.
+        whole = math.log1p(max(0, *(each.max for each in own))) or 1.0
+        places = [
+            {
+                name: round(100 * math.log1p(max(0, value)) / whole, 1)
+                for name, value in (
+                    ("median", row.median),
+                    ("p90", row.p90),
+                    ("p99", row.p99),
+                    ("max", row.max),
+                )
+            }
+            for row in own
+        ]
+        both = zip(own, places, strict=True)
+        drawn.append({"measure": measure, "rows": [{"row": row, "at": at} for row, at in both]})
+    return drawn

@@ -8,7 +8,6 @@ Here is only what reads it, so that an installation can show it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,18 +54,14 @@ class Entry:
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """What no two entries have in common."""
         return (self.kind, self.name, self.release, self.check, self.rule)
 
 
 def read(folder: Path = FOLDER) -> list[Entry]:
     """Return all entries; none if there is no file."""
     file = folder / FILE
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return [entry for line in lines for entry in _entries(json.loads(line))]
-
-
-def _entries(line: dict[str, object]) -> Iterator[Entry]:
-    seen: list[dict[str, object]] = line.pop("seen")  # type: ignore[assignment]
-    for one in seen:
-        yield Entry(**line, **one)  # type: ignore[arg-type]
+    entries = []
+    for text in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        line = json.loads(text)
+        entries += [Entry(**line, **one) for one in line.pop("seen")]
+    return entries

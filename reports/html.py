@@ -57,9 +57,12 @@ def render(
     drawn = [run["timeline"] for run in runs] if any(run["timeline"] for run in runs) else []
     plots = [_asset(name) for name in PLOTS] if drawn else []
     scripts = [_asset("report.js"), *plots]
+    # A printed certificate names the digest of the results.json that it rests on.
+    file = folder / "results.json" if folder else None
+    kept = file.read_bytes() if file and file.is_file() else text_of(results).encode()
     return environment.get_template("report.html.jinja").render(
         results=results,
-        fingerprint=_fingerprint(folder, results),
+        fingerprint=hashlib.sha256(kept).hexdigest(),
         tell=telling,
         told=told or {},
         home=home,
@@ -79,7 +82,6 @@ def write(
     told: Mapping[str, Sequence[Told]] | None = None,
     home: str = "",
 ) -> Path:
-    """Write the page into the run's directory and return its path."""
     file = out / "report.html"
     file.write_text(render(results, folder=out, told=told, home=home), encoding="utf-8")
     return file
@@ -92,13 +94,6 @@ def _asset(name: str) -> Markup:
 def _digest(script: str) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"'sha256-{digest}'"
-
-
-def _fingerprint(folder: Path | None, results: Results) -> str:
-    """Return the SHA-256 of results.json, so that a printed certificate names what it rests on."""
-    file = folder / "results.json" if folder else None
-    kept = file.read_bytes() if file and file.is_file() else text_of(results).encode()
-    return hashlib.sha256(kept).hexdigest()
 
 
 def _frames(results: Results, folder: Path) -> dict[str, str]:

@@ -88,7 +88,6 @@ class Play:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """The rules that it broke and that no ledger has."""
         return tuple(one.rule for one in self.failures if not one.known)
 
     def fails(self, rule: str) -> tuple[int, int]:
@@ -123,7 +122,6 @@ class Night:
 
     @property
     def sentence(self) -> str:
-        """What came of it."""
         new = [one for one in self.broken if not one.known]
         ours = sum(play.exit_code == FAULT for play in self.plays)
         plural = "" if len(self.plays) == 1 else "s"
@@ -168,7 +166,6 @@ class Night:
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """The rules that no run exercised."""
         exercised = {rule for play in self.plays for rule in play.exercised}
         return tuple(sorted({rule for play in self.plays for rule in play.idle} - exercised))
 
@@ -200,12 +197,10 @@ class Broken:
 
     @property
     def replayed(self) -> bool:
-        """Whether a schedule that broke it was played again."""
         return any(play.replays for play in self.runs)
 
     @property
     def confirmed(self) -> bool:
-        """Whether a replay broke it again."""
         return self.failed > len(self.runs)
 
     @property
@@ -234,7 +229,6 @@ def _broken(rule: str, finding: str, some: Sequence[tuple[Play, Failure]]) -> Br
 
 
 def rank_of(rule: str) -> str:
-    """Return what users see of a broken invariant."""
     return next((rank for rank, rules in RANKS.items() if rule in rules), WRONG)
 
 
@@ -276,7 +270,6 @@ def read(folder: Path) -> Night:
 
 
 def before_each(nights: Sequence[Night]) -> dict[str, Night]:
-    """Return for each night the one before it on the same target."""
     found: dict[str, list[Night]] = {}
     for night in nights:
         found.setdefault(night.target, []).append(night)
@@ -284,7 +277,6 @@ def before_each(nights: Sequence[Night]) -> dict[str, Night]:
 
 
 def play_of(results: Results, play: Play) -> Play:
-    """Return a run of a night with what its results say."""
     chaos = results.chaos or ()
     faults = [fault for run in chaos for fault in run.faults]
     hit = {fault.fault for fault in faults if fault.hit}

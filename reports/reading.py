@@ -76,13 +76,9 @@ def _errors(document: dict[str, Any]) -> Iterator[str]:
         yield f"run.started: {document['run']['started']!r} is no time of ISO 8601"
     for rule in document["requirements"]:
         for check in rule["checks"]:
-            if _leads_out(check["transcript"]):
-                yield f"{rule['id']}: its transcript {check['transcript']!r} is not below the run"
-
-
-def _leads_out(name: str) -> bool:
-    path = PurePosixPath(name)
-    return path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name
+            path = PurePosixPath(name := check["transcript"])
+            if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
+                yield f"{rule['id']}: its transcript {name!r} is not below the run"
 
 
 @cache

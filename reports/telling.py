@@ -63,7 +63,11 @@ NEEDS: Mapping[str, str] = {
 """What puts an invariant to the test that not every run does: kinds of fault, or of load."""
 
 _ADDRESS = re.compile(r"https://\S+|\b(?:KAFKA|KIP)-\d+\b")
-_TRACKER = "https://issues.apache.org/jira/browse/"
+_PLACES: Mapping[str, str] = {
+    "KAFKA": "https://issues.apache.org/jira/browse/",
+    "KIP": "https://cwiki.apache.org/confluence/display/KAFKA/",
+}
+"""Where what these words begin with is; anything else is an address already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +88,6 @@ class Cases:
 
     @property
     def every(self) -> int:
-        """All cases there were."""
         return self.judged + sum(self.excuses.values())
 
     @property
@@ -94,7 +97,6 @@ class Cases:
 
     @property
     def sentence(self) -> str:
-        """Both in words."""
         why = ", ".join(f"{count} because {reason}" for reason, count in self.excuses.items())
         return f"{self.share:.1%} of {self.every} cases judged" + (
             f"; excused: {why}" if why else ""
@@ -119,7 +121,12 @@ def headline(results: Results) -> Headline:
         sentence = "The suite or its environment failed, so the verdicts cannot be trusted."
         return Headline(tone="error", sentence=sentence)
     if run.exit_code == BROKEN:
-        return Headline(tone="fail", sentence=_to_explain(results))
+        rules = len(results.unexpected)
+        sentence = f"{rules} unexpected result{'' if rules == 1 else 's'}."
+        if not rules:
+            wrong = "The ledger is wrong." if results.problems else ""
+            sentence = wrong or "A fault did not hit, or a check failed."
+        return Headline(tone="fail", sentence=sentence)
     return Headline(tone="pass", sentence=f"{_holding(results)}.")
 
 
@@ -224,25 +231,11 @@ def linked(text: str) -> list[tuple[str, str]]:
     pieces: list[tuple[str, str]] = []
     at = 0
     for found in _ADDRESS.finditer(text):
+        kind = found[0].partition("-")[0]
         pieces.append((text[at : found.start()], ""))
-        pieces.append((found[0], _address(found[0])))
+        pieces.append((found[0], f"{_PLACES.get(kind, '')}{found[0]}"))
         at = found.end()
     return [piece for piece in [*pieces, (text[at:], "")] if piece[0]]
-
-
-def _address(word: str) -> str:
-    if word.startswith("KAFKA-"):
-        return f"{_TRACKER}{word}"
-    if word.startswith("KIP-"):
-        return f"https://cwiki.apache.org/confluence/display/KAFKA/{word}"
-    return word
-
-
-def _to_explain(results: Results) -> str:
-    rules = len(results.unexpected)
-    if rules:
-        return f"{rules} unexpected result{'' if rules == 1 else 's'}."
-    return "The ledger is wrong." if results.problems else "A fault did not hit, or a check failed."
 
 
 def runtime(client: Client) -> str:

@@ -55,7 +55,6 @@ class Judged:
 
     @property
     def word(self) -> Word:
-        """The verdict as reports print it."""
         return self.verdict.value if self.verdict else UNTESTED
 
 
@@ -89,14 +88,12 @@ def settle(
     benign = BENIGN if strict_reach else BENIGN | {Verdict.OUT_OF_REACH}
     judged: list[Judged] = []
     for rule in requirements.values():
-        found = seen.get(rule.id, [])
-        if found and _owed(rule, found, version if release is None else release):
-            entries = ledger.get(rule.id, [])
-            judged.append(
-                _judge(
-                    rule, found, entries, today, complete=rule.id not in unfinished, benign=benign
-                )
-            )
+        found, entries = seen.get(rule.id, []), ledger.get(rule.id, [])
+        refused = any(one.verdict is Verdict.UNSUPPORTED for one in found)
+        owed = defined_in(rule, version if release is None else release)
+        if found and (refused or owed):
+            complete = rule.id not in unfinished
+            judged.append(_judge(rule, found, entries, today, complete=complete, benign=benign))
         elif not found and rule.honesty is Honesty.UNTESTED:
             judged.append(
                 Judged(rule=rule, verdict=None, expected=True, reason=rule.why, evidence={})
@@ -117,7 +114,6 @@ def exit_code(judged: Sequence[Judged], problems: Sequence[str], level: Level) -
 
 
 def counts(judged: Judged, level: Level) -> bool:
-    """Tell whether an unexpected verdict counts against the target at this level."""
     order = list(Level)
     return not judged.expected and order.index(judged.rule.level) <= order.index(level)
 
@@ -130,12 +126,8 @@ def tally(judged: Iterable[Judged]) -> dict[Counted, int]:
 
 def known_failure(seen: Observation, entries: Iterable[Expected]) -> Expected | None:
     """Return the ledger's entry that explains what a check saw, if there is one."""
-    return next((each for each in entries if _explains(each, seen)), None)
-
-
-def _owed(rule: Requirement, found: Sequence[Observation], version: str) -> bool:
-    refused = any(observation.verdict is Verdict.UNSUPPORTED for observation in found)
-    return refused or defined_in(rule, version)
+    given = (seen.verdict, seen.reason, seen.witness)
+    return next((each for each in entries if each.explains(*given)), None)
 
 
 def _judge(
@@ -152,36 +144,24 @@ def _judge(
     evidence: Counter[str] = Counter()
     for observation in found:
         evidence.update(observation.evidence)
-    unexpected = [o for o in found if not _expected(o, entries, benign)]
+    unexpected = [
+        one
+        for one in found
+        if not (one.verdict in benign or one.excused or known_failure(one, entries))
+    ]
+    witness = (line for one in found if one.verdict is worst.verdict for line in one.witness)
     return Judged(
         rule=rule,
         verdict=worst.verdict,
         expected=not unexpected,
         reason=worst.reason,
         evidence=dict(evidence),
-        witness=_witness(found, worst.verdict),
+        witness=tuple(dict.fromkeys(witness))[:MAX_WITNESSES],
         checks=tuple(found),
         entries=tuple(entries),
         problem=_problem(found, unexpected, entries, today, complete),
         situations=tuple(sorted({name for seen in found for name in seen.situations})),
     )
-
-
-def _witness(found: Sequence[Observation], verdict: Verdict) -> tuple[str, ...]:
-    lines = [line for o in found if o.verdict is verdict for line in o.witness]
-    return tuple(dict.fromkeys(lines))[:MAX_WITNESSES]
-
-
-def _expected(
-    observation: Observation, entries: Sequence[Expected], benign: Collection[Verdict]
-) -> bool:
-    if observation.verdict in benign or observation.excused:
-        return True
-    return known_failure(observation, entries) is not None
-
-
-def _explains(entry: Expected, seen: Observation) -> bool:
-    return entry.explains(seen.verdict, seen.reason, seen.witness)
 
 
 def _problem(
@@ -207,7 +187,7 @@ def _problem(
     unused = [
         entry
         for entry in entries
-        if not entry.intermittent and not any(_explains(entry, o) for o in found)
+        if not entry.intermittent and not any(known_failure(o, [entry]) for o in found)
     ]
     if unused and complete and not any(o.verdict is Verdict.UNSUPPORTED for o in found):
         gone = unused[0]

@@ -12,7 +12,6 @@ from reports.results import Results
 
 
 def write(out: Path, results: Results) -> None:
-    """Write results.json and run.json into the run's directory."""
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / "results.json", text_of(results))
     facts = {**to_plain(results.run), "target": results.target, "timing": results.timing}

@@ -14,21 +14,7 @@ import typer
 
 from fixtures.targets import UsageFault
 from shareproof import manual
-from shareproof.commands import (
-    application,
-    breaking,
-    certify,
-    cleaning,
-    cluster,
-    hostile,
-    model,
-    night,
-    pages,
-    recorded,
-    releases,
-    rules,
-    sweeping,
-)
+from shareproof.commands import certify, chaos, cluster, pages, rules
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault, MixedTargets, Undecided
 
@@ -49,20 +35,22 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "broker": certify.broker,
     "client": certify.client,
-    "sweep": sweeping.sweep,
-    "app": application.try_app,
-    "hostile": hostile.hostile,
-    "model": model.model,
-    "load": recorded.load,
-    "analyse": recorded.analyse,
-    "chaos": breaking.break_things,
-    "night": night.night,
-    "clean": cleaning.clean,
+    "sweep": certify.sweep,
+    "app": certify.try_app,
+    "hostile": certify.hostile,
+    "walk": certify.walk,
+    "model": certify.model,
+    "load": chaos.load,
+    "analyse": chaos.analyse,
+    "chaos": chaos.chaos,
+    "night": chaos.night,
+    "rejudge": chaos.rejudge,
+    "clean": cluster.clean,
     "up": cluster.up,
     "doctor": cluster.doctor,
     "list": rules.list_rules,
     "report": pages.report,
-    "definitions": releases.definitions,
+    "definitions": rules.definitions,
 }
 
 for _name, _command in COMMANDS.items():
@@ -94,7 +82,6 @@ def _end(code: int, sentence: str) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Run the command line of shareproof."""
     run(app)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,24 +34,19 @@ class Work:
 def compare(
     old: str, new: str, rules: Mapping[str, Requirement], *, everything: bool
 ) -> list[Work]:
-    """Return what changed from one release to another, messages first.
-
-    Args:
-        old: a release, such as ``4.3.1`` or ``kafka:4.3.1``.
-        new: likewise.
-        rules: the rules that may name what changed.
-        everything: also what is not about share groups and what no rule names.
-
-    Raises:
-        UsageFault: one of them is no release of Kafka.
-        EnvironmentFault: a release cannot be fetched, or asked for its configurations.
-    """
+    """Return what changed from one release to another, messages first."""
     before, after = (_jars(name) for name in (old, new))
-    found = changes(*(messages_in(_carriers(jars)) for jars in (before, after)))
+    carriers = [[jar for jar in j if jar.name.startswith(_CARRIERS)] for j in (before, after)]
+    found = changes(*map(messages_in, carriers))
     work = [Work(change=one, rules=_naming_message(one, rules)) for one in found]
     found = changes(configs_in(before), configs_in(after))
     work += [Work(change=one, rules=_naming_config(one, rules)) for one in found]
-    return [one for one in work if everything or one.rules or _about_share_groups(one.change)]
+
+    def about_share_groups(change: Change) -> bool:
+        api = change.definition.removesuffix("Request").removesuffix("Response")
+        return api in SHARE_APIS or bool(_SHARE.search(f"{change.definition} {change.part}"))
+
+    return [one for one in work if everything or one.rules or about_share_groups(one.change)]
 
 
 def _jars(name: str) -> list[Path]:
@@ -59,15 +54,6 @@ def _jars(name: str) -> list[Path]:
     if not isinstance(target, KafkaName):
         raise UsageFault(f"{name}: give a release of Kafka, such as 4.4.0.")
     return list(kafka_release(target.version).jars)
-
-
-def _carriers(jars: Iterable[Path]) -> list[Path]:
-    return [jar for jar in jars if jar.name.startswith(_CARRIERS)]
-
-
-def _about_share_groups(change: Change) -> bool:
-    api = change.definition.removesuffix("Request").removesuffix("Response")
-    return api in SHARE_APIS or bool(_SHARE.search(f"{change.definition} {change.part}"))
 
 
 def _naming_message(change: Change, rules: Mapping[str, Requirement]) -> tuple[str, ...]:

@@ -41,7 +41,13 @@ def detection(entries: Iterable[Entry] | None = None) -> Detection:
         if (kind, name) not in seen
     )
     made = {kind: len(mutants) for kind, mutants in BROKEN.items()}
-    kills = {rule: _kill(mine) for rule, mine in own_kills(found).items()}
+    # The most telling kill of a rule: of real Kafka before the reference broker.
+    kills = {
+        rule: _as_noticed(
+            min(mine, key=lambda one: (one.release == evidence.REFERENCE, one.kind, one.name))
+        )
+        for rule, mine in own_kills(found).items()
+    }
     waiting = {
         rule: f"not yet played in front of real Kafka: {name}"
         for name, one in ALTERATIONS.items()
@@ -50,14 +56,6 @@ def detection(entries: Iterable[Entry] | None = None) -> Detection:
     }
     exempt = {**waiting, **EXEMPT}
     return Detection(made=made, noticed=noticed, missed=missed, kills=kills, exempt=exempt)
-
-
-def _kill(entries: Iterable[Entry]) -> Noticed:
-    """Return the most telling kill of a rule: of real Kafka before the reference broker."""
-    one = min(entries, key=lambda one: (one.release == evidence.REFERENCE, one.kind, one.name))
-    known = ALTERATIONS if one.kind == evidence.ALTERATION else BROKEN[one.kind]
-    sentence = known[one.name].sentence
-    return Noticed(kind=one.kind, name=one.name, sentence=sentence, rule=one.rule, check=one.check)
 
 
 def own_kills(entries: Iterable[Entry] | None = None) -> dict[str, list[Entry]]:
@@ -79,26 +77,23 @@ def declared(kind: str, name: str) -> tuple[str, ...]:
 
 
 def _noticed(failed: Iterable[Entry]) -> Iterator[Noticed]:
-    """Yield each alteration by each check that noticed it, each mutant by the first of a rule."""
-    seen: set[tuple[str, ...]] = set()
-    for one in sorted(failed, key=lambda entry: (entry.rule, entry.check, entry.name)):
-        by = one.check if one.kind == evidence.ALTERATION else ""
-        which = (one.kind, one.name, one.rule, by)
-        sentence = _sentence(one)
-        if sentence and which not in seen:
-            seen.add(which)
-            yield Noticed(
-                kind=one.kind, name=one.name, sentence=sentence, rule=one.rule, check=one.check
-            )
-
-
-def _sentence(entry: Entry) -> str:
-    """Return what is wrong with what an entry broke; nothing if the entry is no detection.
+    """Yield each alteration by each check that noticed it, each mutant by the first of a rule.
 
     An alteration counts in front of real Kafka only, and a mutant where the rule is one of its own.
     """
-    if entry.kind == evidence.ALTERATION:
-        known = entry.release != evidence.REFERENCE and entry.name in ALTERATIONS
-        return ALTERATIONS[entry.name].sentence if known else ""
-    mutant = BROKEN.get(entry.kind, {}).get(entry.name)
-    return mutant.sentence if mutant and entry.rule in mutant.rules else ""
+    seen: set[tuple[str, ...]] = set()
+    for one in sorted(failed, key=lambda entry: (entry.rule, entry.check, entry.name)):
+        if altered := one.kind == evidence.ALTERATION:
+            counts = one.release != evidence.REFERENCE and one.name in ALTERATIONS
+        else:
+            counts = one.rule in declared(one.kind, one.name)
+        which = (one.kind, one.name, one.rule, one.check if altered else "")
+        if counts and which not in seen:
+            seen.add(which)
+            yield _as_noticed(one)
+
+
+def _as_noticed(one: Entry) -> Noticed:
+    known = ALTERATIONS if one.kind == evidence.ALTERATION else BROKEN[one.kind]
+    sentence = known[one.name].sentence
+    return Noticed(kind=one.kind, name=one.name, sentence=sentence, rule=one.rule, check=one.check)

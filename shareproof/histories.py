@@ -21,10 +21,9 @@ from fixtures.targets.asked import asked_prefix, asked_properties, asked_target
 from reports import writing
 from reports.console import line
 from reports.results import Results
-from suites.options import words
 
 if TYPE_CHECKING:
-    from shareproof.commands.recorded import AnalyseOptions, LoadOptions
+    from shareproof.options import AnalyseOptions, LoadOptions
 
 
 def require(*modules: str) -> None:
@@ -50,10 +49,10 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
     with reached(out):
         if (out / "history").exists():
             raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
-    config = str(asked.command_config or "")
-    target = asked_target(asked.target, config)
+    target = asked_target(asked.target, asked.command_config)
     prefix = asked_prefix(asked.prefix, target)
-    options = TargetOptions(brokers=asked.brokers, security=security_of(config), prefix=prefix)
+    security = security_of(asked.command_config)
+    options = TargetOptions(brokers=asked.brokers, security=security, prefix=prefix)
     cluster = open_target(target, options)
 
     def tell(text: str) -> None:
@@ -65,7 +64,7 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
             load = Load(
                 seconds=asked.seconds, rate=asked.rate, seed=asked.seed, processes=asked.processes
             )
-            hosts = hosts_of(asked.workers_on, out, asked_properties("--conf", asked.conf or ()))
+            hosts = hosts_of(asked.workers_on, out, asked_properties("--conf", asked.conf))
             done = asyncio.run(run_load(load, cluster.info, folder, tell, hosts=hosts))
         finally:
             cluster.stop()
@@ -81,10 +80,8 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
 
 
 def analyse(asked: AnalyseOptions, console: Console) -> Results:
-    """Judge histories, write the results to ``out`` and return them."""
     require("pyarrow", "pyspark")
-    only = words(asked.only)
-    _known(only)
+    _known(asked.only)
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from reports.analysis.analysis import analyse  # noqa: PLC0415
     from reports.analysis.request import Request  # noqa: PLC0415
@@ -102,7 +99,7 @@ def analyse(asked: AnalyseOptions, console: Console) -> Results:
         master=asked.master,
         memory=asked.memory,
         level=asked.level,
-        only=only,
+        only=asked.only,
         brief=asked.brief,
         settings={**spark_settings(places, asked.master), **asked.settings},
         command=tuple(sys.argv),
@@ -116,7 +113,6 @@ def analyse(asked: AnalyseOptions, console: Console) -> Results:
 
 
 def _known(only: Iterable[str]) -> None:
-    """Raise UsageFault if there is a word that chooses no invariant."""
     from reports.analysis.rules import load_invariants  # noqa: PLC0415
 
     rules = {rule.id for rule in load_invariants()}
@@ -134,7 +130,7 @@ def _prepare(runs: Iterable[Path], tell: Callable[[str], None]) -> None:
     The journals of a killed run hold all but its last second.
     """
     require("numpy")
-    from fixtures.history.current import bring_up_to_date  # noqa: PLC0415
+    from fixtures.history.compaction import bring_up_to_date  # noqa: PLC0415
     from reports.analysis.files import MANIFEST  # noqa: PLC0415
 
     for run in runs:

@@ -26,8 +26,7 @@ from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
 from suites.broker.share import Queue, Share, world
-from suites.client.describing import lines
-from suites.client.wire import HEARTBEAT, SHARE, busiest
+from suites.client.wire import HEARTBEAT, SHARE, busiest, lines
 
 _TOLD = (*SHARE, HEARTBEAT, "Metadata")
 
@@ -42,20 +41,7 @@ async def play(
     seconds: float,
     seed: int,
 ) -> int:
-    """Run the program in front of the scripted broker and return its exit code.
-
-    Args:
-        file: the script's.
-        program: what is run, and its arguments.
-        where: the target behind the script.
-        brokers: how many.
-        frames: lines of exchanges that are printed.
-        seconds: after which the program is ended.
-        seed: decides over names.
-
-    Raises:
-        ScriptError: the script makes no sense.
-    """
+    """Run the program in front of the scripted broker and return its exit code."""
     script = read_script(file)
     target = open_target(where, TargetOptions(brokers=brokers))
     target.start()

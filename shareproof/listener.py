@@ -36,8 +36,6 @@ class ByName(Finding):
 
 
 def tier_1(handler: type[RequestHandler]) -> type[RequestHandler]:
-    """Return a handler that serves only what tier 1 asks for."""
-
     class Limited(handler):  # type: ignore[misc, valid-type]
         def by_api(self) -> dict[str, ApiMethod]:
             methods = super().by_api()
@@ -47,7 +45,6 @@ def tier_1(handler: type[RequestHandler]) -> type[RequestHandler]:
 
 
 async def serve(port: int, parts: Parts) -> None:
-    """Listen until interrupted."""
     jar = clients_jar(VERSION)
     cluster = ReferenceCluster(
         Schemas.from_jar(jar), Schemas.from_jar(coordinator_jar(jar)), parts=parts

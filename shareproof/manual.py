@@ -39,6 +39,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("your program, and 20 lines of frames", "script.toml --frames 20 -- ./app"),
             ("on Kafka", "script.toml --target kafka:4.4.0 -- python app.py"),
         ),
+        "walk": (
+            ("two clients in front of the reference broker", "java confluent"),
+            ("keep what was said", "java --target kafka:4.4.0 --record walks"),
+        ),
         "model": (
             ("two minutes in lock-step with Kafka", ""),
             (
@@ -63,6 +67,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("a night", "--hours 8 --archive nights"),
             ("go on with one that was stopped", "--hours 8 --archive nights --resume"),
             ("shrink a run that broke a rule", "--shrink nights/night-202611260100-7/seed-9"),
+        ),
+        "rejudge": (
+            ("which verdicts of earlier nights changed", "nights"),
+            ("let the new results take over", "nights --replace --json"),
         ),
         "clean": (
             ("what killed runs left on a cluster", "--target external:broker1:9092 --dry-run"),
@@ -95,6 +103,9 @@ _CODES_WITHOUT_VERDICT: Mapping[str, str] = MappingProxyType(
     {
         "doctor": "Exit codes: 0 nothing is missing; 2 wrong usage; 3 a prerequisite is missing.",
         "hostile": "Exit code: the program's; 2 wrong usage; 3 suite or environment failed.",
+        "walk": "Exit codes: 0 as the protocol has it; 1 something went otherwise; 2 wrong usage.",
+        "rejudge": "Exit codes: 0 no verdict changed; 1 one did; 2 wrong usage; 3 something could "
+        "not be judged again.",
         "clean": "Exit codes: 0 all is removed; 2 wrong usage; 3 something is left, or the cluster "
         "did not respond; 130 interrupted.",
     }
@@ -137,12 +148,10 @@ def epilog(command: str) -> str:
 
 
 def targets(incomplete: str) -> list[str]:
-    """Complete a target."""
     return _starting(incomplete, _TARGETS)
 
 
 def clients(incomplete: str) -> list[str]:
-    """Complete the name of a client library."""
     return _starting(incomplete, SHIPPED)
 
 

@@ -19,8 +19,7 @@ from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_tar
 from fixtures.targets.asked import asked_target
 from shareproof import ROOT
 from spec.verdict import EnvironmentFault, OutOfReach
-from suites.app.blocking import ShareCluster
-from suites.app.breaking import Chaos
+from suites.app.share_cluster import Chaos, ShareCluster
 
 _PACKAGES = ("chaos", "fixtures", "reports", "spec", "suites")
 """What we import at the top level, and a project must not have there."""

@@ -1,16 +1,14 @@
 """A walk through an adapter: every request of the protocol once, before any rule is judged.
 
-``python -m shareproof.walk java confluent --target reference`` lets each client consume and settle
+``shareproof walk java confluent --target reference`` lets each client consume and settle
 some records, asks it for what it says it lacks, and says what went otherwise than the protocol has.
 ``--record DIRECTORY`` keeps what was said, one file for each client.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
-import sys
 import time
 from collections.abc import Awaitable, Iterable
 from pathlib import Path
@@ -18,15 +16,12 @@ from random import Random
 from typing import Any
 
 from fixtures.adapters.shipped import command_of
-from fixtures.adapters.versions import NEWEST
 from fixtures.clients.adapter import Adapter, Refused, Unsupported
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, eventually
 from fixtures.clients.handle import Delivery, Handle
-from fixtures.interface.names import UsageFault
 from fixtures.targets import open_target
-from fixtures.wire.batch_writer import encode_batch
-from fixtures.wire.records import Record
+from fixtures.wire.records import Record, encode_batch
 from spec.adapter import Capability
 from spec.verdict import EnvironmentFault, Undecided
 
@@ -104,7 +99,6 @@ class Walk:
         await consumer.commit_sync()
 
     def compare(self, records: list[Delivery], topic: Topic) -> None:
-        """Hold what was delivered against what was written."""
         for partition in topic.partitions:
             for record, delivered in zip(
                 _records(partition),
@@ -125,13 +119,10 @@ class Walk:
                 self.expect(capability, capability, await _refusal(consumer.call(op, **fields)))
 
     async def wake(self, consumer: Handle) -> None:
-        """End a poll from outside."""
         await consumer.wakeup()
         self.expect("a poll that is woken", "wakeup", await _refusal(consumer.poll(10)))
 
     async def finished(self, group: str, topic: Topic) -> None:
-        """Every record is finished at the broker."""
-
         async def ask() -> bool | None:
             found = await self.admin.share_offsets(group, topic)
             return True if all(found[p].start == _RECORDS for p in topic.partitions) else None
@@ -139,7 +130,6 @@ class Walk:
         await eventually("every record being finished", ask)
 
     def expect(self, what: str, expected: object, seen: object) -> None:
-        """Note what differs."""
         if expected != seen:
             self.wrong.append(f"{what}: {expected!r} was expected, and {seen!r} came")
 
@@ -177,7 +167,6 @@ async def _refusal(call: Awaitable[object]) -> str:
 
 
 async def walk(client: str, cluster: Cluster, record: Path | None) -> list[str]:
-    """Walk through one client's adapter and return what went wrong."""
     adapter = Adapter(await asyncio.to_thread(command_of, client))
     try:
         hello = await adapter.start()
@@ -196,7 +185,8 @@ async def walk(client: str, cluster: Cluster, record: Path | None) -> list[str]:
     return steps.wrong
 
 
-async def _walk_all(clients: Iterable[str], name: str, record: Path | None) -> int:
+async def walk_all(clients: Iterable[str], name: str, record: Path | None) -> int:
+    """Walk through the adapters of clients; return 1 when something went wrong."""
     target = open_target(name)
     target.start()
     failed = 0
@@ -209,21 +199,3 @@ async def _walk_all(clients: Iterable[str], name: str, record: Path | None) -> i
     finally:
         target.stop()
     return 1 if failed else 0
-
-
-def main() -> int:
-    """Walk through the named clients' adapters; exit code 1 when something went wrong."""
-    parser = argparse.ArgumentParser(prog="python -m shareproof.walk", description=__doc__)
-    parser.add_argument("clients", nargs="*", default=list(NEWEST), help="default: all shipped")
-    parser.add_argument("--target", default="reference", help="default: the reference broker")
-    parser.add_argument("--record", type=Path, help="directory of the recorded conversations")
-    options = parser.parse_args()
-    try:
-        return asyncio.run(_walk_all(options.clients, options.target, options.record))
-    except UsageFault as fault:
-        print(fault, file=sys.stderr)
-        return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -26,6 +26,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import IntEnum
+from typing import Annotated, NamedTuple, get_type_hints
 
 import pyarrow as pa
 
@@ -66,12 +67,278 @@ class Transaction(IntEnum):
     OPEN = 3
 
 
+I8 = Annotated[int, pa.int8()]
+I16 = Annotated[int, pa.int16()]
+I32 = Annotated[int, pa.int32()]
+I64 = Annotated[int, pa.int64()]
+Text = Annotated[str, pa.string()]
+Flag = Annotated[bool, pa.bool_()]
+
+
+class Produced(NamedTuple):
+    """One batch as its producer sent it; ``first`` is -1 where no response told the offset."""
+
+    log: I32
+    first: I64
+    records: I32
+    producer: I32
+    sequence: I64
+    crc: I64
+    sent: I64
+    received: I64
+    outcome: I8
+    error: I16
+    transaction: I8
+
+
+class Acquired(NamedTuple):
+    """Acquired offsets of one response that have consecutive payloads, or none at all."""
+
+    op: I64
+    share_partition: I32
+    log: I32
+    member: I32
+    first: I64
+    last: I64
+    count: I16  # type: ignore[assignment]
+    lock_ms: I32
+    sent: I64
+    acquired: I64
+    after: I64
+    present: Flag
+    producer: I32
+    sequence: I64
+    crc: I64
+
+
+class Acknowledged(NamedTuple):
+    """What their holder did about offsets that the operation ``op`` acquired."""
+
+    op: I64
+    share_partition: I32
+    log: I32
+    first: I64
+    last: I64
+    kind: I8
+    sent: I64
+    received: I64
+    outcome: I8
+    error: I16
+
+
+class Operation(NamedTuple):
+    """A request and its end; ``waits_ms`` is how long the broker was allowed to think."""
+
+    op: I64
+    process: I32
+    member: I32
+    api: Text
+    node: I32
+    sent: I64
+    received: I64
+    max_wait_ms: I32
+    outcome: I8
+    error: I16
+
+
+class ShownOffsets(NamedTuple):
+    """What an admin was shown of a share-partition, -1 where nothing was."""
+
+    share_partition: I32
+    sent: I64
+    received: I64
+    spso: I64
+    lag: I64
+    log_start: I64
+    log_end: I64
+    leader_epoch: I32
+    phase: Text
+
+
+class Persisted(NamedTuple):
+    """A run of offsets in a record of __share_group_state; first -1 where the record has none."""
+
+    share_partition: I32
+    position: I64
+    snapshot: Flag
+    state_epoch: I32
+    snapshot_epoch: I32
+    leader_epoch: I32
+    spso: I64
+    first: I64
+    last: I64
+    state: I8
+    count: I16  # type: ignore[assignment]
+
+
+class SharePartition(NamedTuple):
+    """A partition of a topic as one group sees it, and how the group is configured."""
+
+    share_partition: I32
+    log: I32
+    slot: I16
+    group: Text
+    topic: Text
+    topic_id: Text
+    partition: I32
+    first: I64
+    delivery_limit: I16
+    lock_ms: I32
+    window: I32
+    batch: I32
+    committed_only: Flag
+    dead_letters: Flag
+
+
+class MemberEvent(NamedTuple):
+    """What became of a member: joined, closed, dropped, left, killed."""
+
+    member: I32
+    name: Text
+    group: Text
+    process: I32
+    behaviour: Text
+    event: Text
+    at: I64
+
+
+class Reload(NamedTuple):
+    """A broker loaded a share-partition again, at some time between the two; -1 may be any broker.
+
+    Nothing can have been delivered before the first load, so that is none of these.
+    """
+
+    share_partition: I32
+    node: I32
+    since: I64
+    until: I64
+    why: Text
+
+
+class UnseenResponse(NamedTuple):
+    """A fetch whose response nobody saw may have acquired records between the two; one row each."""
+
+    share_partition: I32
+    since: I64
+    until: I64
+
+
+class FaultSpan(NamedTuple):
+    """What was broken, from when to when, and the probe that saw it hit."""
+
+    fault: I32
+    kind: Text
+    subject: Text
+    since: I64
+    until: I64
+    proof: Text
+
+
+class Phase(NamedTuple):
+    """A part of the run."""
+
+    phase: Text
+    since: I64
+    until: I64
+
+
+class DeliveryLimit(NamedTuple):
+    """A group's delivery limit was changed at some time between ``since`` and ``until``.
+
+    It was that until somebody began to change it again at ``ends``.
+    """
+
+    share_partition: I32
+    delivery_limit: I16
+    since: I64
+    until: I64
+    ends: I64
+
+
+class LockDuration(NamedTuple):
+    """Locks may have lasted so long between the two, whatever responses said."""
+
+    share_partition: I32
+    lock_ms: I32
+    since: I64
+    until: I64
+
+
+class Deletion(NamedTuple):
+    """The records of a log below an offset were deleted, certainly if the outcome is OK."""
+
+    log: I32
+    before: I64
+    sent: I64
+    received: I64
+    outcome: I8
+
+
+class SeenDeadLetter(NamedTuple):
+    """A record of a dead-letter topic, at its position there."""
+
+    share_partition: I32
+    offset: I64
+    count: I16  # type: ignore[assignment]
+    position: I64
+    crc: I64
+
+
+class ClockMeasure(NamedTuple):
+    """By how much the clock of a process was behind the run's, give or take ``within``."""
+
+    process: I32
+    at: I64
+    wall: I64
+    behind: I64
+    within: I64
+
+
+class HostClockMeasure(NamedTuple):
+    """The same of a process on another host; ``at`` is on its own clock."""
+
+    process: I32
+    at: I64
+    behind: I64
+    within: I64
+
+
+ROWS: Mapping[str, type[NamedTuple]] = {
+    "produced": Produced,
+    "operations": Operation,
+    "offsets": ShownOffsets,
+    "persisted": Persisted,
+    "share_partitions": SharePartition,
+    "members": MemberEvent,
+    "reloads": Reload,
+    "unseen_responses": UnseenResponse,
+    "faults": FaultSpan,
+    "phases": Phase,
+    "limits": DeliveryLimit,
+    "locks": LockDuration,
+    "deletions": Deletion,
+    "dead_letters": SeenDeadLetter,
+    "clocks": ClockMeasure,
+    "host_clocks": HostClockMeasure,
+    "acquired": Acquired,
+    "acknowledged": Acknowledged,
+}
+"""What a row of each journal is."""
+
+
+def _schema(row: type[NamedTuple]) -> pa.Schema:
+    hints = get_type_hints(row, include_extras=True)
+    return pa.schema([pa.field(name, hints[name].__metadata__[0]) for name in row._fields])
+
+
+JOURNALS: Mapping[str, pa.Schema] = {name: _schema(row) for name, row in ROWS.items()}
+
+
 def _table(**columns: pa.DataType) -> pa.Schema:
     return pa.schema([pa.field(name, kind) for name, kind in columns.items()])
 
 
 _I8, _I16, _I32, _I64 = pa.int8(), pa.int16(), pa.int32(), pa.int64()
-_TEXT, _FLAG = pa.string(), pa.bool_()
 
 TABLES: Mapping[str, pa.Schema] = {
     # A record that somebody produced. Offset -1: no response said where it went. The CRC is that of
@@ -115,7 +382,7 @@ TABLES: Mapping[str, pa.Schema] = {
         count=_I16,
         lock_ms=_I32,
         after=_I64,
-        present=_FLAG,
+        present=pa.bool_(),
         producer=_I32,
         sequence=_I64,
         crc=_I64,
@@ -138,8 +405,8 @@ TABLES: Mapping[str, pa.Schema] = {
         kept_until=_I64,
         others_in_response=_I32,
         passed_over_s=_I32,
-        undisturbed=_FLAG,
-        overtaken=_FLAG,
+        undisturbed=pa.bool_(),
+        overtaken=pa.bool_(),
         highest_before=_I16,
         lowest_after=_I16,
         next_op=_I64,
@@ -153,140 +420,11 @@ TABLES: Mapping[str, pa.Schema] = {
         next_proven_kind=_I8,
         next_ack_sent=_I64,
     ),
-    # A request and its end; "waits_ms" is how long the broker was allowed to think.
-    "operations": _table(
-        op=_I64,
-        process=_I32,
-        member=_I32,
-        api=_TEXT,
-        node=_I32,
-        sent=_I64,
-        received=_I64,
-        max_wait_ms=_I32,
-        outcome=_I8,
-        error=_I16,
-    ),
-    # What an admin was shown of a share-partition, -1 where nothing was.
-    "offsets": _table(
-        share_partition=_I32,
-        sent=_I64,
-        received=_I64,
-        spso=_I64,
-        lag=_I64,
-        log_start=_I64,
-        log_end=_I64,
-        leader_epoch=_I32,
-        phase=_TEXT,
-    ),
-    # A run of offsets in a record of __share_group_state; first -1 where the record has none.
-    "persisted": _table(
-        share_partition=_I32,
-        position=_I64,
-        snapshot=_FLAG,
-        state_epoch=_I32,
-        snapshot_epoch=_I32,
-        leader_epoch=_I32,
-        spso=_I64,
-        first=_I64,
-        last=_I64,
-        state=_I8,
-        count=_I16,
-    ),
-    "share_partitions": _table(
-        share_partition=_I32,
-        log=_I32,
-        slot=_I16,
-        group=_TEXT,
-        topic=_TEXT,
-        topic_id=_TEXT,
-        partition=_I32,
-        first=_I64,
-        delivery_limit=_I16,
-        lock_ms=_I32,
-        window=_I32,
-        batch=_I32,
-        committed_only=_FLAG,
-        dead_letters=_FLAG,
-    ),
-    # What became of a member: joined, closed, dropped, left, killed.
-    "members": _table(
-        member=_I32,
-        name=_TEXT,
-        group=_TEXT,
-        process=_I32,
-        behaviour=_TEXT,
-        event=_TEXT,
-        at=_I64,
-    ),
-    # A broker loaded a share-partition again, at some time between the two; -1 may be any broker.
-    # Nothing can have been delivered before the first load, so that is none of these.
-    "reloads": _table(share_partition=_I32, node=_I32, since=_I64, until=_I64, why=_TEXT),
-    # A fetch whose response nobody saw may have acquired records between the two; a row for each.
-    "unseen_responses": _table(share_partition=_I32, since=_I64, until=_I64),
-    # What was broken, from when to when, and the probe that saw it hit.
-    "faults": _table(fault=_I32, kind=_TEXT, subject=_TEXT, since=_I64, until=_I64, proof=_TEXT),
-    "phases": _table(phase=_TEXT, since=_I64, until=_I64),
-    # A group's delivery limit was changed at some time between "since" and "until", and was that
-    # until somebody began to change it again at "ends".
-    "limits": _table(share_partition=_I32, delivery_limit=_I16, since=_I64, until=_I64, ends=_I64),
-    # Locks of a share-partition may have lasted so long between the two, whatever responses said.
-    "locks": _table(share_partition=_I32, lock_ms=_I32, since=_I64, until=_I64),
-    # The records of a log below an offset were deleted, certainly if the outcome is OK.
-    "deletions": _table(log=_I32, before=_I64, sent=_I64, received=_I64, outcome=_I8),
-    "dead_letters": _table(share_partition=_I32, offset=_I64, count=_I16, position=_I64, crc=_I64),
-    "clocks": _table(process=_I32, at=_I64, wall=_I64, behind=_I64, within=_I64),
-    # By how much the clock of a process on another host was behind the run's when it said "at",
-    # give or take "within"; "at" is on its own clock.
-    "host_clocks": _table(process=_I32, at=_I64, behind=_I64, within=_I64),
-}
-
-JOURNALS: Mapping[str, pa.Schema] = {
-    **{name: schema for name, schema in TABLES.items() if name != "deliveries"},
-    # One batch as its producer sent it; "first" is -1 where no response told the offset.
-    "produced": _table(
-        log=_I32,
-        first=_I64,
-        records=_I32,
-        producer=_I32,
-        sequence=_I64,
-        crc=_I64,
-        sent=_I64,
-        received=_I64,
-        outcome=_I8,
-        error=_I16,
-        transaction=_I8,
-    ),
-    # Acquired offsets of one response that have consecutive payloads, or none at all.
-    "acquired": _table(
-        op=_I64,
-        share_partition=_I32,
-        log=_I32,
-        member=_I32,
-        first=_I64,
-        last=_I64,
-        count=_I16,
-        lock_ms=_I32,
-        sent=_I64,
-        acquired=_I64,
-        after=_I64,
-        present=_FLAG,
-        producer=_I32,
-        sequence=_I64,
-        crc=_I64,
-    ),
-    # What their holder did about offsets that the operation "op" acquired.
-    "acknowledged": _table(
-        op=_I64,
-        share_partition=_I32,
-        log=_I32,
-        first=_I64,
-        last=_I64,
-        kind=_I8,
-        sent=_I64,
-        received=_I64,
-        outcome=_I8,
-        error=_I16,
-    ),
+    **{
+        name: schema
+        for name, schema in JOURNALS.items()
+        if name not in ("produced", "acquired", "acknowledged")
+    },
 }
 
 BUCKETED: Mapping[str, tuple[str, ...]] = {

@@ -24,7 +24,7 @@ EXPECTABLE = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS)
 """Verdicts a ledger may expect. An ``error`` is ours to repair and is never expected."""
 
 SETUPS = ("beside", "behind", "reloaded", "among", "keys")
-"""Set-ups that a ledger may leave out; what they are is in ``suites/broker/situations.py``."""
+"""Set-ups that a ledger may leave out; what they are is in ``suites/broker/check.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

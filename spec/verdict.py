@@ -27,6 +27,10 @@ SEVERITY = tuple(Verdict)
 """Verdicts from best to worst. Several checks of one rule give the rule the worst of theirs."""
 
 
+NOT_PLAYED = "not played, since "
+"""Begins the reason of what was undecided at once on a broker that hangs; why it does follows."""
+
+
 class Violation(AssertionError):
     """The implementation under test broke a rule; carries the witness that proves it."""
 
@@ -46,6 +50,10 @@ class Stalled(Undecided):
 
     Which one is for whoever knows the check: the next that it would have put to the test.
     """
+
+    def __init__(self, sentence: str, witness: tuple[str, ...] = ()) -> None:
+        super().__init__(sentence)
+        self.witness = witness
 
 
 class OutOfReach(Undecided):

@@ -9,7 +9,8 @@ from dataclasses import replace
 from fixtures.interface.capability import Capability, why_not
 from fixtures.interface.target import DEFAULTS
 from fixtures.targets import Target, TargetOptions, open_target
-from spec.verdict import OutOfReach
+from fixtures.wire.connection import CallFailed
+from spec.verdict import EnvironmentFault, OutOfReach, Undecided
 from suites.options import RunOptions
 
 
@@ -38,6 +39,7 @@ def own_cluster(
         OutOfReach: the target under test is somebody else's cluster, or in containers with files
             of their own.
         EnvironmentFault: it did not start.
+        Undecided: a broker ended by itself, which is why a request got no response.
     """
     shared = [Capability.LOCAL_FILES] if files or wanted.jvm else []
     require(options, Capability.OWN_CLUSTER, *shared)
@@ -50,5 +52,20 @@ def own_cluster(
     try:
         target.start()
         yield target
+    except CallFailed as lost:
+        if death := _death(target):
+            raise Undecided(f"{lost}: {death}") from lost
+        raise
     finally:
         target.stop()
+
+
+def _death(target: Target) -> str:
+    """Return what a broker said last that ended by itself; a signal is what a check sends it."""
+    for broker in getattr(target, "brokers", ()):
+        if (broker.exit_code or 0) > 0:
+            try:
+                broker.check_alive()
+            except EnvironmentFault as death:
+                return str(death)
+    return ""

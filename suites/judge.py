@@ -7,22 +7,25 @@ names but never puts before the judge is vacuous, however green the test is.
 from __future__ import annotations
 
 import contextlib
+import copy
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import allure
 import pytest
 
-from spec.verdict import Violation
+from spec.verdict import Stalled, Violation
 
 REFUSED = pytest.StashKey[str]()
 """Where the target's refusal of a feature is kept: the verdict is then `unsupported`."""
 
 MAKESHIFT = pytest.StashKey[Callable[[], str]]()
 """Where a check keeps why it had to do without a configuration of its group, if it had to."""
+
+IN_VAIN = pytest.StashKey[Callable[[], Awaitable[Stalled | None]]]()
+"""Where a check's fixtures say how to find out whether its target hangs, once it waited in vain."""
 
 PATIENCE = pytest.StashKey[float]()
 """Where a check's fixtures say how many seconds longer than usual it may take on this target."""
@@ -51,31 +54,37 @@ class MisusedJudge(Exception):
 class Judge:
     """Compares what happened with what a rule demands, and counts what that rests on.
 
-    Every method takes the rule's id first, raises :class:`~spec.verdict.Violation` when the rule is
-    broken, and counts one assertion as evidence for it otherwise.
+    A check of one rule has a judge of that rule. Where a check names several, ``judge["ACK-01"]``
+    is the judge of one of them, and so is what a helper gets.
+
+    Every method raises :class:`~spec.verdict.Violation` when the rule is broken, and counts one
+    assertion as evidence for it otherwise.
     """
 
     def __init__(self, rules: Collection[str]) -> None:
         self.rules = tuple(rules)
+        self.rule = self.rules[0] if len(self.rules) == 1 else ""
+        self.situations: tuple[str, ...] = (AS_WRITTEN,)
+        """The situations in which the check put its rules to the test."""
         self._evidence: dict[str, Counter[str]] = {rule: Counter() for rule in self.rules}
 
-    def equal(
-        self, rule: str, expected: object, actual: object, what: str, *, witness: Witness = ()
-    ) -> None:
+    def __getitem__(self, rule: str) -> Judge:
+        """Return the judge of one of the check's rules."""
+        if rule not in self._evidence:
+            raise MisusedJudge(f"the check judges {rule} but its marker names {self._named}")
+        bound = copy.copy(self)
+        bound.rule = rule
+        return bound
+
+    def equal(self, expected: object, actual: object, what: str, *, witness: Witness = ()) -> None:
         """Demand that ``actual`` equals ``expected``; ``what`` says what was compared."""
         sentence = f"{what}: expected {_short(expected)}, got {_short(actual)}"
         if _long(expected) or _long(actual):
             sentence = f"{what}: {_difference(expected, actual) or sentence}"
-        self.holds(rule, expected == actual, sentence, witness=witness, step=what)
+        self.holds(expected == actual, sentence, witness=witness, step=what)
 
     def one_of(
-        self,
-        rule: str,
-        allowed: Mapping[Any, str],
-        actual: object,
-        what: str,
-        *,
-        witness: Witness = (),
+        self, allowed: Mapping[Any, str], actual: object, what: str, *, witness: Witness = ()
     ) -> None:
         """Demand that ``actual`` is among ``allowed``, where the specification leaves a choice.
 
@@ -89,58 +98,45 @@ class Judge:
         _demand_sources(allowed, what)
         choices = " or ".join(_short(choice) for choice in allowed)
         sentence = f"{what}: expected {choices}, got {_short(actual)}"
-        self.holds(rule, actual in allowed, sentence, witness=witness, step=what)
+        self.holds(actual in allowed, sentence, witness=witness, step=what)
 
-    def none_but(
-        self, rule: str, allowed: Mapping[Any, str], actual: Collection[Any], what: str
-    ) -> None:
-        """Demand that whatever was seen is among ``allowed``, each with its source as above.
-
-        Raises:
-            MisusedJudge: a choice has no source.
-        """
+    def none_but(self, allowed: Mapping[Any, str], actual: Collection[Any], what: str) -> None:
+        """Demand that whatever was seen is among ``allowed``, each with its source as above."""
         _demand_sources(allowed, what)
-        self.equal(rule, set(), set(actual) - allowed.keys(), what)
+        self.equal(set(), set(actual) - allowed.keys(), what)
 
     def holds(
-        self,
-        rule: str,
-        condition: object,
-        sentence: str,
-        *,
-        witness: Witness = (),
-        step: str = "",
+        self, condition: object, sentence: str, *, witness: Witness = (), step: str = ""
     ) -> None:
-        """Demand that ``condition`` is true; ``sentence`` is what a failure reads like.
+        """Demand that ``condition`` is true.
 
         Args:
-            rule: id of the rule, one of those the check's marker names.
             condition: taken for its truth.
             sentence: what was expected and what was seen, in one sentence.
             witness: up to three events that prove the violation, as lines of text.
             step: the report's line for this assertion; the sentence if left out.
         """
-        counter = self._counter(rule)
-        with allure.step(f"{rule}: {step or sentence}"):
+        counter = self._counter
+        with allure.step(f"{self.rule}: {step or sentence}"):
             if not condition:
                 lines = (witness,) if isinstance(witness, str) else witness
                 proof = tuple(_short(line, quote=False) for line in lines)[:MAX_WITNESS]
-                raise Violation(rule, sentence, proof)
+                raise Violation(self.rule, sentence, proof)
         counter["assertions"] += 1
 
     @contextlib.contextmanager
-    def raises(self, rule: str, kind: type[Exception], what: str) -> Iterator[None]:
+    def raises(self, kind: type[Exception], what: str) -> Iterator[None]:
         """Demand that the body raises ``kind``; works around ``await`` too."""
         try:
             yield
         except kind:
-            self.holds(rule, True, what)
+            self.holds(True, what)
         else:
-            self.holds(rule, False, f"{what}: expected {kind.__name__}, nothing was raised")
+            self.holds(False, f"{what}: expected {kind.__name__}, nothing was raised")
 
-    def saw(self, rule: str, **events: int) -> None:
+    def saw(self, **events: int) -> None:
         """Count events that the verdict rests on, as in ``redeliveries=3``; zeros prove nothing."""
-        self._counter(rule).update({name: count for name, count in events.items() if count > 0})
+        self._counter.update({name: count for name, count in events.items() if count > 0})
 
     def evidence(self, rule: str) -> Mapping[str, int]:
         """Return what was counted for a rule; empty means the check was vacuous for it."""
@@ -150,12 +146,15 @@ class Judge:
         """Return the rules that the check names and never put before the judge."""
         return tuple(rule for rule, counter in self._evidence.items() if not counter)
 
-    def _counter(self, rule: str) -> Counter[str]:
-        try:
-            return self._evidence[rule]
-        except KeyError:
-            named = ", ".join(self.rules) or "no rule"
-            raise MisusedJudge(f"the check judges {rule} but its marker names {named}") from None
+    @property
+    def _counter(self) -> Counter[str]:
+        if not self.rule:
+            raise MisusedJudge(f'which rule? judge["..."] says it; the marker names {self._named}')
+        return self._evidence[self.rule]
+
+    @property
+    def _named(self) -> str:
+        return ", ".join(self.rules) or "no rule"
 
 
 _SOURCE = re.compile(
@@ -169,19 +168,6 @@ def _demand_sources(allowed: Mapping[Any, str], what: str) -> None:
     bare = [choice for choice, source in allowed.items() if not _SOURCE.match(source)]
     if bare:
         raise MisusedJudge(f"nothing is said to allow {bare} as the {what}")
-
-
-_SITUATIONS: WeakKeyDictionary[Judge, tuple[str, ...]] = WeakKeyDictionary()
-
-
-def met(judge: Judge, *situations: str) -> None:
-    """Say in which situations a check put its rules to the test, in place of those so far."""
-    _SITUATIONS[judge] = tuple(dict.fromkeys(situations))
-
-
-def situations_of(judge: Judge) -> tuple[str, ...]:
-    """Return the situations in which a check put its rules to the test."""
-    return _SITUATIONS.get(judge, (AS_WRITTEN,))
 
 
 Witness = str | tuple[Any, ...] | list[Any]

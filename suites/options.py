@@ -1,31 +1,33 @@
-"""What a run is asked to do, as one frozen value, from the command line to the workers."""
+"""What can be asked of a run: each field of a frozen dataclass, with its help, is an option.
+
+The command line, pytest's options, the command that reproduces a rule and what workers are sent are
+derived from the fields. A shell that completes a word imports this module, so that what takes long
+to import is imported where it is used.
+"""
 
 from __future__ import annotations
 
 import secrets
 import shlex
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
-from fixtures.adapters.shipped import asked_client
+from fixtures.adapters.shipped import SHIPPED, asked_client
 from fixtures.interface.capability import Capability
-from fixtures.interface.credentials import read_credentials, security_of
-from fixtures.interface.names import UsageFault, innermost, parse_target
+from fixtures.interface.names import FORMS, UsageFault, innermost, parse_target
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
-from fixtures.targets.asked import (
-    asked_prefix,
-    asked_properties,
-    asked_target,
-    check_properties,
-)
-from fixtures.targets.hooks import Hooks
-from spec import profile as profiles
-from spec import requirement as requirements
-from spec.profile import Profile
+from spec import requirement
 from spec.requirement import APP_AREA, AREAS, Level, Requirement, SpecError
-from spec.tiers import ALL
+from spec.tiers import ALL, TIERS
 
+if TYPE_CHECKING:
+    from fixtures.targets.hooks import Hooks
+    from spec.profile import Profile
+
+T = TypeVar("T")
 DEFAULT_BROKERS = 3
 CLIENT_AREA = "CLI"
 OWN = (
@@ -40,6 +42,159 @@ OWN = (
 )
 """Files that a run writes into its directory, and may therefore overwrite there."""
 
+UNSEEN = "apache-kafka"
+"""The ledger of a target that has not started yet."""
+
+
+class Option:
+    """What a field's annotation says of the option that it is.
+
+    Attributes:
+        help: Its line of help.
+        names: Its names, where they are not the field's.
+        kind: What the command line takes, where that is not the field's type.
+        parse: Makes the field's value of that.
+        typer: What Typer is to know besides, such as the smallest value; ``autocompletion`` is the
+            name of a function of :mod:`shareproof.manual`.
+    """
+
+    def __init__(
+        self,
+        help: str,  # noqa: A002  # as Typer calls it
+        *names: str,
+        kind: Any = None,
+        parse: Callable[[Any], Any] = lambda value: value,
+        **typer: Any,
+    ) -> None:
+        self.help, self.names, self.kind, self.parse, self.typer = help, names, kind, parse, typer
+
+
+@cache
+def options_of(kind: type) -> dict[str, tuple[Any, Option]]:
+    hints = get_type_hints(kind, include_extras=True)
+    found = {}
+    for field in fields(kind):
+        annotation = hints[field.name]
+        for option in getattr(annotation, "__metadata__", ()):
+            if isinstance(option, Option):
+                found[field.name] = (annotation.__origin__, option)
+    return found
+
+
+def typed(options: object, names: str) -> list[str]:
+    told: list[str] = []
+    for name in names.split():
+        value, usual = getattr(options, name), getattr(type(options), name, None)
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            told += [flag] if value else []
+        elif value not in (usual, None, "", ()):
+            values = value if isinstance(value, tuple) else (value,)
+            # What a JVM or a broker is given may begin with a dash.
+            joined = name.startswith("broker_")
+            for one in values:
+                told += [f"{flag}={one}"] if joined else [flag, str(one)]
+    return told
+
+
+def repeated(values: Iterable[str] | None) -> tuple[str, ...]:
+    return tuple(values or ())
+
+
+def split(values: Iterable[str] | None) -> tuple[str, ...]:
+    """Split repeated and comma-separated names: ``["a,b", "c*"]``."""
+    parts = (part.strip() for value in values or () for part in value.split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def words(values: Iterable[str] | None) -> tuple[str, ...]:
+    """Split repeated and comma-separated areas and rules: ``["ACK,LCK-02", "mem"]``."""
+    return split(value.upper() for value in values or ())
+
+
+def lowered(values: Iterable[str] | None) -> tuple[str, ...]:
+    """Split repeated and comma-separated names of ours: ``["Kill-Leader,pause"]``."""
+    return split(value.lower() for value in values or ())
+
+
+def absolute(path: str | Path | None) -> str:
+    """Return where a file is that is named from here; empty if none is."""
+    return str(Path(path).absolute()) if path else ""
+
+
+def _ledger(name: str) -> str:
+    return absolute(name) if name.endswith(".toml") else name
+
+
+def new_seed() -> int:
+    return secrets.randbelow(2**32)
+
+
+def _seed(given: int | None) -> int:
+    return new_seed() if given is None else given
+
+
+LISTED: Any = list[str] | None
+FILE: Any = Path | None
+
+Target = Annotated[str, Option(f"{FORMS}.", autocompletion="targets")]
+Brokers = Annotated[int, Option("Number of brokers: 1 or 3.")]
+ExpectVersion = Annotated[str, Option("Judge an external target as this release.")]
+Only = Annotated[
+    tuple[str, ...],
+    Option(
+        "Area (ACK) or rule (ACK-07); repeatable, or a,b,c.",
+        kind=LISTED,
+        parse=words,
+        autocompletion="rules",
+    ),
+]
+LowestLevel = Annotated[
+    Level, Option("Rules from MUST down to this level must hold.", case_sensitive=False)
+]
+Seed = Annotated[
+    int,
+    Option(
+        "Random seed; repeats an earlier run. Default: a new one.",
+        parse=_seed,
+        default_factory=new_seed,
+        show_default=False,
+    ),
+]
+Out = Annotated[str, Option("Output directory for the reports.", kind=Path, parse=absolute)]
+Ledger = Annotated[
+    str,
+    Option(
+        "Ledger of known failures: a shipped name, or a path to a .toml file.",
+        parse=_ledger,
+        autocompletion="ledgers",
+    ),
+]
+CommandConfig = Annotated[
+    str,
+    Option(
+        "client.properties with the credentials of an external target, and its addresses for "
+        "--target external.",
+        kind=FILE,
+        parse=absolute,
+    ),
+]
+Prefix = Annotated[str, Option("What names of topics and groups have to begin with on the target.")]
+HooksFile = Annotated[
+    str,
+    Option(
+        "TOML file of commands that break and heal an external cluster.",
+        kind=FILE,
+        parse=absolute,
+    ),
+]
+ShippedClient = Annotated[
+    str,
+    Option(f"A shipped adapter: {', '.join(SHIPPED)}; or NAME:VERSION.", autocompletion="clients"),
+]
+Adapter = Annotated[str, Option("The command of your own adapter; see docs/adapter-protocol.md.")]
+AsJson = Annotated[bool, Option("Print JSON, and nothing else, on stdout.", "--json")]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
@@ -52,14 +207,6 @@ class Client:
     language: str = ""
     runtime: str = ""
     capabilities: tuple[str, ...] = ()
-
-    @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> Client:
-        """Read back what JSON made of it."""
-        fields: dict[str, Any] = dict(plain)
-        for name in ("asked", "command", "capabilities"):
-            fields[name] = tuple(plain[name])
-        return cls(**fields)
 
     @classmethod
     def asked_for(cls, *, client: str, adapter: str) -> Client | None:
@@ -76,83 +223,74 @@ class Client:
         return cls(asked=asked, command=(), name="", version="")
 
 
-UNSEEN = "apache-kafka"
-"""The ledger of a target that has not started yet."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """The choices of one run. ``out`` is an absolute path, or empty for a run without reports."""
 
-    target: str = DEFAULT_TARGET
-    brokers: int = DEFAULT_BROKERS
-    only: tuple[str, ...] = ()
-    level: Level = Level.SHOULD
-    seed: int = 0
-    out: str = ""
-    fast: bool = False
-    drafts: bool = False
-    expect_version: str = ""
-    profile: str = ""
+    tier: Annotated[
+        int,
+        Option(
+            "Rules that need no more than heartbeats, fetches and acknowledgements (1), also "
+            "administration (2), or everything (3).",
+            min=TIERS[0],
+            max=ALL,
+        ),
+    ] = ALL
+    expect_version: ExpectVersion = ""
+    topics: Annotated[
+        tuple[str, ...],
+        Option(
+            "Empty topics of an external target to use instead of creating any; repeatable, or "
+            "a,b,c*.",
+            kind=LISTED,
+            parse=split,
+        ),
+    ] = ()
+    second_config: Annotated[
+        str,
+        Option(
+            "client.properties of a second principal without permissions, for rules about them.",
+            kind=FILE,
+            parse=absolute,
+        ),
+    ] = ""
+    hooks: HooksFile = ""
+    target: Target = DEFAULT_TARGET
+    brokers: Brokers = DEFAULT_BROKERS
+    only: Only = ()
+    level: LowestLevel = Level.SHOULD
+    seed: Seed = 0
+    out: Out = ""
+    fast: Annotated[bool, Option("Run the fast subset only.")] = False
+    drafts: Annotated[bool, Option("Run draft checks, too.")] = False
+    strict_reach: Annotated[
+        bool, Option("Fail the run if a rule is out of reach of this target.")
+    ] = False
+    profile: Ledger = ""
+    broker_option: Annotated[
+        tuple[str, ...],
+        Option(
+            "Broker property KEY=VALUE for brokers started here; repeatable.",
+            kind=LISTED,
+            parse=repeated,
+        ),
+    ] = ()
+    broker_jvm: Annotated[
+        tuple[str, ...],
+        Option(
+            "JVM option for brokers started here, such as an agent; repeatable.",
+            kind=LISTED,
+            parse=repeated,
+        ),
+    ] = ()
+    command_config: CommandConfig = ""
+    prefix: Prefix = ""
     client: Client | None = None
-    command_config: str = ""
-    second_config: str = ""
-    broker_option: tuple[str, ...] = ()
-    broker_jvm: tuple[str, ...] = ()
-    strict_reach: bool = False
-    topics: tuple[str, ...] = ()
-    prefix: str = ""
-    hooks: str = ""
-    tier: int = ALL
 
     @classmethod
-    def asked(
-        cls,
-        *,
-        target: str,
-        only: list[str] | None,
-        seed: int | None,
-        out: str | Path,
-        profile: str,
-        command_config: str | Path | None = None,
-        second_config: str | Path | None = None,
-        broker_option: list[str] | None = None,
-        broker_jvm: list[str] | None = None,
-        topics: list[str] | None = None,
-        hooks: str | Path | None = None,
-        **others: Any,
-    ) -> RunOptions:
-        """Return the options as a person gave them.
-
-        Args:
-            target: The target's name; see :func:`fixtures.targets.asked.asked_target`.
-            only: Areas and rules, each perhaps several with commas between.
-            seed: None for a random one.
-            out: A directory, seen from here; empty for a run without reports.
-            profile: A ledger's name, or a path that ends in ``.toml``, seen from here.
-            command_config: A client.properties, seen from here.
-            second_config: That of a second principal.
-            broker_option: Broker properties, each KEY=VALUE.
-            broker_jvm: JVM options of brokers.
-            topics: Names of topics, each perhaps several with commas between.
-            hooks: A file of hooks, seen from here.
-            others: Fields that are kept as they are.
-        """
-        config = str(Path(command_config).absolute()) if command_config else ""
-        return cls(
-            target=asked_target(target, config),
-            command_config=config,
-            second_config=str(Path(second_config).absolute()) if second_config else "",
-            broker_option=tuple(broker_option or ()),
-            broker_jvm=tuple(broker_jvm or ()),
-            topics=_names(topics),
-            hooks=str(Path(hooks).absolute()) if hooks else "",
-            only=words(only),
-            seed=new_seed() if seed is None else seed,
-            out=str(Path(out).absolute()) if out else "",
-            profile=str(Path(profile).absolute()) if profile.endswith(".toml") else profile,
-            **others,
-        )
+    def given(cls, values: dict[str, Any]) -> RunOptions:
+        """Return the options as a person gave them, seen from here."""
+        return resolved(from_given(cls, values))
 
     @property
     def subject(self) -> str:
@@ -168,12 +306,14 @@ class RunOptions:
 
     def ledger(self, target: str) -> str:
         """Return the name of the ledger to compare verdicts with; ``target`` names the target's."""
+        from spec.profile import shipped
+
         if self.profile:
             return self.profile
         if self.client is None:
             return target
         own = f"client-{self.client.name}"
-        return own if own in profiles.shipped() else "strict"
+        return own if own in shipped() else "strict"
 
     def judged(self, version: str) -> str:
         """Return the version that the ledger is asked about; ``version`` is the target's."""
@@ -192,11 +332,14 @@ class RunOptions:
         Raises:
             UsageFault: the file makes no sense.
         """
+        from fixtures.targets.hooks import Hooks
+
         return Hooks.read(Path(self.hooks)) if self.hooks else None
 
     @property
     def target_options(self) -> TargetOptions:
-        """How the target is to be opened."""
+        from fixtures.interface.credentials import security_of
+
         return TargetOptions(
             brokers=self.brokers,
             properties=self.broker_properties,
@@ -213,6 +356,8 @@ class RunOptions:
         Raises:
             UsageFault: one is not KEY=VALUE.
         """
+        from fixtures.targets.asked import asked_properties
+
         return asked_properties("--broker-option", self.broker_option)
 
     @property
@@ -221,9 +366,9 @@ class RunOptions:
         return self.expect_version or innermost(self.target).version
 
     def selected(self) -> dict[str, Requirement]:
-        """Return the rules that this run is asked about."""
-        rules = requirements.load_requirements()
-        return {id_: rule for id_, rule in rules.items() if self.asks(rule)}
+        return {
+            id_: rule for id_, rule in requirement.load_requirements().items() if self.asks(rule)
+        }
 
     def asks(self, rule: Requirement) -> bool:
         """Tell whether the run is asked about a rule.
@@ -237,7 +382,6 @@ class RunOptions:
 
     @property
     def internals(self) -> bool:
-        """Whether the target is held to the rules about Apache's own implementation."""
         own = bool(self.profile) and load_ledger(self.profile).internals
         return own or Capability.INTERNALS in self.offers
 
@@ -255,42 +399,46 @@ class RunOptions:
         return not self.only or rule in self.only or rule[:3] in self.only
 
     def reproduce(self, rule: str) -> str:
-        """Return the command that runs one rule again as it ran here."""
-        words = ["shareproof", self.suite, *(self.client.asked if self.client else ())]
-        words += ["--target", self.target, "--only", rule]
-        words += ["--seed", str(self.seed)]
-        if self.brokers != DEFAULT_BROKERS and Capability.OWN_CLUSTER in self.offers:
-            words += ["--brokers", str(self.brokers)]
-        if self.drafts:
-            words.append("--drafts")
-        if self.strict_reach:
-            words.append("--strict-reach")
-        given = [
-            ("--expect-version", self.expect_version),
-            ("--profile", self.profile),
-            ("--command-config", self.command_config),
-            ("--second-config", self.second_config),
-            *(("--topics", name) for name in self.topics),
-            ("--prefix", self.prefix),
-            ("--hooks", self.hooks),
-        ]
-        words += [word for option, value in given if value for word in (option, value)]
-        for name, values in (("option", self.broker_option), ("jvm", self.broker_jvm)):
-            words += [f"--broker-{name}={value}" for value in values]
-        return shlex.join(words)
+        said = ["shareproof", self.suite, *(self.client.asked if self.client else ())]
+        said += ["--target", self.target, "--only", rule, "--seed", str(self.seed)]
+        if Capability.OWN_CLUSTER in self.offers:
+            said += typed(self, "brokers")
+        said += typed(self, "drafts strict_reach expect_version profile command_config")
+        said += typed(self, "second_config topics prefix hooks broker_option broker_jvm")
+        return shlex.join(said)
 
-    def to_plain(self) -> dict[str, Any]:
-        """Return a value that pytest-xdist can send to its workers."""
-        return {**asdict(self), "only": list(self.only), "level": self.level.value}
 
-    @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> RunOptions:
-        """Undo :meth:`to_plain`."""
-        client = plain["client"] and Client.from_plain(plain["client"])
-        own = {
-            name: tuple(plain[name]) for name in ("only", "broker_option", "broker_jvm", "topics")
-        }
-        return cls(**{**plain, **own, "level": Level(plain["level"]), "client": client})
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """What the model plays with a target; a limit of 0 is the profile's."""
+
+    target: Target = DEFAULT_TARGET
+    brokers: Brokers = 3
+    expect_version: Annotated[str, Option("The release, where the target does not tell it.")] = ""
+    profile: Annotated[str, Option("How long: ci (minutes) or night.")] = "ci"
+    minutes: Annotated[float, Option("Stop after this time.", min=0)] = 0.0
+    steps: Annotated[int, Option("Stop after this many actions.", min=0)] = 0
+    actions: Annotated[int, Option("Actions in one example.", min=0)] = 0
+    shrinking: Annotated[float, Option("Minutes for finding a short script.", min=0)] = 0.0
+    seed: Seed = 0
+    out: Annotated[Path | None, Option("File for the script of a violation.")] = None
+    replay: Annotated[Path | None, Option("Play this script once.")] = None
+    as_json: AsJson = False
+
+
+def from_given(kind: type[T], values: dict[str, Any]) -> T:
+    """Return options as a person gave them; those that are not there are as usual."""
+    known = options_of(cast("Any", kind))
+    return kind(**{name: known[name][1].parse(value) for name, value in values.items()})
+
+
+def resolved(options: T) -> T:
+    """Return options with the target by the name that it is opened by."""
+    from fixtures.targets.asked import asked_target
+
+    given = cast("Any", options)
+    target = asked_target(given.target, getattr(given, "command_config", ""))
+    return cast("T", replace(given, target=target))
 
 
 def checked(options: RunOptions) -> RunOptions:
@@ -300,7 +448,7 @@ def checked(options: RunOptions) -> RunOptions:
         UsageFault: one of them does not; the message says which and what would.
     """
     parse_target(options.target)
-    rules = requirements.load_requirements()
+    rules = requirement.load_requirements()
     for word in options.only:
         if word not in AREAS and word not in rules:
             raise UsageFault(
@@ -322,6 +470,9 @@ def checked(options: RunOptions) -> RunOptions:
 
 def _check_access(options: RunOptions) -> None:
     """Refuse credentials for brokers of ours, and settings for brokers of somebody else."""
+    from fixtures.interface.credentials import read_credentials
+    from fixtures.targets.asked import asked_prefix, check_properties
+
     offers = innermost(options.target).offers
     ours = Capability.OWN_CLUSTER in offers
     if (options.command_config or options.second_config) and ours:
@@ -347,31 +498,16 @@ def load_ledger(name: str) -> Profile:
     Raises:
         UsageFault: it does not exist or is malformed.
     """
+    from spec.profile import load_profile, parse_profile
+
     try:
         if not name.endswith(".toml"):
-            return profiles.load_profile(name)
-        return profiles.parse_profile(Path(name).read_text(encoding="utf-8"), Path(name).name)
+            return load_profile(name)
+        return parse_profile(Path(name).read_text(encoding="utf-8"), Path(name).name)
     except (SpecError, UnicodeDecodeError) as error:
         raise UsageFault(f"--profile {name}: {error}.") from None
     except OSError as error:
         raise UsageFault(f"--profile {name}: {error.strerror}.") from None
-
-
-def words(values: list[str] | None) -> tuple[str, ...]:
-    """Split repeated and comma-separated choices: ``["ACK,LCK-02", "mem"]``."""
-    parts = (part.strip().upper() for value in values or () for part in value.split(","))
-    return tuple(dict.fromkeys(part for part in parts if part))
-
-
-def _names(values: list[str] | None) -> tuple[str, ...]:
-    """Split repeated and comma-separated names: ``["a,b", "c*"]``."""
-    parts = (part.strip() for value in values or () for part in value.split(","))
-    return tuple(dict.fromkeys(part for part in parts if part))
-
-
-def new_seed() -> int:
-    """Return a random seed."""
-    return secrets.randbelow(2**32)
 
 
 def _check_out(out: Path) -> None:

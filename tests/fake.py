@@ -77,7 +77,7 @@ requirement = pytest.mark.requirement
 CANARY = """
 @pytest.mark.canary
 async def test_canary(judge):
-    judge.holds("CANARY", {}, "it must fail")
+    judge.holds({}, "it must fail")
 """
 
 PROFILE = '[profile]\nname = "fake"\n'

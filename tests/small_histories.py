@@ -11,7 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.history.journal import Journal
-from spec.history import AckType, Outcome, Transaction, log_numbers
+from spec.history import (
+    Acknowledged,
+    AckType,
+    Acquired,
+    Deletion,
+    DeliveryLimit,
+    FaultSpan,
+    LockDuration,
+    Operation,
+    Outcome,
+    Persisted,
+    Phase,
+    Produced,
+    Reload,
+    SeenDeadLetter,
+    ShownOffsets,
+    Transaction,
+    UnseenResponse,
+    log_numbers,
+)
 from tests.stories import ModelRun, RunWriter, write_share_partition
 
 FILE = Path(__file__).with_name("histories.toml")
@@ -78,11 +97,11 @@ def write_history(folder: Path, cases: Iterable[Case], runs: Iterable[ModelRun] 
         for told in runs:
             RunWriter(journal, told).write()
         for since, until in {tuple(case.plain["away"]) for case in cases if "away" in case.plain}:
-            journal.add("faults", 0, "kill-leader", "broker 2", since * MS, until * MS, "dead")
+            journal.add(FaultSpan(0, "kill-leader", "broker 2", since * MS, until * MS, "dead"))
         if any("dead_letters" in case.plain for case in cases):
-            journal.add("phases", "dead letters read", _END * MS, (_END + 1) * MS)
+            journal.add(Phase("dead letters read", _END * MS, (_END + 1) * MS))
         for read in {case.plain["read"] for case in cases if "read" in case.plain}:
-            journal.add("phases", "state read", read * MS, read * MS)
+            journal.add(Phase("state read", read * MS, read * MS))
     (versions := {case.version for case in cases}).discard("4.4.0")
     document = {"target": {"name": "cases", "version": max(versions, default="4.4.0")}}
     (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
@@ -108,40 +127,41 @@ def _write_further(journal: Journal, case: Case) -> None:
     plain = case.plain
     for one in plain.get("reloads", ()):
         since, until = one["since"] * MS, one["until"] * MS
-        journal.add("reloads", case.share_partition, one.get("node", -1), since, until, "planted")
+        journal.add(Reload(case.share_partition, one.get("node", -1), since, until, "planted"))
     for one in plain.get("unseen_responses", ()):
-        journal.add("unseen_responses", case.share_partition, one["since"] * MS, one["until"] * MS)
+        journal.add(UnseenResponse(case.share_partition, one["since"] * MS, one["until"] * MS))
     for place, offset in enumerate(plain.get("dead_letters", ())):
         crc = place if "unlike" in plain else -1
-        journal.add("dead_letters", case.share_partition, offset, 1, place, crc)
+        journal.add(SeenDeadLetter(case.share_partition, offset, 1, place, crc))
     for one in plain.get("limits", ()):
         times = (one["since"] * MS, one["until"] * MS, one["ends"] * MS)
-        journal.add("limits", case.share_partition, one["limit"], *times)
+        journal.add(DeliveryLimit(case.share_partition, one["limit"], *times))
     for one in plain.get("locks", ()):
         since, until = one["since"] * MS, one["until"] * MS
-        journal.add("locks", case.share_partition, one["lock_ms"], since, until)
+        journal.add(LockDuration(case.share_partition, one["lock_ms"], since, until))
     for one in plain.get("deletions", ()):
         sent = one["at"] * MS
-        journal.add("deletions", case.log, one["before"], sent, sent + MS, int(Outcome.OK))
+        journal.add(Deletion(case.log, one["before"], sent, sent + MS, int(Outcome.OK)))
     for place, one in enumerate(plain.get("requests", ())):
         op, sent = _REQUESTS + 10 * case.share_partition + place, one["sent"] * MS
         ended = (sent, one["received"] * MS, one["waits"], int(Outcome.OK), 0)
-        journal.add("operations", op, 0, 0, one["api"], case.share_partition, *ended)
+        journal.add(Operation(op, 0, 0, one["api"], case.share_partition, *ended))
     for second in range(plain.get("answering", 0)):
         at = 1000 * second * MS
         op = 2 * _REQUESTS + 1000 * case.share_partition + second
         journal.add(
-            "operations",
-            op,
-            0,
-            0,
-            "ShareFetch",
-            case.share_partition,
-            at,
-            at + 500 * MS,
-            500,
-            int(Outcome.OK),
-            0,
+            Operation(
+                op,
+                0,
+                0,
+                "ShareFetch",
+                case.share_partition,
+                at,
+                at + 500 * MS,
+                500,
+                int(Outcome.OK),
+                0,
+            )
         )
 
 
@@ -156,7 +176,7 @@ def _produce(journal: Journal, case: Case) -> int:
         transaction = Transaction[one.get("transaction", "none").upper()]
         row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]))
         ended = (one.get("crc", -1), 0, MS, int(outcome), 0, int(transaction))
-        journal.add("produced", *row, *ended)
+        journal.add(Produced(*row, *ended))
     return 1 + max(highest, *(int(one["offset"]) for one in stored))
 
 
@@ -174,11 +194,11 @@ def _deliver(
         payload = (True, one.get("of", 1), one.get("sequence", first), 7)
         if "node" in one:
             ended = (asked * MS, one["at"] * MS, 500, int(Outcome.OK), 0)
-            journal.add("operations", op, 0, 0, "ShareFetch", one["node"], *ended)
+            journal.add(Operation(op, 0, 0, "ShareFetch", one["node"], *ended))
         told = (one.get("after", -1), *((False, -1, -1, -1) if "absent" in one else payload))
-        journal.add("acquired", *row, *times, *told)
+        journal.add(Acquired(*row, *times, *told))
         for act in _acts(one):
-            journal.add("acknowledged", op, share_partition, case.log, first, last, *act)
+            journal.add(Acknowledged(op, share_partition, case.log, first, last, *act))
 
 
 def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
@@ -188,7 +208,8 @@ def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
     if "kind" in one:
         outcome = Outcome[one.get("outcome", "ok").upper()]
         sent = one["acknowledged"] * MS
-        received = -1 if outcome is Outcome.UNKNOWN else sent + one.get("took", 1) * MS
+        unseen = outcome is Outcome.UNKNOWN and "took" not in one
+        received = -1 if unseen else sent + one.get("took", 1) * MS
         error = one.get("error", 121) if outcome is Outcome.FAILED else 0
         yield int(AckType[one["kind"].upper()]), sent, received, int(outcome), error
 
@@ -199,8 +220,8 @@ def _show(journal: Journal, share_partition: int, plain: Plain, end: int) -> Non
         at = one["at"] * MS
         row = (at - MS, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
         further = (one.get("epoch", 0), one.get("phase", "load"))
-        journal.add("offsets", share_partition, *row, *further)
+        journal.add(ShownOffsets(share_partition, *row, *further))
     epochs = itertools.count(1)
     for one in plain.get("kept", ()):
         head = (share_partition, one["position"], False, -1, next(epochs), 0, one.get("spso", 0))
-        journal.add("persisted", *head, one["first"], one["last"], one["state"], one["count"])
+        journal.add(Persisted(*head, one["first"], one["last"], one["state"], one["count"]))

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from fixtures.history.journal import Journal
+from spec import history
 from spec.history import AckType, Outcome
 from spec.model.durable import Coordinator
 from spec.model.history import (
@@ -468,11 +469,25 @@ def write_share_partition(
     journal: Journal, number: int, log: int, slot: int = 0, **more: Any
 ) -> None:
     """Journal a share-partition with limits of its own, or those that cases have."""
-    names = (slot, f"group-{number}", f"topic-{log}", "", 0, 0)
     limits = {"limit": 5, "lock_ms": 1000, "window": 2000, "batch": 500} | more
-    flags = (more.get("committed_only", False), more.get("dead_letters", False))
-    row = (limits[name] for name in ("limit", "lock_ms", "window", "batch"))
-    journal.add("share_partitions", number, log, *names, *row, *flags)
+    journal.add(
+        history.SharePartition(
+            share_partition=number,
+            log=log,
+            slot=slot,
+            group=f"group-{number}",
+            topic=f"topic-{log}",
+            topic_id="",
+            partition=0,
+            first=0,
+            delivery_limit=limits["limit"],
+            lock_ms=limits["lock_ms"],
+            window=limits["window"],
+            batch=limits["batch"],
+            committed_only=more.get("committed_only", False),
+            dead_letters=more.get("dead_letters", False),
+        )
+    )
 
 
 @dataclass(slots=True)
@@ -497,7 +512,7 @@ class RunWriter:
         start = max((step.offset for step in steps if isinstance(step, LogStarted)), default=0)
         at = int(steps[-1].received + 1000) * MS
         row = (told.share_partition, at, at, end, 0, start, end, 0, "quiet")
-        self.journal.add("offsets", *row)
+        self.journal.add(history.ShownOffsets(*row))
 
     def _step(self, step: Step) -> None:
         sent, received = round(step.sent * MS), round(step.received * MS)
@@ -505,9 +520,9 @@ class RunWriter:
         match step:
             case Produced():
                 row = (log, step.first, step.last - step.first + 1, 1, step.first, -1)
-                add("produced", *row, sent, received, int(Outcome.OK), 0, 0)
+                add(history.Produced(*row, sent, received, int(Outcome.OK), 0, 0))
             case Fetched(ranges=None):
-                add("unseen_responses", share_partition, sent, received)
+                add(history.UnseenResponse(share_partition, sent, received))
             case Fetched():
                 self._acquired(step, sent, received)
             case Acknowledged():
@@ -515,11 +530,15 @@ class RunWriter:
             case Closed():
                 self._closed(step, sent, received)
             case Reloaded():
-                add("reloads", share_partition, -1, sent, received, "told")
+                add(history.Reload(share_partition, -1, sent, received, "told"))
             case LogStarted():
-                add("deletions", log, step.offset, sent, received, int(Outcome.OK))
+                add(history.Deletion(log, step.offset, sent, received, int(Outcome.OK)))
             case StartSeen():
-                add("offsets", share_partition, sent, received, step.offset, -1, 0, 0, 0, "load")
+                add(
+                    history.ShownOffsets(
+                        share_partition, sent, received, step.offset, -1, 0, 0, 0, "load"
+                    )
+                )
             case StateSeen():
                 self._stored(step)
             case _:
@@ -532,7 +551,7 @@ class RunWriter:
             row = (op, self.told.share_partition, self.told.log, member, one.first, one.last)
             lock_ms = int(self.told.settings.lock_ms)
             told = (one.deliveries, lock_ms, sent, received, after)
-            self.journal.add("acquired", *row, *told, True, 1, one.first, 7)
+            self.journal.add(history.Acquired(*row, *told, True, 1, one.first, 7))
             after = one.last
             for offset in range(one.first, one.last + 1):
                 self.holders[step.member, offset] = op
@@ -547,7 +566,7 @@ class RunWriter:
             if op is not None:
                 row = (op, self.told.share_partition, self.told.log, offset, offset, int(kind))
                 self.journal.add(
-                    "acknowledged", *row, sent, received, int(outcome), step.error or 0
+                    history.Acknowledged(*row, sent, received, int(outcome), step.error or 0)
                 )
                 if outcome is Outcome.OK and kind is not AckType.RENEW:
                     del self.holders[key]
@@ -563,14 +582,16 @@ class RunWriter:
                 offset,
                 int(AckType.CLOSED),
             )
-            self.journal.add("acknowledged", *row, sent, received, int(Outcome.OK), 0)
+            self.journal.add(history.Acknowledged(*row, sent, received, int(Outcome.OK), 0))
             del self.holders[member, offset]
 
     def _stored(self, step: StateSeen) -> None:
         self.position += 1
         head = (self.told.share_partition, self.position, True, -1, -1, -1, step.start)
         for one in step.batches:
-            self.journal.add("persisted", *head, one.first, one.last, one.state, one.deliveries)
+            self.journal.add(
+                history.Persisted(*head, one.first, one.last, one.state, one.deliveries)
+            )
 
 
 def _acts(step: Acknowledged) -> Iterator[tuple[int, AckType]]:

@@ -33,9 +33,17 @@ from spec.adapter import SCHEMA, Capability, flaw
 from spec.settings import Setting, settings_of
 from spec.verdict import EnvironmentFault
 from suites.client.conftest import Adapters
-from suites.client.settings.effects import EFFECTS
-from suites.client.settings.trials import FOREIGN, REFUSED, TAKES_EFFECT, Trial, chosen, trials
-from suites.client.settings.trying import Outcome, broken
+from suites.client.settings import (
+    EFFECTS,
+    FOREIGN,
+    REFUSED,
+    TAKES_EFFECT,
+    Outcome,
+    Trial,
+    broken,
+    trials,
+)
+from suites.client.sweep.cases import chosen
 
 HELLO = """
 import json, sys
@@ -204,7 +212,7 @@ def test_schemas_tell_good_from_bad(name: str, message: Any, good: bool) -> None
 
 
 RECORDED = Path(__file__).parent / "adapters"
-"""What each adapter wrote on a walk through the protocol (``python -m shareproof.walk``)."""
+"""What each adapter wrote on a walk through the protocol (``shareproof walk``)."""
 
 
 @pytest.mark.parametrize("client", sorted(path.stem for path in RECORDED.glob("*.jsonl")))
@@ -282,7 +290,7 @@ def test_a_table_is_whole(name: str) -> None:
     assert found is not None
     mine = trials(found)
     assert len({trial.name for trial in mine}) == len(mine) > 5
-    assert all(chosen(mine, [trial.name.replace("[", "[[]")]) for trial in mine)
+    assert all(chosen(mine, [trial.name.replace("[", "[[]")], "=") for trial in mine)
     for setting in found.settings:
         assert setting.shows in EFFECTS or "." in setting.shows or not setting.values
         assert not set(setting.values) & set(setting.refused)

@@ -28,7 +28,18 @@ from reports.analysis.rules import load_invariants
 from reports.analysis.settling import observations, owed_by
 from reports.reading import SCHEMA_FILE
 from shareproof.histories import _known
-from spec.history import MOST_DELIVERIES, NEVER, AckType, Manifest, Outcome, bucket_of
+from spec.history import (
+    MOST_DELIVERIES,
+    NEVER,
+    Acknowledged,
+    AckType,
+    Acquired,
+    FaultSpan,
+    Manifest,
+    MemberEvent,
+    Outcome,
+    bucket_of,
+)
 from spec.verdict import EnvironmentFault, MixedTargets, Verdict
 from tests.servers import PATIENCE, standalone
 from tests.shell import python
@@ -100,7 +111,7 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
     _history(tmp_path / "quiet", RIGHT[:4])
     with Journal(history, 1) as journal:
         for kind, since, until in (("kill", 500, 900), ("pause", 5000, 6000)):
-            journal.add("faults", 0, kind, "broker 2", since * MS, until * MS, "it was dead")
+            journal.add(FaultSpan(0, kind, "broker 2", since * MS, until * MS, "it was dead"))
     acknowledged = history / "journal" / "0000" / "acknowledged.arrows"
     acknowledged.write_bytes(acknowledged.read_bytes()[:-8])
 
@@ -256,9 +267,9 @@ def test_rows_that_nobody_wrote_end_a_journal(tmp_path: Path, spoiled: dict[str,
     row = {"op": 1, "share_partition": 0, "log": 0, "first": 0, "last": 0, "kind": 1, "sent": 5}
     row |= {"received": 6, "outcome": 1, "error": 0}
     with Journal(tmp_path, 1) as journal:
-        journal.add("acknowledged", *row.values())
+        journal.add(Acknowledged(*row.values()))
         journal.flush()
-        journal.add("acknowledged", *(row | spoiled).values())
+        journal.add(Acknowledged(*(row | spoiled).values()))
     assert compact(tmp_path).broken == ("journal/0001/acknowledged.arrows",)
 
 
@@ -267,11 +278,11 @@ def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
     with Journal(tmp_path, 0) as journal:
         write_share_partition(journal, 0, 0)
     with Journal(tmp_path, 1) as journal:
-        journal.add("members", 7, "ann", "group-0", 1, "plain", "joined", 0)
+        journal.add(MemberEvent(7, "ann", "group-0", 1, "plain", "joined", 0))
         told = (5000, 8 * SECOND, 9 * SECOND, -1, True, 1, 0, 7)
-        journal.add("acquired", 1, 0, 0, 7, 0, 0, 1, *told)
+        journal.add(Acquired(1, 0, 0, 7, 0, 0, 1, *told))
         if known:
-            journal.add("members", 7, "ann", "group-0", 1, "plain", "killed", 8 * SECOND + 5)
+            journal.add(MemberEvent(7, "ann", "group-0", 1, "plain", "killed", 8 * SECOND + 5))
     for file in (tmp_path / "journal" / "0001").glob("*.arrows"):
         file.write_bytes(file.read_bytes()[:-8])
 

@@ -26,12 +26,12 @@ from reports.reading import parse
 from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of
+from suites.app.environment import Fault
 from suites.app.load import Sent, Template
-from suites.app.play import Playing, play
-from suites.app.played import Beat, Instance, Played
-from suites.app.program import Fault, Trial
+from suites.app.program import ProgramSpec
 from suites.app.rules import JUDGES, observe
-from suites.app.scenarios import SCENARIOS
+from suites.app.run import AppRun
+from suites.app.scenarios import SCENARIOS, Instance, Membership, ScenarioResult
 from tests.fake import ROOT
 from tests.shell import Shell
 
@@ -68,11 +68,11 @@ def info() -> Iterator[ClusterInfo]:
     target.stop()
 
 
-def playing(info: ClusterInfo, out: Path, *command: str, seed: int = 1) -> Playing:
+def playing(info: ClusterInfo, out: Path, *command: str, seed: int = 1) -> AppRun:
     """Return how a program is tried here; names of topics and groups come from the seed."""
     template = Template(record='{"id": "{key}", "work_ms": 10}')
-    trial = Trial(command=command, records=20, template=template, attempts=3, patience=5.0)
-    return Playing(info=info, trial=trial, seed=seed, out=out, tell=lambda _: None)
+    spec = ProgramSpec(command=command, records=20, template=template, attempts=3, patience=5.0)
+    return AppRun(info=info, spec=spec, seed=seed, out=out, tell=lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def seen(
         async with few:
             seed = 1 + [*WRONG].index(wrong) if wrong else 0
             how = playing(info, out / f"{scenario}-{wrong}", *command, seed=seed)
-            return (wrong, scenario), await play(how, [SCENARIOS[scenario]], [*JUDGES])
+            return (wrong, scenario), await how.play([SCENARIOS[scenario]], [*JUDGES])
 
     async def all_of_them() -> dict[tuple[str, str], list[Observation]]:
         plays = [*(("", name) for name in SCENARIOS), *((w, s) for w, (_, s) in WRONG.items())]
@@ -178,7 +178,7 @@ async def test_other_libraries_are_judged_alike(
     worse = (*command, "--wrong", "hold-on-stop")
     bad = playing(info, tmp_path / "wrong", *worse, seed=seed + 50)
     right, wrong = await asyncio.gather(
-        play(how, [scenario], [*JUDGES]), play(bad, [scenario], ["FRM-06", "FRM-12"])
+        how.play([scenario], [*JUDGES]), bad.play([scenario], ["FRM-06", "FRM-12"])
     )
     assert {one.reason for one in right if one.verdict is not Verdict.PASS} == set()
     assert [one.verdict for one in wrong] == [Verdict.FAIL, Verdict.FAIL]
@@ -187,7 +187,7 @@ async def test_other_libraries_are_judged_alike(
 async def test_a_program_that_never_joins_is_no_verdict(info: ClusterInfo, tmp_path: Path) -> None:
     how = playing(info, tmp_path, "sh", "-c", "echo I am lost; exit 7")
     with pytest.raises(EnvironmentFault, match=r"ended with code 7 .*: I am lost"):
-        await play(how, [SCENARIOS["calm"]], [*JUDGES])
+        await how.play([SCENARIOS["calm"]], [*JUDGES])
 
 
 # --- Judges by themselves ---------------------------------------------------------------------
@@ -309,12 +309,13 @@ def verdict(rule: str, *deliveries: Delivery, scenario: str = "calm", **facts: A
         found.of.setdefault(one.place, []).append(one)
     sent = {one.place: one for one in (GOOD, BAD)}
     facts = {"over": 30.0, "group": "g", **facts}
-    seen = Played(scenario=SCENARIOS[scenario], sent=sent, deliveries=found, **facts)
+    seen = ScenarioResult(scenario=SCENARIOS[scenario], sent=sent, deliveries=found, **facts)
     return observe(rule, seen).verdict.value
 
 
 ACCEPT, RELEASE, REJECT = AckType.ACCEPT, AckType.RELEASE, AckType.REJECT
 ACCEPTED, REJECTED = delivery(GOOD, ACCEPT), delivery(BAD, REJECT)
+LEFT = Membership(member="m", group="g", first=0, left=1)
 STOPPED: dict[str, Any] = {
     "scenario": "terminated",
     "stopping": 0.5,
@@ -370,11 +371,11 @@ STOPPED: dict[str, Any] = {
             {"instances": [Instance(ended=2.0, code=1, asked=False)]},
             "fail",
         ),
-        ("FRM-12", [], STOPPED | {"beats": [Beat(member="m", group="g", first=0, left=1)]}, "pass"),
+        ("FRM-12", [], STOPPED | {"members": [LEFT]}, "pass"),
         (
             "FRM-12",
             [],
-            STOPPED | {"beats": [Beat(member="m", group="g", first=0, left=None)]},
+            STOPPED | {"members": [Membership(member="m", group="g", first=0, left=None)]},
             "fail",
         ),
         ("FRM-13", [ACCEPTED, ACCEPTED], {"instances": [STOPPED, STOPPED]}, "fail"),
@@ -388,7 +389,7 @@ def test_judges_know_right_from_wrong(
 
 
 def test_what_a_program_does_not_have_is_excused_and_poison_comes_everywhere() -> None:
-    seen = Played(scenario=SCENARIOS["calm"], group="g", sent={}, deliveries=Deliveries())
+    seen = ScenarioResult(scenario=SCENARIOS["calm"], group="g", sent={}, deliveries=Deliveries())
     assert observe("FRM-04", seen, owed=False).excused
     assert not observe("FRM-04", seen, owed=True).excused
     assert observe("FRM-04", seen).verdict is Verdict.VACUOUS

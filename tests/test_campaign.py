@@ -16,6 +16,7 @@ import pytest
 from fixtures import virtual
 from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.machine.maven import clients_jar
+from fixtures.mutants import MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.virtual.world import reference_world
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
@@ -24,18 +25,17 @@ from reports import evidence
 from reports.evidence import Entry, read
 from reports.reading import parse
 from reports.results import Results
+from shareproof.runner.inventory import read_checks
 from shareproof.runner.outcome import observe
 from spec.verdict import OutOfReach
+from suites.broker.check import SETUPS, SITUATIONS, check
 from suites.broker.many import LISTS, MANY, POSITIONS
 from suites.broker.share import Share, world
-from suites.broker.situations import SETUPS, SITUATIONS, crossed, meets
 from suites.judge import AS_WRITTEN, Judge
 from tests.shell import python
 from tests.test_results import document
-from tools.campaign import alterations, kafka, reference, repeats
+from tools.campaign import alterations, reference, repeats
 from tools.campaign.__main__ import SUBJECTS, main
-from tools.campaign.asked import Asked
-from tools.campaign.cases import Case
 from tools.campaign.hunting import (
     again,
     cases_of,
@@ -47,7 +47,8 @@ from tools.campaign.hunting import (
     playable,
     rejection,
 )
-from tools.campaign.playing import HONEST, play
+from tools.campaign.options import Options, chosen_mutants
+from tools.campaign.player import HONEST, Case, play
 from tools.campaign.record import Keeper
 from tools.campaign.reference import Plan, Seen
 
@@ -98,9 +99,9 @@ def test_every_entry_can_be_played_again_under_the_same_name() -> None:
     assert owners == {1: len(read())}
     keeper = Keeper(record=False)
     both = [checks()[ACCEPTED], checks()[EXPIRED]]
-    assert alterations.pending(Asked(keeper=keeper), both) == []
+    assert alterations.pending(Options(keeper=keeper), both) == []
     keeper.known = [one for one in keeper.known if one.check != EXPIRED]
-    assert alterations.pending(Asked(keeper=keeper), both) == [checks()[EXPIRED]]
+    assert alterations.pending(Options(keeper=keeper), both) == [checks()[EXPIRED]]
 
 
 def test_mutant_is_killed_by_its_rule_and_the_honest_broker_accepted() -> None:
@@ -154,9 +155,10 @@ def test_words_choose_mutants_and_checks() -> None:
     assert EXPIRED in names
     assert reference.matching(plan, "test_accepted_record") == ([], [ACCEPTED])
     assert reference.matching(plan, "nonsense") == ([], [])
-    assert kafka._chosen(["lock-a-third"]) == ["lock-a-third"]
+    inventory = read_checks()
+    assert chosen_mutants(["lock-a-third"], MUTANTS, inventory) == ["lock-a-third"]
     for word in ("LCK-01", "test_expired_lock_frees"):
-        assert "lock-never-expires" in kafka._chosen([word])
+        assert "lock-never-expires" in chosen_mutants([word], MUTANTS, inventory)
 
 
 def test_command_line() -> None:
@@ -227,9 +229,9 @@ def setup_of(case: Case) -> str:
 
 
 CROSSED = {
-    check: [case for case in cases_of(check) if setup_of(case)]
-    for check in checks()
-    if any(map(setup_of, cases_of(check)))
+    name: [case for case in cases_of(name) if setup_of(case)]
+    for name in checks()
+    if any(map(setup_of, cases_of(name)))
 }
 
 
@@ -244,11 +246,11 @@ def test_enough_checks_are_crossed() -> None:
 
 def test_setups_and_checks_meet_every_situation() -> None:
     seen: set[str] = set()
-    for check in checks():
-        if check in CROSSED or "_many.py" in check or "between" in check or "idle" in check:
-            for case in cases_of(check)[:4]:
+    for name in checks():
+        if name in CROSSED or "_many.py" in name or "between" in name or "idle" in name:
+            for case in cases_of(name)[:4]:
                 seen |= {
-                    name for one in play(HONEST, case, 1).observations for name in one.situations
+                    met for one in play(HONEST, case, 1).observations for met in one.situations
                 }
         if SITUATIONS.keys() - seen <= SLOW:
             break
@@ -258,20 +260,19 @@ def test_setups_and_checks_meet_every_situation() -> None:
 
 def test_a_check_as_written_has_one_situation_and_a_broken_one_none() -> None:
     judge = Judge(["ACK-01"])
-    judge.holds("ACK-01", True, "it is so")
+    judge.holds(True, "it is so")
     [seen] = observe("a check", judge, None, 0.0)
     [broken] = observe("a check", Judge(["ACK-01"]), ValueError("no"), 0.0)
     assert (seen.situations, broken.situations) == ((AS_WRITTEN,), ())
 
 
 def test_decorators_keep_the_arguments() -> None:
-    @meets("reload")
-    @crossed("beside")
-    async def check(share: object, judge: object, extra: int) -> None:
+    @check("ACK-01", crossed="beside", meets="reload")
+    async def nothing(share: object, judge: object, extra: int) -> None:
         raise AssertionError(share, judge, extra)
 
-    assert list(inspect.signature(check).parameters) == ["share", "judge", "extra", "setup"]
-    marks = [mark for mark in check.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
+    assert list(inspect.signature(nothing).parameters) == ["share", "judge", "extra", "setup"]
+    marks = [mark for mark in nothing.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
     assert [getattr(value, "values", (value,))[0] for value in marks[0].args[1]] == [
         AS_WRITTEN,
         "beside",
@@ -295,12 +296,12 @@ def test_a_broken_broker_is_seen_in_each_setup(name: str, mutant: str) -> None:
 def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
     seen: list[str] = []
 
-    @crossed("beside")
-    async def check(share: Share, judge: Judge) -> None:
+    @check("ACK-01", crossed="beside")
+    async def fussy(share: Share, judge: Judge) -> None:
         seen.append(type(share).__name__)
         if len(seen) == 1:
             raise OutOfReach("needs topics of its own")
-        judge.holds("ACK-01", True, "it is so")
+        judge.holds(True, "it is so")
 
     async def played() -> Judge:
         judge = Judge(["ACK-01"])
@@ -308,7 +309,7 @@ def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
             reference_world("reference", brokers=1, properties={}, seed=1) as here,
             world(here.info, random.Random(1), [], here.schemas) as share,
         ):
-            await check(share=share, judge=judge, setup="beside")
+            await fussy(share=share, judge=judge, setup="beside")
         return judge
 
     [one] = observe("a check", virtual.run(played()), None, 0.0)

@@ -16,9 +16,9 @@ from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import Member, release
 from fixtures.targets import TargetOptions, open_target
 from fixtures.virtual.world import reference_world
+from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
-from fixtures.wire.message import Struct
 from shareproof.runner.outcome import observe
 from spec.model.leader import Leader
 from spec.verdict import OutOfReach, Stalled, Undecided, Verdict, Violation
@@ -37,18 +37,18 @@ def court() -> Judge:
 
 
 def test_evidence_counts_assertions_and_events(court: Judge) -> None:
-    court.saw("ACK-01", redeliveries=0)
+    court["ACK-01"].saw(redeliveries=0)
     assert court.unexercised() == ("ACK-01", "ACK-02"), "nothing seen is no evidence"
-    court.equal("ACK-01", 1, 1, "one")
-    court.saw("ACK-01", redeliveries=2)
-    court.saw("ACK-01", redeliveries=3)
+    court["ACK-01"].equal(1, 1, "one")
+    court["ACK-01"].saw(redeliveries=2)
+    court["ACK-01"].saw(redeliveries=3)
     assert court.evidence("ACK-01") == {"assertions": 1, "redeliveries": 5}
     assert court.unexercised() == ("ACK-02",)
 
 
 def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
     with pytest.raises(Violation) as caught:
-        court.equal("ACK-02", 0, 7, "error code", witness=[1, "two", "three", "four"])
+        court["ACK-02"].equal(0, 7, "error code", witness=[1, "two", "three", "four"])
     assert caught.value.rule == "ACK-02"
     assert caught.value.sentence == "error code: expected 0, got 7"
     assert caught.value.witness == ("1", "two", "three")
@@ -57,37 +57,45 @@ def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
 
 def test_sentences_stay_short(court: Judge) -> None:
     with pytest.raises(Violation, match=r"missing \[0\], not expected \[100\]"):
-        court.equal("ACK-01", list(range(100)), list(range(1, 101)), "offsets")
+        court["ACK-01"].equal(list(range(100)), list(range(1, 101)), "offsets")
     with pytest.raises(Violation) as caught:
-        court.equal("ACK-01", b"x" * 10_000, b"", "payload")
+        court["ACK-01"].equal(b"x" * 10_000, b"", "payload")
     assert len(caught.value.sentence) < MAX_TEXT + 100
 
 
 def test_choice_is_any_of_the_allowed(court: Judge) -> None:
-    court.one_of("ACK-01", CHOICE, 42, "error code")
+    court["ACK-01"].one_of(CHOICE, 42, "error code")
     with pytest.raises(Violation, match="expected 6 or 42, got 3"):
-        court.one_of("ACK-01", CHOICE, 3, "error code")
-    court.none_but("ACK-01", CHOICE, [42, 6, 42], "error codes")
+        court["ACK-01"].one_of(CHOICE, 3, "error code")
+    court["ACK-01"].none_but(CHOICE, [42, 6, 42], "error codes")
     with pytest.raises(Violation, match=r"error codes: expected set\(\), got \{3\}"):
-        court.none_but("ACK-01", CHOICE, [42, 3], "error codes")
+        court["ACK-01"].none_but(CHOICE, [42, 3], "error codes")
     with pytest.raises(MisusedJudge, match="nothing is said to allow"):
-        court.none_but("ACK-01", {6: ""}, [], "error codes")
+        court["ACK-01"].none_but({6: ""}, [], "error codes")
 
 
 @pytest.mark.parametrize("source", ["", "Kafka does so", "KIP-932", "KIP-932 §", "order: "])
 def test_each_choice_has_a_source(court: Judge, source: str) -> None:
     with pytest.raises(MisusedJudge, match=r"nothing is said to allow \[6\]"):
-        court.one_of("ACK-01", CHOICE | {6: source}, 42, "error code")
+        court["ACK-01"].one_of(CHOICE | {6: source}, 42, "error code")
 
 
 def test_expected_exceptions_and_rules_that_nobody_named(court: Judge) -> None:
-    with court.raises("ACK-01", ConnectionError, "the broker hangs up"):
+    with court["ACK-01"].raises(ConnectionError, "the broker hangs up"):
         raise ConnectionResetError
-    silence = court.raises("ACK-01", ConnectionError, "the broker hangs up")
+    silence = court["ACK-01"].raises(ConnectionError, "the broker hangs up")
     with pytest.raises(Violation, match="nothing was raised"), silence:
         pass
     with pytest.raises(MisusedJudge, match="ACK-03"):
-        court.saw("ACK-03", redeliveries=1)
+        court["ACK-03"].saw(redeliveries=1)
+
+
+def test_only_the_only_rule_need_not_be_named(court: Judge) -> None:
+    judge = Judge(["ACK-01"])
+    judge.equal(1, 1, "one")
+    assert (judge.unexercised(), judge.evidence("ACK-01")) == ((), {"assertions": 1})
+    with pytest.raises(MisusedJudge, match="the marker names ACK-01, ACK-02"):
+        court.equal(1, 1, "one")
 
 
 # --- Records that stop coming -----------------------------------------------------------------
@@ -120,7 +128,7 @@ def test_nothing_is_proved_where_nobody_gets_anything(monkeypatch: pytest.Monkey
 
 def test_the_rule_that_was_next_is_broken() -> None:
     judge = Judge(["ACK-01", "ACK-02", "ACK-03"])
-    judge.holds("ACK-01", True, "fine")
+    judge["ACK-01"].holds(True, "fine")
 
     seen = {one.requirement: one for one in observe("check", judge, Stalled("nothing came"), 0.0)}
 
@@ -128,7 +136,7 @@ def test_the_rule_that_was_next_is_broken() -> None:
     assert seen["ACK-02"].reason == "nothing came"
     assert {seen["ACK-01"].verdict, seen["ACK-03"].verdict} == {Verdict.UNKNOWN}
     for rule in judge.rules:
-        judge.holds(rule, True, "fine")
+        judge[rule].holds(True, "fine")
     last = observe("check", judge, Stalled("nothing came"), 0.0)[-1]
     assert (last.requirement, last.verdict) == ("ACK-03", Verdict.FAIL)
 

@@ -10,13 +10,13 @@ import time
 import pytest
 
 from chaos.fitting import fitting, offered
-from fixtures.clocks import Clocks, clocks
+from fixtures.clocks import Clocks, lacking
 from fixtures.interface.capability import Capability
 from fixtures.targets import DEFAULT_TARGET, UsageFault
 from tests.shell import python
 
 LOOK = "import time; print(time.time() - float(input()), time.monotonic() - float(input()))"
-needs_compiler = pytest.mark.skipif(bool(clocks.lacking()), reason=clocks.lacking())
+needs_compiler = pytest.mark.skipif(bool(lacking()), reason=lacking())
 
 
 def _off(clock: Clocks) -> tuple[float, float]:
@@ -57,7 +57,7 @@ def test_a_moved_clock(seconds: float) -> None:
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clocks, "_compiler", lambda: None)
+    monkeypatch.setattr("fixtures.clocks._compiler", lambda: None)
     with pytest.raises(UsageFault, match=r"shift-leader needs .*C compiler"):
         fitting(("shift-leader",), offered(DEFAULT_TARGET))
     assert not any(

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.wire.codec import Raw, Struct, WireError, decode, default_of, encode
-from fixtures.wire.compression import compress, decompress
 from fixtures.wire.frame import decode_request, decode_response, encode_request, encode_response
 from fixtures.wire.placing import partition_of
 from fixtures.wire.records import (
@@ -25,7 +24,9 @@ from fixtures.wire.records import (
     Record,
     TimestampType,
     batch_headers,
+    compress,
     decode_batches,
+    decompress,
     encode_batch,
     encode_marker,
 )
@@ -33,7 +34,7 @@ from fixtures.wire.schema import FieldSpec, MessageSpec, Schemas, StructSpec, pa
 from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_value
 from spec.model.durable import StateBatch
 from spec.model.release import NEWEST
-from suites.broker.statestore import as_model, replayed
+from suites.broker.state import as_model, replayed
 from tests.golden.bodies import random_body
 from tests.release import RELEASE, message_versions, schemas
 

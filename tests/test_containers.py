@@ -23,16 +23,16 @@ from fixtures.interface.names import Address, ContainerName, parse_target
 from fixtures.machine.ports import free_ports
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.config import cluster_properties
-from fixtures.targets.container import keeper, naming
+from fixtures.targets.container import naming
 from fixtures.targets.container.broker import ContainerBroker
-from fixtures.targets.container.engine import NONE, answers, why_not
-from fixtures.targets.container.rootfs import RootFileSystem
-from fixtures.targets.container.site import Site
+from fixtures.targets.container.engine import Engine, answers
 from fixtures.wire.schema import Schemas
 from fixtures.workload.terms import Load
 from spec.verdict import EnvironmentFault
 from suites.chaos.scenarios import SCENARIOS, chosen
 from tools import contained
+from tools.containers import dockerd
+from tools.containers.images import RootFileSystem
 
 CONTAINER = "container:apache/kafka:4.4.0"
 
@@ -115,11 +115,11 @@ def test_all_scenarios_are_those_that_fit() -> None:
 def test_no_engine_is_said_and_is_no_pass(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(contained, "lacking", lambda: NONE)
+    monkeypatch.setattr(contained, "lacking", lambda: "docker.io")
     assert contained.main([]) == 0
     said = capsys.readouterr().out
     assert said.startswith("NOT RUN, and therefore not passed")
-    assert "install docker.io" in said
+    assert "Missing: docker.io" in said
 
 
 # --- files of an image -------------------------------------------------------------------------
@@ -150,21 +150,22 @@ RUN = """
 import sys, tempfile
 from pathlib import Path
 from fixtures.targets.container.engine import Engine
-from fixtures.targets.container.rootfs import RootFileSystem
-engine = Engine()
-engine.start()
-archive = Path(tempfile.mkdtemp()) / "root.tar"
-with RootFileSystem(archive) as root:
-    root.shell()
-api = engine.client.api
-command = ['CMD ["sleep", "600"]']
-api.import_image_from_file(str(archive), repository="sleeper", tag="1", changes=command)
-labels = dict(engine.labels)
-network = engine.client.networks.create("n", labels=labels, options=dict(engine.network_options))
-engine.client.containers.run("sleeper:1", detach=True, labels=labels, network="n")
-print(engine.labels["shareproof.owner"].rpartition(":")[2], flush=True)
-sys.stdin.read()
-engine.stop()
+from tools.containers import dockerd
+from tools.containers.images import RootFileSystem
+with dockerd.engine():
+    engine = Engine()
+    engine.start()
+    archive = Path(tempfile.mkdtemp()) / "root.tar"
+    with RootFileSystem(archive) as root:
+        root.shell()
+    api = engine.client.api
+    command = ['CMD ["sleep", "600"]']
+    api.import_image_from_file(str(archive), repository="sleeper", tag="1", changes=command)
+    engine.renew_network()
+    engine.run("sleeper:1", "sleeper", ports={})
+    print(engine.network.id[:12], flush=True)
+    sys.stdin.read()
+    engine.stop()
 """
 
 
@@ -173,7 +174,7 @@ class Running:
     """A run with a private engine and a container in it."""
 
     process: subprocess.Popen[str]
-    keeper: int
+    network: str
 
     def traces(self) -> list[str]:
         """Return what there is of it: processes, a network device, a directory."""
@@ -182,29 +183,29 @@ class Running:
             for process in psutil.process_iter(["cmdline", "status"])
             if process.info["status"] != psutil.STATUS_ZOMBIE
         ]
-        ours = [line for line in found if keeper.PREFIX in line or line == "sleep 600"]
-        device = Path("/sys/class/net") / keeper.bridge(self.keeper)
+        ours = [line for line in found if dockerd.PREFIX in line or line == "sleep 600"]
+        device = Path("/sys/class/net") / f"br-{self.network}"
         return [*ours, *([str(device)] if device.exists() else [])]
 
-    def gone(self) -> bool:
-        """Wait for a while until nothing is left; tell whether that came about."""
+    def ended(self) -> bool:
+        """Wait for a while until no process of it is left; tell whether that came about."""
         deadline = time.monotonic() + 30
-        while self.traces() and time.monotonic() < deadline:
+        while any("/sys/" not in one for one in self.traces()) and time.monotonic() < deadline:
             time.sleep(0.1)
-        return not self.traces()
+        return not any("/sys/" not in one for one in self.traces())
 
 
 @pytest.fixture
 def running() -> Iterator[Running]:
     """A run of its own; it ends with the test."""
-    if answers() or why_not():
+    if answers() or dockerd.lacking():
         pytest.skip("a container engine for one run alone: dockerd, unshare, ip and root")
     process = subprocess.Popen(
         [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     with process:
-        yield Running(process, int(process.stdout.readline()))
+        yield Running(process, process.stdout.readline().strip())
         process.kill()
 
 
@@ -212,24 +213,16 @@ def test_an_orderly_end_leaves_nothing(running: Running) -> None:
     assert any("sleep" in line for line in running.traces())
     running.process.communicate("")
     assert running.process.returncode == 0
-    assert running.gone()
+    assert running.ended()
+    assert running.traces() == []
 
 
-def test_a_killed_run_leaves_nothing(running: Running) -> None:
+def test_the_next_start_clears_what_a_killed_run_left(running: Running) -> None:
     running.process.kill()
-    assert running.gone()
-
-
-def test_the_next_start_clears_what_a_killed_keeper_left(running: Running) -> None:
-    running.process.send_signal(signal.SIGSTOP)
-    psutil.Process(running.keeper).kill()
-    running.process.kill()
-    deadline = time.monotonic() + 30
-    while any("dockerd" in line or "sleep" in line for line in running.traces()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    keeper.sweep_machine()
-    assert running.gone()
+    running.process.wait()
+    assert running.ended()
+    dockerd.sweep()
+    assert running.traces() == []
 
 
 # --- what an engine does to a broker -----------------------------------------------------------
@@ -238,33 +231,29 @@ def test_the_next_start_clears_what_a_killed_keeper_left(running: Running) -> No
 @pytest.fixture
 def somebody(tmp_path: Path) -> Iterator[ContainerBroker]:
     """A handle on a container that greets whoever comes, as a broker's would be."""
-    if answers() or why_not():
+    if answers() or dockerd.lacking():
         pytest.skip("a container engine for one run alone: dockerd, unshare, ip and root")
-    site = Site()
-    site.open()
-    try:
+    with dockerd.engine(), Engine() as engine:
         with RootFileSystem(tmp_path / "root.tar") as root:
             root.shell()
         greet = "while true; do echo hello | nc -l -p 9092; done"
-        site.engine.client.api.import_image_from_file(
+        engine.client.api.import_image_from_file(
             str(tmp_path / "root.tar"),
             repository="greeter",
             tag="1",
             changes=[f'CMD ["sh", "-c", "{greet}"]'],
         )
-        site.lay()
-        at = site.at(free_ports(1)[0])
-        container = site.run("greeter:1", naming.alias(1), ports={9092: at})
+        engine.renew_network()
+        at = engine.published(free_ports(1)[0])
+        container = engine.run("greeter:1", naming.alias(1), ports={9092: at})
         yield ContainerBroker(
             node_id=1,
             container=container,
-            network=site.network,
+            network=engine.network,
             listeners={naming.CLIENT: at},
             ready_at=at,
             schemas=Schemas(texts={}),
         )
-    finally:
-        site.close()
 
 
 def _greets(broker: ContainerBroker) -> bool:

@@ -11,8 +11,7 @@ import pytest
 from fixtures.interface.credentials import read_credentials
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
-from fixtures.security import jaas
-from fixtures.security.properties import PropertiesFault, parse
+from fixtures.security.properties import PropertiesFault, parse, parse_login
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.schema import Schemas
 from tests.secured import Secured, secured
@@ -56,14 +55,14 @@ def test_values_from_the_environment() -> None:
 
 
 def test_jaas_entries() -> None:
-    login = jaas.parse("a.b.ScramLoginModule required\n username='it''s' x=y password=\"p\\\"q\" ;"
+    login = parse_login("a.b.ScramLoginModule required\n username='it''s' x=y password=\"p\\\"q\" ;"
                        .replace("it''s", "me"))  # fmt: skip
     assert login.module == "ScramLoginModule"
     assert login.options == {"username": "me", "x": "y", "password": 'p"q'}
     assert "p" not in repr(login).replace("ScramLoginModule", "").replace("Login(module=", "")
     for wrong in ("hush", 'M required password="hush', "M required hush;"):
         with pytest.raises(PropertiesFault) as fault:
-            jaas.parse(wrong)
+            parse_login(wrong)
         assert "hush" not in str(fault.value)
 
 

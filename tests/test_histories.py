@@ -24,7 +24,19 @@ from fixtures.history.reading import read_journals
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import pieces, runs_of, shape
 from reports.analysis.files import open_history
-from spec.history import NEVER, AckType, Manifest, Outcome
+from spec.history import (
+    NEVER,
+    Acknowledged,
+    AckType,
+    Acquired,
+    FaultSpan,
+    Manifest,
+    Operation,
+    Outcome,
+    Phase,
+    Produced,
+    Reload,
+)
 from spec.verdict import EnvironmentFault
 from tests.stories import write_share_partition
 
@@ -35,10 +47,11 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from fixtures.history.journal import Journal
+from spec.history import FaultSpan
 with Journal(Path(sys.argv[1]), 3) as journal:
     print("ready", flush=True)
     while True:
-        journal.add("faults", 0, "none", "", time.monotonic_ns(), 0, "")
+        journal.add(FaultSpan(0, "none", "", time.monotonic_ns(), 0, ""))
         time.sleep(0.001)
 """
 
@@ -84,9 +97,9 @@ def _four_phases(folder: Path) -> tuple[Path, list[str]]:
     every = [f"phase {number}" for number in range(4)]
     with Journal(folder, 1) as journal:
         for number, name in enumerate(every):
-            journal.add("phases", name, number, number)
+            journal.add(Phase(name, number, number))
             journal.flush()
-        journal.add("faults", 0, "kill", "broker 1", 1, 2, "seen")
+        journal.add(FaultSpan(0, "kill", "broker 1", 1, 2, "seen"))
     return folder / "journal" / "0001" / "phases.arrows", every
 
 
@@ -105,8 +118,8 @@ def test_times_are_brought_to_the_clock_of_the_run(tmp_path: Path) -> None:
     with Journal(tmp_path, 1) as journal:
         journal.measured(behind=900, within=50)
         journal.measured(behind=1000, within=5)
-        journal.add("reloads", 0, -1, 10, NEVER, "x")
-        journal.add("operations", 1, 1, 0, "ShareFetch", 1, 20, -1, 0, 3, 0)
+        journal.add(Reload(0, -1, 10, NEVER, "x"))
+        journal.add(Operation(1, 1, 0, "ShareFetch", 1, 20, -1, 0, 3, 0))
 
     found = read_journals(tmp_path).tables
 
@@ -129,13 +142,13 @@ def test_ranges_mean_records(tmp_path: Path) -> None:
             last = first + rng.randrange(20)
             at = rng.randrange(1000)
             told = (1, 1, at, at + 1, -1, True, 7, first, -1)
-            journal.add("acquired", op, 0, 0, 3, first, last, *told)
+            journal.add(Acquired(op, 0, 0, 3, first, last, *told))
             expected |= {(op, offset): (0, NEVER) for offset in range(first, last + 1)}
             for _ in range(rng.randrange(3)):
                 low = rng.randint(first, last)
                 kind = rng.choice((AckType.ACCEPT, AckType.RELEASE))
                 sent = at + 10 + len(expected)
-                journal.add("acknowledged", op, 0, 0, low, last, int(kind), sent, sent + 1, 1, 0)
+                journal.add(Acknowledged(op, 0, 0, low, last, int(kind), sent, sent + 1, 1, 0))
                 expected |= {(op, o): (int(kind), sent) for o in range(low, last + 1)}
 
     compact(tmp_path)
@@ -169,7 +182,7 @@ def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def test_spoiled_files_are_named(tmp_path: Path) -> None:
     with Journal(tmp_path, 1) as journal:
         write_share_partition(journal, 0, 0, lock_ms=30000)
-        journal.add("produced", 0, 0, 5, 1, 0, -1, 0, 1, 1, 0, 0)
+        journal.add(Produced(0, 0, 5, 1, 0, -1, 0, 1, 1, 0, 0))
     manifest = compact(tmp_path)
     stored = next(file for file in manifest.files if file.table == "produced")
     (tmp_path / stored.path).write_bytes(b"PAR1 half a file")

@@ -14,7 +14,7 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 import numpy as np
 import pyarrow as pa
 
-from fixtures.history.clocks import offsets
+from fixtures.history.reading import offsets
 from reports.analysis.files import History
 from reports.analysis.judging import Found, observation
 from reports.analysis.rules import BORNE, load_invariants

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import tests.altered
-from fixtures.history import clocks, compaction, expansion, reading
+from fixtures.history import compaction, expansion, reading
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import open_history
@@ -32,7 +32,22 @@ from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import COMPILED, configured
 from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
-from spec.history import JOURNALS, TABLES, AckType, Outcome, bucket_of, log_numbers
+from spec.history import (
+    JOURNALS,
+    TABLES,
+    Acknowledged,
+    AckType,
+    Acquired,
+    HostClockMeasure,
+    MemberEvent,
+    Outcome,
+    Produced,
+    Reload,
+    ShownOffsets,
+    UnseenResponse,
+    bucket_of,
+    log_numbers,
+)
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
 from tests.agreement import broken_at, by_spark, compare, differences, known, runs
@@ -262,9 +277,9 @@ class _Recorder:
         """Write the share-partition, what was produced in one batch, and that all was read."""
         write_share_partition(self.journal, self.number, self.log)
         ended = (0, MS, int(Outcome.OK), 0, 0)
-        self.journal.add("produced", self.log, 0, RECORDS, 1, 0, 7, *ended)
+        self.journal.add(Produced(self.log, 0, RECORDS, 1, 0, 7, *ended))
         shown = (END * MS, END * MS, RECORDS, 0, 0, RECORDS, 0, "quiet")
-        self.journal.add("offsets", self.number, *shown)
+        self.journal.add(ShownOffsets(self.number, *shown))
 
     def fetch(
         self, offset: int, at: int, count: int = 1, *, last: int = -1, asked: int = -1, who: int = 0
@@ -273,7 +288,7 @@ class _Recorder:
         op, last = self.journal.next_operation(), max(offset, last)
         sent = (asked if asked >= 0 else at - 1) * MS
         row = (op, self.number, self.log, 10 * self.number + who, offset, last, count, LOCK)
-        self.journal.add("acquired", *row, sent, at * MS, -1, True, 1, offset, 7)
+        self.journal.add(Acquired(*row, sent, at * MS, -1, True, 1, offset, 7))
         return op, offset, last
 
     def act(
@@ -283,7 +298,7 @@ class _Recorder:
         op, first, last = held
         received = (at + 1) * MS if outcome is not Outcome.UNKNOWN else -1
         row = (op, self.number, self.log, first, last, int(kind), at * MS, received)
-        self.journal.add("acknowledged", *row, int(outcome), 0)
+        self.journal.add(Acknowledged(*row, int(outcome), 0))
 
 
 def _tell(to: _Recorder) -> None:
@@ -291,7 +306,7 @@ def _tell(to: _Recorder) -> None:
     to.start()
     to.fetch(0, 10, who=1)
     member = (10 * to.number + 1, "ann", f"group-{to.number}", 0, "plain", "killed", 100 * MS)
-    to.journal.add("members", *member)
+    to.journal.add(MemberEvent(*member))
     to.fetch(0, 200, 2)
     to.act(to.fetch(1, 10), AckType.RENEW, 500)
     to.fetch(1, 1200, 2)
@@ -312,9 +327,9 @@ def _tell(to: _Recorder) -> None:
     to.fetch(7, 10, LIMIT, last=8)
     to.fetch(9, 10, LIMIT)
     to.act(to.fetch(10, 10_000), AckType.ACCEPT, 10_050)
-    to.journal.add("reloads", to.number, -1, 10_060 * MS, 10_070 * MS, "planted")
+    to.journal.add(Reload(to.number, -1, 10_060 * MS, 10_070 * MS, "planted"))
     to.act(to.fetch(10, 10_100), AckType.ACCEPT, 10_150)
-    to.journal.add("unseen_responses", to.number, 5_000 * MS, 5_010 * MS)
+    to.journal.add(UnseenResponse(to.number, 5_000 * MS, 5_010 * MS))
     to.act(to.fetch(11, 5_100, 2), AckType.ACCEPT, 5_150)
 
 
@@ -343,7 +358,7 @@ def _backwards(rows: Any) -> Any:
 _end, _end_deliveries = expansion._end, expansion._end_deliveries
 _number_loads, _number_unseen = expansion._number_loads, expansion._number_unseen
 _neighbours, _fellows, _spread = expansion.neighbours, expansion._fellows, expansion.spread
-_offsets = clocks.offsets
+_offsets = reading.offsets
 _NOT_PRODUCED = JOURNALS["produced"].empty_table()
 
 
@@ -385,7 +400,7 @@ OF_READING: dict[str, Mistake] = {
         reading, "widened", lambda table, _: (table, 0)
     ),
     "clocks of hosts have no errors": lambda it: it.setattr(
-        clocks, "offsets", lambda times, measures: (_offsets(times, measures)[0], times * 0)
+        reading, "offsets", lambda times, measures: (_offsets(times, measures)[0], times * 0)
     ),
     "who died unseen lives": lambda it: it.setattr(reading, "with_killed", lambda told, _: told),
 }
@@ -445,7 +460,7 @@ def _of_two(history: Path, *, killed: bool) -> None:
     with Journal(history, 1) as journal:
         journal.measured(behind=5000 * MS, within=MS)
         member = (1, "bob", "group-0", 1, "plain", "joined", 0)
-        journal.add("members", *member)
+        journal.add(MemberEvent(*member))
         _Recorder(journal, 0, 0).fetch(0, 100, who=1)
     for file in (history / "journal" / "0001").glob("*.arrows") if killed else ():
         file.write_bytes(file.read_bytes()[:-8])
@@ -463,7 +478,7 @@ def _of_two_hosts(history: Path) -> None:
         to.fetch(1, 4500, 2)
     with Journal(history, 1) as journal:
         for at in (50 * MS, 450 * MS):
-            journal.add("host_clocks", 1, at, 4000 * MS, 4 * MS)
+            journal.add(HostClockMeasure(1, at, 4000 * MS, 4 * MS))
         far = _Recorder(journal, 0, 0)
         far.fetch(0, 204, who=1)
         far.fetch(1, 300, who=1)

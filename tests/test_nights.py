@@ -16,13 +16,15 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
+from fixtures.interface.names import UsageFault
 from reports.nights import Failure, Night, Play, changes, read
 from reports.reading import parse
 from reports.site.archive import find
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.chaos import night as nights
-from shareproof.chaos.again import Earlier, earlier, exit_code, main, rejudge
-from shareproof.chaos.night import INTERRUPTED, Asked, new_night, spend
+from shareproof.chaos.again import Earlier, earlier, exit_code, rejudge, rejudge_archive
+from shareproof.chaos.night import INTERRUPTED, new_night, spend
+from shareproof.options import NightOptions
 from tests.shell import shareproof
 from tests.small_histories import read_cases, write_history
 from tests.test_results import document, keep
@@ -74,22 +76,19 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Children:
 
 
 def _spend(folder: Path, *, hours: float = 0.0, resume: bool = False) -> tuple[Night, int]:
-    asked = Asked(
+    options = NightOptions(
+        target="kafka:4.4.0",
+        seed=SEED,
+        minutes=1,
+        hours=hours,
+        rate=100,
         archive=folder / "nights",
         site=folder / "site",
-        brokers=3,
         rejudge=0,
         confirm=2,
-        shrink=3,
         resume=resume,
     )
-    return spend(_new(hours), asked, lambda _: None)
-
-
-def _new(hours: float = 0.0) -> Night:
-    return new_night(
-        target="kafka:4.4.0", seed=SEED, minutes=1, hours=hours, overlap="whole", rate=100
-    )
+    return spend(options, lambda _: None)
 
 
 def test_a_quiet_night(tmp_path: Path, children: Children) -> None:
@@ -138,7 +137,7 @@ def test_what_changed_since_the_night_before() -> None:
         facts = {"seed": 1, "run": "seed-1", "faults": (), "began": "", "seconds": 1}
         failure = Failure(rule=rule, reason="it broke")
         play = Play(**facts, exit_code=1, failures=(failure,), idle=(idle,))  # type: ignore[arg-type]
-        return replace(_new(), plays=(play,))
+        return replace(new_night(NightOptions(seed=SEED)), plays=(play,))
 
     assert changes(played("INV-01", "INV-08"), played("INV-02", "INV-08")) == (
         "INV-02 (new): newly broken",
@@ -188,7 +187,7 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
     shutil.rmtree(made)
     verdict_of(archive / "other" / "analysis", "INV-02", "pass")
 
-    assert main([str(archive), "--json"]) == 1
+    assert rejudge_archive([archive], replace=False, as_json=True) == 1
 
     told = {Path(one["run"]).parent.name: one for one in json.loads(capsys.readouterr().out)}
     assert told["same"]["changed"] == []
@@ -196,8 +195,8 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
     kept = json.loads((archive / "other" / "analysis" / "results.json").read_text("utf-8"))
     assert next(one for one in kept["requirements"] if one["id"] == "INV-02")["verdict"] == "pass"
 
-    assert main([str(archive / "other"), "--replace"]) == 1
-    assert main([str(archive)]) == 0
+    assert rejudge_archive([archive / "other"], replace=True, as_json=False) == 1
+    assert rejudge_archive([archive], replace=False, as_json=False) == 0
     said = capsys.readouterr().err
     assert "INV-02  pass -> fail" in said
     assert "2 judgements made again, 0 with other verdicts, 0 impossible" in said
@@ -229,16 +228,17 @@ def test_what_cannot_be_judged_again_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep(tmp_path / "certificate", document())
-    assert main([str(tmp_path / "certificate")]) == 2
-    assert "no judged history there" in capsys.readouterr().err
+    with pytest.raises(UsageFault, match="no judged history there"):
+        rejudge_archive([tmp_path / "certificate"], replace=False, as_json=False)
     lost, there = tmp_path / "lost", tmp_path / "there" / "run"
-    assert main([str(results(lost, runs=["/long/gone/run"]))]) == 3
+    results(lost, runs=["/long/gone/run"])
+    assert rejudge_archive([lost], replace=False, as_json=False) == 3
     assert "the history of /long/gone/run was not kept" in capsys.readouterr().err
     (there / "history").mkdir(parents=True)
     results(there, runs=["/long/gone/run"])
     (tmp_path / "there" / "half").mkdir()
     (tmp_path / "there" / "half" / "results.json").write_text('{"schema', encoding="utf-8")
-    assert main([str(tmp_path / "there")]) == 3
+    assert rejudge_archive([tmp_path / "there"], replace=False, as_json=False) == 3
     said = capsys.readouterr().err
     assert "left out:" in said
     assert "only a part of it" in said

@@ -12,7 +12,7 @@ import pytest
 from spec.profile import SETUPS, check_profile, covers, load_profile, parse_profile, shipped
 from spec.requirement import SpecError, load_requirements
 from spec.verdict import Verdict
-from suites.broker import situations
+from suites.broker import check
 
 ROOT = Path(__file__).parents[1]
 FINDINGS = ROOT / "docs" / "findings"
@@ -50,7 +50,7 @@ def test_setups_that_are_left_out() -> None:
         parse_profile(told.replace('["beside"]', '"beside"'), "p")
     with pytest.raises(SpecError, match="as_written: besides is none of beside, "):
         parse_profile(told.replace("beside", "besides"), "p")
-    assert set(situations.SETUPS) == set(SETUPS)
+    assert set(check.SETUPS) == set(SETUPS)
 
 
 def test_shipped_profile_is_sound() -> None:

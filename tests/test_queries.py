@@ -48,7 +48,7 @@ from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, write_timelines
 from shareproof.chaos import warming
 from shareproof.chaos.warming import recorded
-from spec.history import BUCKETED, OPTIONAL, TABLES
+from spec.history import BUCKETED, OPTIONAL, TABLES, FaultSpan, Phase
 from tests.small_histories import Case, read_cases, write_history
 
 pytestmark = pytest.mark.timeout(900)
@@ -315,8 +315,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> History:
         folder, [Case(share_partition=0, log=0, rule="", says="", breaks=False, plain=TOLD)]
     )
     with Journal(folder, 1) as journal:
-        journal.add("phases", "load", 0, 5000 * MS)
-        journal.add("faults", 0, "kill-leader", "broker 2", 1800 * MS, 2500 * MS, "it was dead")
+        journal.add(Phase("load", 0, 5000 * MS))
+        journal.add(FaultSpan(0, "kill-leader", "broker 2", 1800 * MS, 2500 * MS, "it was dead"))
     compact(folder)
     return open_history(folder)
 

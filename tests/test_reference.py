@@ -28,7 +28,7 @@ from fixtures.wire.security import Security
 from spec.profile import load_profile
 from spec.requirement import AREAS, load_requirements
 from spec.verdict import EnvironmentFault, OutOfReach
-from suites.broker.secure.guest import GuestRealm
+from suites.broker.secure.realm import GuestRealm
 from suites.broker.share import Share
 
 ENOUGH = 80

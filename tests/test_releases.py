@@ -9,7 +9,7 @@ import pytest
 import spec.releases
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import DEFAULT_VERSION
-from fixtures.targets.upgrading import release_before
+from fixtures.targets.kafka import release_before
 from spec.configs import Scope, configs_of, load_configs
 from spec.model.release import RELEASES, release_of
 from spec.releases import (

@@ -10,7 +10,7 @@ import pytest
 from fixtures.reference.mutants import REPAIRS
 from tests.test_evidence import OUTSIDE
 from tools.campaign.hunting import cases_of, checks, playable
-from tools.campaign.playing import HONEST, play
+from tools.campaign.player import HONEST, play
 
 ROOT = Path(__file__).parents[1]
 FINDINGS = ROOT / "docs" / "findings"

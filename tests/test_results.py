@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,13 +17,13 @@ import pytest
 from fixtures.targets import optional
 from reports import console, html, telling
 from reports.badge import DIM, GOOD, of_results
-from reports.building import Context, build, timing_of
+from reports.building import RunRecord, timing_of
+from reports.building import document as document_of
 from reports.plain import text_of, to_plain
 from reports.reading import SCHEMA_FILE, parse, read
 from reports.results import Client, Results, Run, Target
 from reports.site.archive import find
 from reports.site.build import build as build_site
-from reports.verdicts import exit_code, settle
 from reports.writing import write
 from shareproof.detected import detection
 from shareproof.runner.allured import CONFIG, RESULTS
@@ -91,29 +91,29 @@ def _results(
         honesty=Honesty.UNTESTED,
         why=text,
     )
-    judged = settle(
-        {"ACK-01": rule, "ACK-02": untested},
-        [seen],
-        profile=Profile(name="p", expected=(entry,)),
-        version="4.4.0",
-        today=date(2026, 1, 1),
-    )
-    return build(
-        run(text),
-        Target(name=text, version=text, profile=text, brokers=3, properties={text: text}),
-        judged,
-        Context(
+    found = document_of(
+        RunRecord(
+            rules={"ACK-01": rule, "ACK-02": untested},
+            observations=[seen],
+            ledger=Profile(name="p", expected=(entry,)),
+            target=Target(
+                name=text, version="4.4.0", profile=text, brokers=3, properties={text: text}
+            ),
+            client=client,
+            problems=[text],
+            seed=7,
+            level=Level.SHOULD,
+            started=datetime(2026, 1, 1, tzinfo=UTC),
+            timing=timing_of(
+                total=3.0, cluster_start=1.0, before_checks=1.5, checks=1.0, by_check={text: 2.0}
+            ),
             reproduce=lambda id_: f"shareproof broker --only {id_} {text}",
             transcript=lambda _, first: f"transcripts/{text}{'-first' if first else ''}.txt",
             faced=faced,
-        ),
-        timing=timing_of(
-            total=3.0, cluster_start=1.0, before_checks=1.5, checks=1.0, by_check={text: 2.0}
-        ),
-        problems=[text],
-        newer=["ACK-09"],
-        client=client,
+        )
     )
+    target = replace(found.target, version=text)
+    return replace(found, run=run(text), target=target, newer_than_target=("ACK-09",))
 
 
 def _rule(text: str) -> Requirement:
@@ -220,19 +220,19 @@ def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
         rules[f"ACK-{number:02}"] = rule = replace(_rule("A rule."), id=f"ACK-{number:02}")
         verdict = Verdict.OUT_OF_REACH if reason else Verdict.PASS
         seen.append(Observation(requirement=rule.id, check="x", verdict=verdict, reason=reason))
-    facts = {
-        "profile": Profile(name="p"),
-        "version": "4.4.0",
-        "today": date(2026, 1, 1),
-        "strict_reach": strict,
-    }
-    judged = settle(rules, seen, **facts)  # type: ignore[arg-type]
-    facing = Target(name="t", version="4.4.0", profile="p", brokers=1, properties={})
-    code = exit_code(judged, [], Level.SHOULD)
-    whole = replace(run("x"), exit_code=code, partial=False, errors=(), notices=(), only=())
-    times = {"total": 1.0, "cluster_start": 0.0, "before_checks": 0.0, "checks": 1.0}
-    timing = timing_of(**times, by_check={})
-    return build(whole, facing, judged, Context(reproduce=str), timing=timing)
+    record = RunRecord(
+        rules=rules,
+        observations=seen,
+        ledger=Profile(name="p"),
+        target=Target(name="t", version="4.4.0", profile="p", brokers=1, properties={}),
+        seed=7,
+        level=Level.SHOULD,
+        strict_reach=strict,
+        started=datetime(2026, 1, 1, tzinfo=UTC),
+        timing=timing_of(total=1.0, checks=1.0, by_check={}),
+        reproduce=str,
+    )
+    return document_of(record)
 
 
 def test_what_is_out_of_reach_is_told_with_the_reasons() -> None:

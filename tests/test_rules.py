@@ -171,12 +171,16 @@ def test_inventory_reads_what_pytest_would(tmp_path: Path) -> None:
             def test_two(self):
                 """ACK-03: Two."""
 
+        @check("ACK-04", "ACK-05", feature=("a", "b"), crossed=BESIDE, solo={}, draft="x")
+        def test_three():
+            pass
+
         def helper():
             pass
     '''
     (folder / "test_x.py").write_text(textwrap.dedent(source), encoding="utf-8")
 
-    one, two = read_checks(folder)
+    one, two, three = read_checks(folder, drafts=True)
 
     assert (one.id, one.rules, one.fast) == (
         "suites/broker/test_x.py::test_one",
@@ -185,6 +189,8 @@ def test_inventory_reads_what_pytest_would(tmp_path: Path) -> None:
     )
     assert (two.id, two.rules) == ("suites/broker/test_x.py::TestMore::test_two", ("ACK-03",))
     assert (two.features, two.solo) == (("renew",), True)
+    assert (three.rules, three.features) == (("ACK-04", "ACK-05"), ("a", "b"))
+    assert (three.solo, three.draft, read_checks(folder)) == (True, True, [one, two])
 
 
 # --- Sources ----------------------------------------------------------------------------------

@@ -21,22 +21,16 @@ from fixtures.adapters.shipped import command_of
 from fixtures.clients.handle import Settled
 from fixtures.interface.names import REFERENCE_VERSION, UsageFault
 from fixtures.machine.maven import clients_jar
-from shareproof.sweep.sequencing import _read, search
-from shareproof.sweep.settling import observations
-from shareproof.sweep.spreading import Swept, spread
+from shareproof.sweep.run import Swept, observations, spread
+from shareproof.sweep.sequences import _read, search
 from spec.adapter import Capability
 from spec.verdict import Verdict
-from suites.client.sequences.judging import INVARIANTS
-from suites.client.sequences.judging import judge as judge_sequence
-from suites.client.sequences.playing import LIMIT, Given
-from suites.client.sequences.playing import Story as SequenceStory
-from suites.client.sequences.searching import Found, Searcher
-from suites.client.sequences.steps import LONGEST, Step, sequences
-from suites.client.sweep.cases import Case, chosen
-from suites.client.sweep.codes import DEFINED, OTHERS
-from suites.client.sweep.edges import all_cases
-from suites.client.sweep.judging import BEHIND, LOST, MOST, RATE, RECOVERS, ROW, TOLD_OF, judge
-from suites.client.sweep.playing import Story
+from suites.client.sequence_search import Found, Searcher
+from suites.client.sequences import INVARIANTS, LIMIT, LONGEST, Given, SequenceRun, Step, sequences
+from suites.client.sequences import judge as judge_sequence
+from suites.client.sweep.application import CaseRun
+from suites.client.sweep.cases import DEFINED, OTHERS, Case, all_cases, chosen
+from suites.client.sweep.rules import BEHIND, LOST, MOST, RATE, RECOVERS, ROW, TOLD_OF, judge
 from suites.client.sweep.working import Played
 from suites.options import Client, RunOptions
 
@@ -81,7 +75,7 @@ class Seen:
         self.response = {"error_code": 0, "responses": [answered]}
 
 
-def story(*seen: Seen, **fields: Any) -> Story:
+def story(*seen: Seen, **fields: Any) -> CaseRun:
     """Return a story of a client that did nothing wrong, but for ``fields``."""
     plain: dict[str, Any] = {
         "accepted": {(0, 0): 0.5},
@@ -93,7 +87,7 @@ def story(*seen: Seen, **fields: Any) -> Story:
         "recovered": 1.0,
         "exchanges": list(seen) or [Seen(1.0, accepts=0)],
     }
-    return Story(**plain | fields)
+    return CaseRun(**plain | fields)
 
 
 CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasting=True)
@@ -121,7 +115,7 @@ CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasti
         (story(stuck="no reply to poll"), RECOVERS),
     ],
 )
-def test_the_judge(told: Story, rule: str) -> None:
+def test_the_judge(told: CaseRun, rule: str) -> None:
     assert [one.rule for one in judge(CASE, told) if one.broken] == ([rule] if rule else [])
 
 
@@ -208,8 +202,8 @@ class Exchanged:
         self.response = {"error_code": 0, "responses": [{"topic_id": TOPIC, "partitions": [told]}]}
 
 
-def story_of(*seen: Any, **more: Any) -> SequenceStory:
-    made = SequenceStory(topics={TOPIC: "t"}, produced={("t", 0)}, **more)
+def story_of(*seen: Any, **more: Any) -> SequenceRun:
+    made = SequenceRun(topics={TOPIC: "t"}, produced={("t", 0)}, **more)
     made.exchanges = list(seen)
     return made
 
@@ -221,21 +215,21 @@ def story_of(*seen: Any, **more: Any) -> SequenceStory:
         ("loss", story_of(Exchanged(2.0, 3), asked={(("t", 0), "accept"): 1.0})),
         ("loss", story_of(Exchanged(2.0, 0))),
         ("loss", story_of(Exchanged(2.0, 1), asked={(("t", 0), "accept"): 3.0})),
-        ("duplicates", story_of(given=[Given(1.0, 1, "c", ("t", 0), 1)] * 2)),
+        ("duplicates", story_of(given=[Given(1.0, "c", ("t", 0), 1)] * 2)),
         ("liveness of calls", story_of(stuck="no reply to poll within 25 s")),
         ("liveness of the group", story_of(left="a new consumer did not get the rest")),
         ("rate", story_of(*[Exchanged(1.0 + n / 1000, 2) for n in range(100)])),
     ],
 )
-def test_each_invariant_can_break(invariant: str, told: SequenceStory) -> None:
+def test_each_invariant_can_break(invariant: str, told: SequenceRun) -> None:
     assert set(judge_sequence(told)) == {invariant}
     assert invariant in INVARIANTS
 
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
     place = ("t", 0)
-    given_ = [Given(1.0, 1, "c", place, 1)]
-    often = [Given(float(n), n, "c", place, n) for n in range(LIMIT)]
+    given_ = [Given(1.0, "c", place, 1)]
+    often = [Given(float(n), "c", place, n) for n in range(LIMIT)]
     for right in (
         story_of(Exchanged(2.0, 1), asked={(place, "accept"): 1.0}),
         story_of(Exchanged(2.0, 1), given=given_, implicit={"c"}),
@@ -261,20 +255,18 @@ def test_a_broken_client_is_caught(client: str, broken: bool) -> None:
 def test_a_search_survives_the_end_of_shrinking(
     monkeypatch: pytest.MonkeyPatch, number: int, seconds: float
 ) -> None:
-    monkeypatch.setattr("suites.client.sequences.searching.SHRINKS", seconds)
-    monkeypatch.setattr(
-        "suites.client.sequences.searching.sequences", lambda _: sequences(EVERYTHING)
-    )
+    monkeypatch.setattr("suites.client.sequence_search.SHRINKS", seconds)
+    monkeypatch.setattr("suites.client.sequence_search.sequences", lambda _: sequences(EVERYTHING))
     searcher = Searcher(command_of("model"), number, lambda _: None)
 
     luck = random.Random(number)
 
-    def broken(_info: object, _schemas: object, script: list[Step]) -> dict[str, str]:
+    def broken(script: list[Step]) -> dict[str, str]:
         # Breaks only now and then, as what depends on the time does.
         return {"loss": "one was lost"} if luck.random() < 0.7 and len(script) > 3 else {}
 
     monkeypatch.setattr(searcher, "_broken", broken)
-    searcher._round(None, None, time.monotonic() + 60, 0)  # type: ignore[arg-type]
+    searcher._round(time.monotonic() + 60, 0)
     assert set(searcher.search.found) == {"loss"}
 
 
@@ -285,7 +277,7 @@ def test_what_no_replay_breaks_again_counts_unless_it_is_about_time(
     searcher = Searcher(command_of("model"), 1, lambda _: None)
     monkeypatch.setattr(searcher, "_broken", lambda *_: {})
     found = Found(invariant, "it broke once", HELD_AND_CLOSED, [])
-    searcher._confirm(None, None, found)  # type: ignore[arg-type]
+    searcher._confirm(found)
     counted = invariant in {"loss", "duplicates", "rate"}
     assert (list(searcher.search.found), searcher.search.slow) == (
         ([invariant], []) if counted else ([], [found])

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fixtures.clients.tools import CONSOLE_CONSUMER, GROUPS, SHARE_GROUPS, ToolRun, Tools
-from fixtures.fakes.definitions import of_kfake
+from fixtures.fakes.target import of_kfake
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import FAKES, FakeName, parse_target, release_line
 from fixtures.machine.cache import staged
@@ -23,9 +23,9 @@ from fixtures.machine.java import find_java, parse_major
 from fixtures.machine.maven import Release, clients_jar, is_complete, kafka_release, store
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, optional
+from fixtures.targets.broker import last_error
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.doctor import examine
-from fixtures.targets.logs import last_error
 from fixtures.targets.metrics import Sample
 from fixtures.targets.metrics import parse as parse_metrics
 from fixtures.wire.schema import Schemas

@@ -158,7 +158,7 @@ def test_a_broker_that_refuses_its_properties_is_quoted(key: str, value: str, wo
     assert target.brokers == ()
 
 
-# --- the warden ------------------------------------------------------------------------------
+# --- the reaper ------------------------------------------------------------------------------
 
 _SUITE = """
 import sys

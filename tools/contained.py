@@ -15,13 +15,11 @@ from pathlib import Path
 from fixtures.targets import optional
 from reports.verdicts import OK
 from suites.chaos.scenarios import SHORT_CONTAINED
+from tools.containers.dockerd import lacking
+from tools.containers.images import KAFKA
 
-TARGET = "container:local/kafka:4.4.0"
-
-
-def lacking() -> str:
-    """Return why containers cannot be had here, or nothing."""
-    return optional.missing("container engine")
+OURS = f"container:{KAFKA}:"
+TARGET = f"{OURS}4.4.0"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,6 +34,9 @@ def main(arguments: Sequence[str]) -> int:
         return OK
     command = [sys.executable, "-m", "shareproof", "chaos", "--target", asked.target]
     command += ["--strict", "--scenario", asked.scenario, "--out", str(asked.out)]
+    if asked.target.startswith(OURS):
+        version = asked.target.removeprefix(OURS)
+        command = [sys.executable, "-m", "tools.containers", "--kafka", version, *command]
     return subprocess.run(command, check=False).returncode
 
 

@@ -22,7 +22,7 @@ from shareproof.runner.inventory import CLIENT, read_checks
 from spec.profile import load_profile, shipped
 from spec.requirement import load_requirements
 from suites.chaos.scenarios import SCENARIOS
-from tools.campaign.cases import cases
+from tools.campaign.player import cases
 from tools.documents.generated import ROOT
 
 

@@ -22,9 +22,10 @@ from typing import Any
 from fixtures.machine.cache import cache_root
 from fixtures.machine.java import find_java
 from fixtures.targets.container.engine import Engine
-from fixtures.targets.container.rootfs import RootFileSystem, linked
-from fixtures.toxiproxy.server import find_server
+from fixtures.toxiproxy import find_server
 from spec.verdict import EnvironmentFault
+from tools.containers.dockerd import engine as some_engine
+from tools.containers.images import RootFileSystem, linked
 
 HOME = Path(__file__).parents[1]
 BASE, IMAGE = "local/python-java:local", "local/shareproof:local"
@@ -161,7 +162,7 @@ def _timed(what: str, call: Any, *arguments: Any, **named: Any) -> None:
 def main() -> int:
     """Build and try; return 0 if all of it works, 3 if something does not."""
     engine = Engine()
-    with tempfile.TemporaryDirectory(prefix="shareproof-imaged-") as work:
+    with tempfile.TemporaryDirectory(prefix="shareproof-imaged-") as work, some_engine():
         try:
             engine.start()
             build(engine, Path(work))

@@ -21,7 +21,7 @@ from benchmarks.patterns.workload import GROUP, KMQ, SHARE
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.oracle.judging import judge
-from spec.history import AckType, Outcome, log_numbers
+from spec.history import ROWS, AckType, Outcome, log_numbers
 from spec.requirement import load_requirements
 
 HELD, BROKEN, VACUOUS, ABSENT = "held", "broken", "vacuous", "absent"
@@ -134,7 +134,7 @@ def _write(system: str, courses: Sequence[Course], folder: Path, version: str) -
         for turn, course in enumerate(courses):
             logs = [next(numbers) for _ in range(PARTITIONS)]
             for table, row in _rows(system, turn, course, logs):
-                journal.add(table, *row)
+                journal.add(ROWS[table]._make(row))
     compact(folder)
 
 

@@ -14,7 +14,7 @@ from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import stranger
-from spec.history import Outcome, Transaction
+from spec.history import Outcome, Produced, Transaction
 
 _KEYS = 15
 _BATCHES = 6
@@ -56,8 +56,21 @@ class Compact(Injection):
         ]
         sent = time.monotonic_ns()
         # They may vanish and they may come, so where they went is nobody's to know.
-        row = (log, -1, _KEYS, self.producer, first, -1, sent, -1, int(Outcome.UNKNOWN), 0)
-        course.journal.add("produced", *row, int(Transaction.NONE))
+        course.journal.add(
+            Produced(
+                log=log,
+                first=-1,
+                records=_KEYS,
+                producer=self.producer,
+                sequence=first,
+                crc=-1,
+                sent=sent,
+                received=-1,
+                outcome=int(Outcome.UNKNOWN),
+                error=0,
+                transaction=int(Transaction.NONE),
+            )
+        )
         topic = await self.world.cluster.topic(course.topic.name)
         return await self.world.admin.append(topic, encode_batch(records), self.index)
 

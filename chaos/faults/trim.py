@@ -10,7 +10,7 @@ from chaos.world import World
 from fixtures.clients.admin import EARLIEST, LATEST, TOPIC_RESOURCE
 from fixtures.clients.configs import alter
 from fixtures.wire.errors import error_name
-from spec.history import Outcome
+from spec.history import Deletion, Outcome
 from spec.verdict import Undecided
 
 
@@ -35,8 +35,8 @@ class DeleteRecords(Injection):
         sent = time.monotonic_ns()
         await self.world.admin.delete_records(topic, end, self.index)
         course = self.world.course
-        row = (course.log_of(self.index), end, sent, time.monotonic_ns(), int(Outcome.OK))
-        course.journal.add("deletions", *row)
+        log, received = course.log_of(self.index), time.monotonic_ns()
+        course.journal.add(Deletion(log, end, sent, received, int(Outcome.OK)))
         return f"{topic.name}-{self.index}, offsets {self.before} to {end - 1}"
 
     async def hit(self) -> str:

@@ -13,7 +13,7 @@ from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import DEFAULT_VERSION, release_line
 from fixtures.targets.broker import Broker
-from fixtures.targets.upgrading import release_before, upgrade
+from fixtures.targets.kafka import release_before, upgrade
 from spec.verdict import Undecided
 
 TO = DEFAULT_VERSION

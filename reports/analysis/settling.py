@@ -11,12 +11,12 @@ from reports.analysis.files import History
 from reports.analysis.judging import observation
 from reports.analysis.request import Judged, Request
 from reports.analysis.rules import Invariant
-from reports.building import Context, build, timing_of
-from reports.results import Results, Run, Target, Timing, suite_version
-from reports.verdicts import FAULT, OK, exit_code, settle
-from spec.profile import Profile, defined_in, load_profile
+from reports.building import RunRecord, about, document, timing_of
+from reports.results import Results, Target
+from reports.verdicts import FAULT, OK
+from spec.profile import load_profile
 from spec.releases import release_notice
-from spec.requirement import Requirement, load_requirements
+from spec.requirement import load_requirements
 from spec.verdict import Observation, Verdict
 
 
@@ -44,47 +44,43 @@ def results_of(
     target = judged[0].history.run.get("target", {})
     version = request.version or str(target.get("version", ""))
     profile = load_profile(request.profile or str(target.get("profile") or "apache-kafka"))
-    rules = _rules(invariants)
-    verdicts = settle(
-        rules, seen, profile=_about(profile, rules), version=version, today=started.date()
-    )
-    code = exit_code(verdicts, (), request.level)
+    known = load_requirements()
+    rules = {rule.id: known[rule.id] for rule in invariants}
     spoiled = any(one.history.spoiled for one in judged) or len(judged) < len(request.runs)
-    timing = _timing(times, seen)
-    run = Run(
-        started=started.isoformat(timespec="seconds"),
-        seconds=timing.total,
+    began, ready, ended = times
+    compared = ["--control", str(request.control)] if request.control else []
+    command = ["shareproof", "analyse", *map(str, request.runs), *compared, "--only"]
+    run = RunRecord(
+        rules=rules,
+        observations=seen,
+        ledger=about(profile, rules),
+        target=Target(
+            name=str(target.get("name", "history")),
+            version=version,
+            profile=profile.name,
+            brokers=int(judged[0].history.run.get("brokers", 0)),
+            properties=judged[0].history.run.get("properties", {}),
+        ),
         seed=int(judged[0].history.run.get("seed", 0)),
-        command=request.command,
-        exit_code=FAULT if code == OK and spoiled else code,
-        partial=bool(faults),
-        errors=tuple(faults),
-        notices=tuple(filter(None, [release_notice(version)])),
         level=request.level,
         only=request.only,
-        fast=False,
-        versions={"shareproof": suite_version()},
-        canary=None,
-    )
-    subject = Target(
-        name=str(target.get("name", "history")),
-        version=version,
-        profile=profile.name,
-        brokers=int(judged[0].history.run.get("brokers", 0)),
-        properties=judged[0].history.run.get("properties", {}),
-    )
-    command = ["shareproof", "analyse", *map(str, request.runs), *_compared(request), "--only"]
-    found = build(
-        run,
-        subject,
-        verdicts,
-        Context(reproduce=lambda rule: " ".join([*command, rule])),
-        timing=timing,
-        newer=[rule for rule in rules if not defined_in(rules[rule], version)],
+        started=started,
+        timing=timing_of(
+            total=ended - began,
+            cluster_start=ready - began,
+            checks=ended - ready,
+            by_check={one.check: one.seconds for one in seen},
+        ),
+        command=request.command,
+        partial=bool(faults),
+        errors=faults,
+        notices=tuple(filter(None, [release_notice(version)])),
+        broken=FAULT if spoiled else OK,
+        reproduce=lambda rule: " ".join([*command, rule]),
     )
     measured = {str(one.history.folder): tuple(one.distributions) for one in judged}
     states = {str(one.history.folder): tuple(one.reached) for one in judged}
-    return replace(found, distributions=measured, reached=states)
+    return replace(document(run), distributions=measured, reached=states)
 
 
 def owed_by(request: Request, judged: Sequence[Judged]) -> dict[Path, tuple[str, ...]]:
@@ -102,21 +98,6 @@ def _excused(seen: Observation, rules: Sequence[str] | None, history: History) -
     idle = seen.verdict is Verdict.VACUOUS
     free = rules is not None and seen.requirement not in rules
     return replace(seen, excused=True) if idle and (free or not history.complete) else seen
-
-
-def _compared(request: Request) -> list[str]:
-    return ["--control", str(request.control)] if request.control else []
-
-
-def _rules(invariants: Sequence[Invariant]) -> dict[str, Requirement]:
-    known = load_requirements()
-    return {rule.id: known[rule.id] for rule in invariants}
-
-
-def _about(profile: Profile, rules: Mapping[str, Requirement]) -> Profile:
-    """Leave out what a ledger says about rules that no history decides."""
-    kept = tuple(entry for entry in profile.expected if entry.requirement in rules)
-    return Profile(name=profile.name, title=profile.title, absent=profile.absent, expected=kept)
 
 
 def observations(
@@ -143,14 +124,3 @@ def observations(
                 telling.append(said)
         seen += telling or found[:1]
     return seen
-
-
-def _timing(times: tuple[float, float, float], seen: Sequence[Observation]) -> Timing:
-    began, ready, ended = times
-    return timing_of(
-        total=ended - began,
-        cluster_start=ready - began,
-        before_checks=ready - began,
-        checks=ended - ready,
-        by_check={one.check: one.seconds for one in seen},
-    )

@@ -184,13 +184,15 @@ def _close(one: Delivery, closings: Sequence[Row]) -> None:
     if one.kind == AckType.NONE:
         one.kind, one.outcome = AckType.CLOSED, _best(closings).outcome
         one.ack_sent = one.freed
+        one.ack_received = max(a.received if a.received >= 0 else NEVER for a in closings)
 
 
 def _die(one: Delivery, at: int) -> None:
     """End a delivery with the connection of a member that was killed."""
     one.freed = min(one.freed, at)
     if one.kind == AckType.NONE:
-        one.kind, one.outcome, one.ack_sent = AckType.CLOSED, Outcome.UNKNOWN, at
+        one.kind, one.outcome = AckType.CLOSED, Outcome.UNKNOWN
+        one.ack_sent = one.ack_received = at
 
 
 def _starts(rows: Rows) -> Mapping[int, list[tuple[int, int]]]:

@@ -90,11 +90,6 @@ class Position:
         now, after = self.now, self.after
         return after is not None and after.node != now.node and after.loaded < now.loaded
 
-    @property
-    def in_lock(self) -> bool:
-        """Whether the holder's acknowledgement was certainly answered OK within its lock."""
-        return _in_lock(self.now)
-
     def next_proven(self, *kinds: AckType) -> bool:
         """Tell whether the next one, of another response, ended with proof, and so."""
         after = self.after

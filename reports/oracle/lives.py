@@ -206,7 +206,7 @@ def freed_by_closing(at: Position) -> bool | None:
     now, after = at.now, at.after
     if after is None or now.kind != AckType.CLOSED or not at.no_load_between:
         return None
-    if now.freed >= now.holds_until - 4 * SECOND or not _undisturbed(at):
+    if now.ack_received >= now.holds_until - 4 * SECOND or not _undisturbed(at):
         return None
     slow = after.acquired - after.sent >= 2 * SECOND
     return bool(after.acquired >= now.holds_until > after.sent and not slow)

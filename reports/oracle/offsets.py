@@ -68,8 +68,6 @@ def in_flight(evidence: Evidence) -> Iterator[Case]:
     Both are judged from one load of a share-partition to the next.
     """
     for share_partition, share in evidence.partitions.items():
-        if share.log_start > share.row.first:
-            continue
         acquired, held = _by_state(evidence.lives.get(share_partition, []), bool(share.reloads))
         known = sorted(
             {(tick, state) for some in (acquired, held) for state in some for tick in some[state]}
@@ -109,8 +107,7 @@ def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, O
         state = (now.node, now.loads_before_fetch) if loaded else _ONLY
         highest, tick = acquired.setdefault(state, {}), now.acquired // TICK
         highest[tick] = max(now.offset, highest.get(tick, now.offset))
-        final = now.kind in (AckType.ACCEPT, AckType.REJECT)
-        if final and at.in_lock and now.loads_before_fetch == now.loads_by_ack:
+        if now.kind in (AckType.ACCEPT, AckType.REJECT) and at.proven:
             lowest, tick = held.setdefault(state, {}), now.ack_sent // TICK
             lowest[tick] = min(now.offset, lowest.get(tick, now.offset))
     return acquired, held

@@ -1,6 +1,6 @@
 """Judges an archive again: what do today's rules say about the histories of earlier runs?
 
-``python -m shareproof.chaos.again ARCHIVE`` finds every judgement of histories at and below some
+``shareproof rejudge ARCHIVE`` finds every judgement of histories at and below some
 directories, judges the same histories once more, and says for each which verdicts are others than
 before. The archive stays as it is; with ``--replace`` the new results and pages take the place of
 the old ones. A judgement whose histories were not kept is named and left out.
@@ -10,7 +10,6 @@ The exit code is 0 if no verdict changed, 1 if one did, 3 if something could not
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,16 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixtures.history.current import bring_up_to_date
+from fixtures.history.compaction import bring_up_to_date
 from fixtures.history.mirror import kept_at
+from fixtures.interface.names import UsageFault
 from fixtures.machine.storage import place
 from reports import writing
 from reports.analysis.analysis import analyse_all
-from reports.analysis.request import Analysis, Request
-from reports.results import Results, Run
+from reports.analysis.request import Request
+from reports.results import Results
 from reports.site.archive import Archive, find, judged
 from reports.site.comparing import Comparison, compare
-from reports.verdicts import BROKEN, FAULT, OK, USAGE
+from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.chaos.judging import read, spark_settings, with_chaos
 from spec.verdict import EnvironmentFault
 
@@ -80,7 +80,6 @@ class Again:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The same for machines."""
         found = self.comparison.changes.values() if self.comparison else ()
         return {
             "run": str(self.folder),
@@ -96,11 +95,7 @@ class Again:
 
 
 def earlier(archive: Archive) -> list[Earlier]:
-    """Return every judgement of histories in an archive, in the order of their making.
-
-    Raises:
-        ValueError: there is no such judgement.
-    """
+    """Return every judgement of histories in an archive, in the order of their making."""
     found = [
         _earlier(run.folder, run.results)
         for run in archive.runs
@@ -115,8 +110,8 @@ def _earlier(folder: Path, results: Results) -> Earlier:
     told = [one.run for one in results.chaos or ()]
     told = told or [name.rpartition("/")[0] for name in results.distributions or ()]
     places = {name: _place(folder, place(name)) for name in told}
-    lost = tuple(name for name, place in places.items() if place is None)
-    runs = () if lost else tuple(place for place in places.values() if place is not None)
+    lost = tuple(name for name, where in places.items() if where is None)
+    runs = () if lost else tuple(where for where in places.values() if where)
     return Earlier(folder=folder, results=results, runs=runs, lost=lost)
 
 
@@ -142,13 +137,24 @@ def judged_again(found: Sequence[Earlier], replacing: bool) -> list[Results | En
     told: list[Results | EnvironmentFault] = []
     for one, request in zip(found, asked, strict=True):
         new = request if isinstance(request, EnvironmentFault) else next(said)
-        told.append(new if isinstance(new, EnvironmentFault) else _kept(one, new, replacing))
+        if isinstance(new, EnvironmentFault):
+            told.append(new)
+            continue
+        played = [read(run) for run in one.runs] if one.chaotic else []
+        results = with_chaos(new.results, played) if played else new.results
+        if replacing:
+            with kept_at(one.folder, _quiet) as folder:
+                writing.publish(folder, results, new.timelines)
+        told.append(results)
     return told
 
 
 def _asked(one: Earlier, settings: Mapping[str, str], *, brief: bool) -> Request | EnvironmentFault:
     """Return what was asked then, or why it cannot be asked again."""
     run = one.results.run
+    control = None
+    if "--control" in run.command and not one.chaotic:
+        control = place(run.command[run.command.index("--control") + 1])
     try:
         for each in one.runs:
             bring_up_to_date(each, _quiet)
@@ -157,7 +163,7 @@ def _asked(one: Earlier, settings: Mapping[str, str], *, brief: bool) -> Request
             level=run.level,
             only=run.only,
             command=run.command,
-            control=None if one.chaotic else _control(run),
+            control=control,
             owed=dict.fromkeys(one.runs, ()) if one.chaotic else {},
             brief=brief,
             settings=settings,
@@ -166,42 +172,22 @@ def _asked(one: Earlier, settings: Mapping[str, str], *, brief: bool) -> Request
         return fault
 
 
-def _kept(one: Earlier, new: Analysis, replacing: bool) -> Results:
-    played = [read(run) for run in one.runs] if one.chaotic else []
-    results = with_chaos(new.results, played) if played else new.results
-    if replacing:
-        with kept_at(one.folder, _quiet) as folder:
-            writing.publish(folder, results, new.timelines)
-    return results
-
-
-def _control(run: Run) -> Path | None:
-    if "--control" not in run.command:
-        return None
-    return place(run.command[run.command.index("--control") + 1])
-
-
 def rejudge(found: Sequence[Earlier], *, replace: bool, by: Judge = judged_again) -> list[Again]:
     """Judge all again, tell what came of each, and return that."""
-    there = [one for one in found if not one.lost]
-    said = iter(by(there, replace))
+    said = iter(by([one for one in found if not one.lost], replace))
     told = []
     for one in found:
-        again = _lost(one) if one.lost else _compared(one, next(said))
+        if one.lost:
+            gone = f"the history of {', '.join(one.lost)} was not kept"
+            again = Again(folder=one.folder, trouble=gone)
+        elif isinstance(now := next(said), EnvironmentFault):
+            again = Again(folder=one.folder, trouble=str(now))
+        else:
+            comparison = compare(judged(one.results), judged(now))
+            again = Again(folder=one.folder, comparison=comparison)
         print("\n".join(again.lines), file=sys.stderr, flush=True)
         told.append(again)
     return told
-
-
-def _lost(one: Earlier) -> Again:
-    gone = f"the history of {', '.join(one.lost)} was not kept"
-    return Again(folder=one.folder, trouble=gone)
-
-
-def _compared(one: Earlier, now: Results | EnvironmentFault) -> Again:
-    if isinstance(now, EnvironmentFault):
-        return Again(folder=one.folder, trouble=str(now))
-    return Again(folder=one.folder, comparison=compare(judged(one.results), judged(now)))
 
 
 def exit_code(told: Iterable[Again]) -> int:
@@ -217,23 +203,17 @@ def _quiet(_: str) -> None:
     return
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Do what the command line says."""
-    parser = argparse.ArgumentParser(prog="python -m shareproof.chaos.again", description=__doc__)
-    parser.add_argument("archive", type=place, nargs="+", help="runs, or directories above them")
-    parser.add_argument("--replace", action="store_true", help="let the new results take over")
-    parser.add_argument("--json", action="store_true", help="print what changed as JSON")
-    asked = parser.parse_args(arguments)
+def rejudge_archive(places: Sequence[Path], *, replace: bool, as_json: bool) -> int:
+    """Judge all that is found at some places again; return the exit code."""
     try:
-        archive = find(asked.archive)
+        archive = find(list(places))
         found = earlier(archive)
     except ValueError as error:
-        print(f"shareproof.chaos.again: {error}", file=sys.stderr)
-        return USAGE
+        raise UsageFault(str(error)) from None
     for problem in archive.left_out:
         print(f"left out: {problem}", file=sys.stderr)
-    told = rejudge(found, replace=asked.replace)
-    if asked.json:
+    told = rejudge(found, replace=replace)
+    if as_json:
         print(json.dumps([again.plain for again in told], indent=1, ensure_ascii=False))
     changed = sum(bool(again.comparison and again.comparison.changes) for again in told)
     missed = sum(again.comparison is None for again in told) + len(archive.unreadable)
@@ -242,7 +222,3 @@ def main(arguments: Sequence[str]) -> int:
         file=sys.stderr,
     )
     return max(exit_code(told), FAULT if archive.unreadable else OK)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from chaos.run import RECORD
 from fixtures.history.class_data import class_data_options
-from fixtures.history.current import bring_up_to_date
+from fixtures.history.compaction import bring_up_to_date
 from fixtures.history.mirror import kept_at
 from fixtures.machine.java import OLDEST, find_java
 from fixtures.machine.storage import reached, settings
@@ -31,9 +31,6 @@ def judge(request: Request, out: Path, tell: Tell) -> Results:
     """Judge the histories of runs, add the faults injected, and write all of it to ``out``.
 
     It may be done again and again, so that an archive of runs meets newer rules.
-
-    Raises:
-        EnvironmentFault: a directory holds no chaos run, or nothing of it can be judged.
     """
     with reached(request.runs[0]):
         played = [read(run) for run in request.runs]
@@ -55,7 +52,6 @@ def judge(request: Request, out: Path, tell: Tell) -> Results:
 
 
 def spark_settings(runs: Iterable[Path], master: str = "local[*]") -> dict[str, str]:
-    """Return the settings with which Spark starts sooner, and reads runs where they are."""
     options = f"{class_data_options()} {_branch_options()}".strip()
     return {"spark.driver.defaultJavaOptions": options, **settings(runs, master)}
 
@@ -68,11 +64,7 @@ def _branch_options() -> str:
 
 
 def read(run: Path) -> ChaosRun:
-    """Return what was injected into a run.
-
-    Raises:
-        EnvironmentFault: there is no such run.
-    """
+    """Return what was injected into a run."""
     try:
         record = json.loads((run / RECORD).read_text(encoding="utf-8"))
         return from_plain(ChaosRun, {**record, "run": str(run)})

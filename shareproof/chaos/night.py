@@ -4,11 +4,15 @@ Whatever becomes of such a process, the night goes on: one that takes too long i
 then killed, and a history that it left behind is judged. What was played is kept in night.json
 after each run, so that a night that was stopped goes on where it was. At the end, what broke a rule
 that no ledger has is played again and shrunk, and the pages are built.
+
+The many plays that shrinking takes share a cluster for as long as it stays whole, and are judged by
+the oracle, which needs no Spark.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import signal
@@ -16,24 +20,32 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Self
 
+from chaos.faults import Fault
 from chaos.fitting import fitting, offered, usual_proxies
+from chaos.run import Chaos, RunningTarget, running, usual_load
+from chaos.schedule import Schedule
+from chaos.shrink import described, shrink
+from fixtures.targets import UsageFault
+from reports.analysis.files import open_history
 from reports.nights import RECORD, Night, Play, Shrunk, find, play_of, read
+from reports.oracle import judging as oracle
 from reports.plain import text_of
 from reports.reading import read as read_results
 from reports.site.archive import Archive
 from reports.site.archive import find as runs_in
 from reports.site.build import build
-from reports.verdicts import FAULT, OK, USAGE
+from reports.verdicts import BROKEN, FAULT, OK, USAGE
 from reports.writing import write_whole
 from shareproof.chaos.again import earlier, rejudge
 from shareproof.chaos.again import exit_code as changed_verdicts
-from shareproof.chaos.shrinking import SHRUNK, kinds_of
 from shareproof.detected import detection
+from shareproof.options import NightOptions
 
 Tell = Callable[[str], None]
 MINUTE = 60.0
@@ -48,94 +60,119 @@ _ENDING = 5 * MINUTE
 """Seconds that an interrupted run may take to drain and to judge what it has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a night is to do beside its runs.
-
-    Attributes:
-        archive: Where nights are kept; each has a directory of its own.
-        site: Where the pages go.
-        rejudge: How many of the archive's latest runs are judged again, at most.
-        confirm: How often a schedule that broke a rule is played again.
-        shrink: How many runs are shrunk, at most.
-    """
-
-    archive: Path
-    site: Path
-    brokers: int
-    rejudge: int
-    confirm: int
-    shrink: int
-    resume: bool
+SHRUNK = "shrunk.json"
+TRIES, REPLAYS, MOST = 3, 10, 40
+"""Plays of a smaller schedule, of the smallest one, and of all smaller ones together."""
+_SOME = (3, 7)
+"""How many kinds of fault a schedule of a night has, at least and at most."""
+_DRAIN = 20.0
+"""Seconds that the groups of a smaller schedule may take to reach the end."""
 
 
 class Stop(Exception):
     """Somebody wants the night to end."""
 
 
-def spend(new: Night, asked: Asked, tell: Tell) -> tuple[Night, int]:
+def spend(asked: NightOptions, tell: Tell) -> tuple[Night, int]:
     """Play a night, or go on with one; return what came of it, and the exit code."""
-    night = _resumed(asked, tell) if asked.resume else None
-    night = night or new
-    folder = asked.archive / night.name
-    folder.mkdir(parents=True, exist_ok=True)
-    changed = _judge_again(asked, folder, tell)
-    night, stopped = _keep(night, folder), False
-    with _stopping():
-        try:
-            night = _played(night, folder, asked, tell)
-            night = _confirmed(night, folder, asked, tell)
-        except Stop:
-            stopped = True
-            night = read(folder)
-            tell("stopped; --resume goes on with it")
-    if not stopped:
-        night = _keep(replace(night, ended=_now()), folder)
-    tell(f"page: {_build(asked, night)}")
-    return night, INTERRUPTED if stopped else max(night.exit_code, changed)
-
-
-def _resumed(asked: Asked, tell: Tell) -> Night | None:
-    """Return the latest night of the archive if it did not end."""
-    nights = find(asked.archive) if asked.archive.is_dir() else ()
-    if not nights or nights[-1][1].ended:
+    nights = find(asked.archive) if asked.resume and asked.archive.is_dir() else ()
+    night = new_night(asked)
+    if nights and not nights[-1][1].ended:
+        night = nights[-1][1]
+        tell(f"resuming {night.name} after {len(night.plays)} runs")
+    elif asked.resume:
         tell("no night to resume; beginning a new one")
-        return None
-    night = nights[-1][1]
-    tell(f"resuming {night.name} after {len(night.plays)} runs")
-    return night
+    return _Spending(asked, night, tell).spend()
 
 
-def _judge_again(asked: Asked, folder: Path, tell: Tell) -> int:
-    """Return 0 if no verdict of the latest runs changed, and otherwise what judging again says."""
-    if not asked.rejudge or next(asked.archive.rglob("results.json"), None) is None:
-        return OK
-    try:
-        known = [
-            one for one in earlier(runs_in([asked.archive])) if folder not in one.folder.parents
-        ]
-    except ValueError as nothing:
-        tell(f"nothing to judge again: {nothing}")
-        return OK
-    tell(f"judging the latest {len(known[-asked.rejudge :])} runs of earlier nights again")
-    return changed_verdicts(rejudge(known[-asked.rejudge :], replace=False))
+def new_night(asked: NightOptions) -> Night:
+    """Return a night that begins now."""
+    began = _now()
+    return Night(
+        name=f"night-{re.sub(r'[^0-9]', '', began)[:12]}-{asked.seed}",
+        target=asked.target,
+        seed=asked.seed,
+        minutes=asked.minutes,
+        hours=asked.hours,
+        overlap=asked.overlap,
+        rate=asked.rate,
+        began=began,
+    )
 
 
-def _played(night: Night, folder: Path, asked: Asked, tell: Tell) -> Night:
-    """Play schedules until the time is over, one at least."""
-    while not night.plays or night.spent < night.hours * 3600:
-        free = shutil.disk_usage(folder).free
-        if free < _SPARE:
-            said = f"{free / 1e9:.1f} GB free in {asked.archive}: a night needs 1 GB"
-            tell(said)
-            return _keep(replace(night, trouble=said), folder)
-        seed = night.seed + len(night.plays)
+class _Spending:
+    """A night that goes on; what came of it so far is written down after each change."""
+
+    def __init__(self, asked: NightOptions, night: Night, tell: Tell) -> None:
+        self.asked, self.night, self.tell = asked, night, tell
+        self.folder = asked.archive / night.name
+
+    def spend(self) -> tuple[Night, int]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        changed = self._judge_again()
+        self._keep()
+        stopped = False
+        with _stopping():
+            try:
+                self._play()
+                self._confirm()
+                self._shrink()
+            except Stop:
+                stopped = True
+                self.night = read(self.folder)
+                self.tell("stopped; --resume goes on with it")
+        if not stopped:
+            self._keep(ended=_now())
+        self.tell(f"page: {self._build()}")
+        return self.night, INTERRUPTED if stopped else max(self.night.exit_code, changed)
+
+    def _keep(self, **changes: Any) -> None:
+        """Write down what there is."""
+        self.night = replace(self.night, **changes)
+        write_whole(self.folder / RECORD, text_of(self.night))
+
+    def _keep_play(self, number: int, play: Play) -> None:
+        plays = self.night.plays
+        self._keep(plays=(*plays[:number], play, *plays[number + 1 :]))
+
+    def _judge_again(self) -> int:
+        """Return 0 if no verdict of the latest runs changed, else what judging again says."""
+        most, archive = self.asked.rejudge, self.asked.archive
+        if not most or next(archive.rglob("results.json"), None) is None:
+            return OK
+        try:
+            known = [e for e in earlier(runs_in([archive])) if self.folder not in e.folder.parents]
+        except ValueError as nothing:
+            self.tell(f"nothing to judge again: {nothing}")
+            return OK
+        self.tell(f"judging the latest {len(known[-most:])} runs of earlier nights again")
+        return changed_verdicts(rejudge(known[-most:], replace=False))
+
+    def _play(self) -> None:
+        """Play schedules until the time is over, one at least."""
+        while not self.night.plays or self.night.spent < self.night.hours * 3600:
+            free = shutil.disk_usage(self.folder).free
+            trouble = ""
+            if free < _SPARE:
+                trouble = f"{free / 1e9:.1f} GB free in {self.asked.archive}: a night needs 1 GB"
+            else:
+                self._play_one(self.night.seed + len(self.night.plays))
+                plays = self.night.plays
+                lost = [one for one in plays[-_LOST:] if not one.exercised]
+                if plays[-1].exit_code == USAGE or len(lost) == _LOST:
+                    trouble = f"nothing to judge of the latest runs: {plays[-1].trouble[-1]}"
+            if trouble:
+                self.tell(trouble)
+                self._keep(trouble=trouble)
+                return
+
+    def _play_one(self, seed: int) -> None:
+        night, began = self.night, time.monotonic()
         proxies = usual_proxies(night.target, ())
-        offers = offered(night.target, brokers=asked.brokers, proxies=proxies)
+        offers = offered(night.target, brokers=self.asked.brokers, proxies=proxies)
         kinds = kinds_of(seed, fitting((), offers))
-        began = time.monotonic()
         left = f"{max(0.0, night.hours * 60 - night.spent / 60):.0f} minutes left"
-        tell(f"seed {seed}, {left}: {', '.join(kinds)}")
+        self.tell(f"seed {seed}, {left}: {', '.join(kinds)}")
         play = Play(
             seed=seed,
             run=f"seed-{seed}",
@@ -144,52 +181,88 @@ def _played(night: Night, folder: Path, asked: Asked, tell: Tell) -> Night:
             seconds=0,
             exit_code=FAULT,
         )
-        _put_aside(folder / play.run)
         options = ["--seed", str(seed), "--minutes", f"{night.minutes:g}", "--overlap"]
         options += [night.overlap, "--faults", ",".join(kinds)]
-        play = _run(night, folder, asked, play, options=options)
+        play = self._run(play, options, play.run)
         took = time.monotonic() - began
         play = replace(play, seconds=round(took, 1))
-        tell(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {_said(play)}")
-        night = replace(night, plays=(*night.plays, play), spent=night.spent + took)
-        lost = [one for one in night.plays[-_LOST:] if not one.exercised]
-        if play.exit_code == USAGE or len(lost) == _LOST:
-            said = f"nothing to judge of the latest runs: {play.trouble[-1]}"
-            tell(said)
-            return _keep(replace(night, trouble=said), folder)
-        night = _keep(night, folder)
-    return night
+        self.tell(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {_said(play)}")
+        self._keep(plays=(*night.plays, play), spent=night.spent + took)
 
+    def _run(self, play: Play, options: Sequence[str], name: str) -> Play:
+        """Play and judge in a process of its own; return what its results say."""
+        run = self.folder / name
+        # What a night that was stopped left of a run, which is played again, is kept.
+        for number in range(1, 100) if run.exists() else ():
+            aside = run.with_name(f"{run.name}.stopped-{number}")
+            if not aside.exists():
+                run.rename(aside)
+                break
+        command = ["chaos", "--target", self.night.target, "--brokers", str(self.asked.brokers)]
+        command += ["--rate", f"{self.night.rate:g}", "--out", str(run), *options]
+        log = run.with_name(f"{run.name}.log")
+        log.parent.mkdir(parents=True, exist_ok=True)
+        code = _child(command, log, 3 * self.night.minutes * MINUTE + _PATIENCE)
+        if not (run / "results.json").is_file() and (run / "history").is_dir():
+            # The process died, or its Spark did; what it recorded is there.
+            rejudging = ["chaos", "--rejudge", str(run), "--out", str(run)]
+            if not (run / "chaos.json").is_file():
+                rejudging = ["analyse", str(run), "--out", str(run)]
+            code = _child(rejudging, log, _PATIENCE)
+        try:
+            return play_of(read_results(run), play)
+        except ValueError:
+            lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+            said = (line.strip() for line in reversed(lines) if line.strip())
+            last = next(said, "it said nothing")
+            return replace(play, exit_code=code or FAULT, trouble=(last,))
 
-def _put_aside(run: Path) -> None:
-    """Keep what a night that was stopped left of a run, which is played again."""
-    for number in range(1, 100) if run.exists() else ():
-        aside = run.with_name(f"{run.name}.stopped-{number}")
-        if not aside.exists():
-            run.rename(aside)
-            return
+    def _confirm(self) -> None:
+        """Play again what broke a rule that no ledger has."""
+        for number, play in enumerate(self.night.plays):
+            now = play
+            while now.broken and len(now.replays) < self.asked.confirm:
+                which = len(now.replays) + 1
+                self.tell(f"replay {which} of seed {play.seed}: {', '.join(now.broken)}")
+                options = ["--schedule", str(self.folder / play.run / "schedule.json")]
+                again = self._run(play, options, f"replays/{play.run}-{which}")
+                now = replace(now, replays=(*now.replays, again.broken))
+                self._keep_play(number, now)
 
+    def _shrink(self) -> None:
+        """Shrink the schedules of the first runs that broke a rule."""
+        failed = [number for number, play in enumerate(self.night.plays) if play.broken]
+        for number in failed[: self.asked.shrink_most]:
+            play = self.night.plays[number]
+            if play.shrunk is None:
+                self.tell(f"shrinking seed {play.seed}")
+                command = ["night", "--shrink", str(self.folder / play.run), "--target"]
+                command += [self.night.target, "--rate", f"{self.night.rate:g}"]
+                _child(command, self.folder / f"{play.run}.shrinking.log", 2 * 3600)
+                self._keep_play(number, replace(play, shrunk=self._shrunk(play)))
 
-def _run(
-    night: Night, folder: Path, asked: Asked, play: Play, *, options: Sequence[str], name: str = ""
-) -> Play:
-    """Play and judge in a process of its own; return what its results say."""
-    run = folder / (name or play.run)
-    command = ["chaos", "--target", night.target, "--brokers", str(asked.brokers)]
-    command += ["--rate", f"{night.rate:g}", "--out", str(run), *options]
-    log = run.with_name(f"{run.name}.log")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    code = _child(command, log, 3 * night.minutes * MINUTE + _PATIENCE)
-    if not (run / "results.json").is_file() and (run / "history").is_dir():
-        # The process died, or its Spark did; what it recorded is there.
-        rejudging = ["chaos", "--rejudge", str(run), "--out", str(run)]
-        if not (run / "chaos.json").is_file():
-            rejudging = ["analyse", str(run), "--out", str(run)]
-        code = _child(rejudging, log, _PATIENCE)
-    try:
-        return play_of(read_results(run), play)
-    except ValueError:
-        return replace(play, exit_code=code or FAULT, trouble=(_last_line(log),))
+    def _shrunk(self, play: Play) -> Shrunk:
+        """Return what the log of shrinking says last of the smallest schedule."""
+        log = self.folder / f"{play.run}.shrinking.log"
+        text = log.read_text(encoding="utf-8", errors="replace")
+        found = re.findall(r"^INV[^:\n]*: (.+)\n(fails \d+ of \d+)", text, re.MULTILINE)
+        file = f"{play.run}/{SHRUNK}"
+        if found:
+            faults, reliability = found[-1]
+            return Shrunk(faults=faults, reliability=reliability, file=file)
+        if (self.folder / file).is_file():
+            return Shrunk(faults="", reliability="shrinking did not end", file=file)
+        return Shrunk(faults="", reliability="not reproduced", file="")
+
+    def _build(self) -> Path:
+        """Build the pages of the archive; return that of the night."""
+        assert self.asked.site is not None
+        try:
+            archive = runs_in([self.asked.archive])
+        except ValueError:
+            archive = Archive(runs=())
+        build(archive, self.asked.site, detection(), nights=find(self.asked.archive))
+        return self.asked.site / "nights" / f"{self.night.name}.html"
 
 
 def _child(command: Sequence[str], log: Path, limit: float) -> int:
@@ -237,48 +310,6 @@ def _stopping() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _confirmed(night: Night, folder: Path, asked: Asked, tell: Tell) -> Night:
-    """Play again what broke a rule that no ledger has, and shrink the first of it."""
-    for number, play in enumerate(night.plays):
-        now = play
-        while now.broken and len(now.replays) < asked.confirm:
-            tell(f"replay {len(now.replays) + 1} of seed {play.seed}: {', '.join(now.broken)}")
-            run = f"replays/{play.run}-{len(now.replays) + 1}"
-            _put_aside(folder / run)
-            options = ["--schedule", str(folder / play.run / "schedule.json")]
-            again = _run(night, folder, asked, play, options=options, name=run)
-            now = replace(now, replays=(*now.replays, again.broken))
-            night = _with(night, number, now, folder)
-    failed = [number for number, play in enumerate(night.plays) if play.broken]
-    for number in failed[: asked.shrink]:
-        play = night.plays[number]
-        if play.shrunk is None:
-            tell(f"shrinking seed {play.seed}")
-            command = ["night", "--shrink", str(folder / play.run), "--target", night.target]
-            command += ["--rate", f"{night.rate:g}"]
-            _child(command, folder / f"{play.run}.shrinking.log", 2 * 3600)
-            night = _with(night, number, replace(play, shrunk=_shrunk(folder, play)), folder)
-    return night
-
-
-def _with(night: Night, number: int, play: Play, folder: Path) -> Night:
-    plays = (*night.plays[:number], play, *night.plays[number + 1 :])
-    return _keep(replace(night, plays=plays), folder)
-
-
-def _shrunk(folder: Path, play: Play) -> Shrunk:
-    """Return what the log of shrinking says last of the smallest schedule."""
-    log = (folder / f"{play.run}.shrinking.log").read_text(encoding="utf-8", errors="replace")
-    found = re.findall(r"^INV[^:\n]*: (.+)\n(fails \d+ of \d+)", log, re.MULTILINE)
-    file = f"{play.run}/{SHRUNK}"
-    if found:
-        faults, reliability = found[-1]
-        return Shrunk(faults=faults, reliability=reliability, file=file)
-    if (folder / file).is_file():
-        return Shrunk(faults="", reliability="shrinking did not end", file=file)
-    return Shrunk(faults="", reliability="not reproduced", file="")
-
-
 def _said(play: Play) -> str:
     """Return in a few words what a night has to know of a run."""
     known = [one.rule for one in play.failures if one.known]
@@ -292,44 +323,98 @@ def _said(play: Play) -> str:
     return "; ".join(words) or "nothing broken"
 
 
-def _build(asked: Asked, night: Night) -> Path:
-    """Build the pages of the archive; return that of the night."""
-    try:
-        archive = runs_in([asked.archive])
-    except ValueError:
-        archive = Archive(runs=())
-    build(archive, asked.site, detection(), nights=find(asked.archive))
-    return asked.site / "nights" / f"{night.name}.html"
-
-
-def _keep(night: Night, folder: Path) -> Night:
-    """Write down what there is."""
-    write_whole(folder / RECORD, text_of(night))
-    return night
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def new_night(
-    *, target: str, seed: int, minutes: float, hours: float, overlap: str, rate: float
-) -> Night:
-    """Return a night that begins now."""
-    began = _now()
-    name = f"night-{re.sub(r'[^0-9]', '', began)[:12]}-{seed}"
-    return Night(
-        name=name,
-        target=target,
-        seed=seed,
-        minutes=minutes,
-        hours=hours,
-        overlap=overlap,
-        rate=rate,
-        began=began,
-    )
+def kinds_of(seed: int, kinds: Sequence[Fault]) -> tuple[str, ...]:
+    """Return the kinds of a seed: some of them often find what all together hide."""
+    rng = random.Random(f"swarm {seed}")
+    some = rng.sample(sorted(kind.name for kind in kinds), min(len(kinds), rng.randint(*_SOME)))
+    return tuple(sorted(some))
+
+
+@dataclass(slots=True)
+class _Replays:
+    """Plays schedules on a cluster that they share until one of them leaves it unwell."""
+
+    target: str
+    brokers: int
+    rate: float
+    whole: Schedule
+    folder: Path
+    _stack: ExitStack
+    _ready: RunningTarget | None = None
+    _number: int = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _chaos(self, schedule: Schedule) -> Chaos:
+        load = usual_load(schedule, self.rate)
+        return Chaos(
+            target=self.target,
+            brokers=self.brokers,
+            schedule=schedule,
+            # Who does not get to the end soon never does, and many plays are to come.
+            load=replace(load, drain=_DRAIN),
+            proxies=usual_proxies(self.target, [strike.fault for strike in self.whole.strikes]),
+        )
+
+    def broken(self, schedule: Schedule) -> set[str]:
+        if self._ready is None:
+            self._ready = self._stack.enter_context(
+                running(self._chaos(self.whole), lambda _: None)
+            )
+        self._number += 1
+        out = self.folder / str(self._number)
+        broke = self._ready.play(self._chaos(schedule), out)
+        found = _broken_by_oracle(out)
+        shutil.rmtree(out)
+        if broke.trouble:
+            self._stack.close()
+            self._ready = None
+        return found
+
+
+def _broken_by_oracle(run: Path) -> set[str]:
+    found = oracle.judge(open_history(run).folder)
+    return {rule for rule, places in found.items() if any(bad for _, bad in places.values())}
+
+
+def _rules_of(run: Path) -> list[str]:
+    """Return what a run broke: unexpectedly, or if nothing was unexpected, at all."""
+    if not (run / "results.json").is_file():
+        return sorted(_broken_by_oracle(run))
+    failed = [rule for rule in read_results(run).requirements if rule.verdict == "fail"]
+    new = [rule.id for rule in failed if not rule.expected]
+    return new or [rule.id for rule in failed]
+
+
+def shrink_run(run: Path, target: str, brokers: int, rate: float, tell: Tell) -> int:
+    """Shrink the schedule of a run that failed, and write ``shrunk.json`` beside it."""
+    try:
+        schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
+        rules = _rules_of(run)
+    except (OSError, ValueError) as error:
+        raise UsageFault(f"--shrink {run}: no run of chaos: {error}.") from None
+    if not rules:
+        raise UsageFault(f"--shrink {run}: that run broke no rule.")
+    replays = _Replays(target, brokers, rate, schedule, run / "shrinking", ExitStack())
+    with replays as plays:
+
+        def fails(candidate: Schedule) -> bool:
+            if plays.broken(candidate).isdisjoint(rules):
+                return False
+            # Whatever fails is the smallest so far, and worth keeping should we be interrupted.
+            (run / SHRUNK).write_text(candidate.to_json(), encoding="utf-8")
+            return True
+
+        found = shrink(schedule, fails, tries=TRIES, replays=REPLAYS, tell=tell, most=MOST)
+    print(f"{', '.join(rules)}: {described(found.schedule)}")
+    print(f"{found.reliability}, after {found.tried} plays")
+    print(f"shareproof chaos --target {target} --schedule {run / SHRUNK}")
+    return BROKEN if found.failed else OK

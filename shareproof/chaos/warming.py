@@ -65,16 +65,12 @@ def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, 
 
 
 def recorded(place: Path, run: Path, hurried: Event) -> bool:
-    """Make a run of what the newest run at a place has recorded so far; tell whether there is any.
-
-    Raises:
-        Enough: the load has drained meanwhile.
-    """
+    """Make a run of what the newest run at a place has recorded; tell whether there is any."""
     found = [journal.parent for journal in place.rglob("journal") if journal.is_dir()]
     if not found:
         return False
     history = max(found, key=lambda one: one.stat().st_mtime)
-    command = [sys.executable, "-m", "fixtures.history.snapshot", str(history), str(run)]
+    command = [sys.executable, "-m", "fixtures.history.compaction", str(history), str(run)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as making:
         while making.poll() is None:
             if hurried.wait(_EVERY):

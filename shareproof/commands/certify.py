@@ -1,128 +1,279 @@
-"""``broker`` and ``client``: run the checks, and end with the verdict's exit code."""
+"""What runs checks, cases and scenarios: of brokers, of clients, of any program, of the model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from fixtures.targets import DEFAULT_TARGET, UsageFault
-from shareproof.commands.options import (
+from fixtures.targets import UsageFault
+from shareproof.commands import end
+from shareproof.options import AppOptions, takes
+from suites.options import (
+    FILE,
+    LISTED,
     Adapter,
     AsJson,
-    BrokerJvm,
-    BrokerOption,
     Brokers,
-    CommandConfig,
-    Drafts,
-    Fast,
-    HooksFile,
-    Ledger,
-    LowestLevel,
-    Only,
-    Out,
-    Prefix,
-    SecondConfig,
-    Seed,
+    Client,
+    ModelOptions,
+    Option,
+    RunOptions,
     ShippedClient,
-    StrictReach,
     Target,
-    Tier,
-    Topics,
-    Workers,
-    takes,
+    checked,
+    repeated,
+    split,
 )
-from spec.requirement import Level
-from spec.tiers import ALL
 
 if TYPE_CHECKING:
-    from suites.options import Client, RunOptions
+    from suites.client.sweep.working import AnyCase
+
+Workers = Annotated[
+    int | None, Option("Number of checks run in parallel.", "--workers", "-n", min=0)
+]
+_SHARED = (
+    "target brokers only level seed out fast drafts strict_reach workers profile broker_option "
+    "broker_jvm command_config prefix as_json"
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Certification:
-    """The options that ``shareproof broker`` and ``shareproof client`` share."""
-
-    target: Target = DEFAULT_TARGET
-    brokers: Brokers = 3
-    only: Only = None
-    level: LowestLevel = Level.SHOULD
-    seed: Seed
-    out: Out = Path("out")
-    fast: Fast = False
-    drafts: Drafts = False
-    strict_reach: StrictReach = False
-    workers: Workers = None
-    profile: Ledger = ""
-    broker_option: BrokerOption = None
-    broker_jvm: BrokerJvm = None
-    command_config: CommandConfig = None
-    prefix: Prefix = ""
-    as_json: AsJson = False
-
-    def options(self, client: Client | None = None) -> RunOptions:
-        """Return what the run is asked to do."""
-        from suites.options import RunOptions
-
-        names = {field.name for field in fields(RunOptions)} - {"client"}
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return RunOptions.asked(
-            **{name: given[name] for name in names & given.keys()}, client=client
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class BrokerOptions(Certification):
-    """The options of ``shareproof broker``."""
-
-    tier: Tier = ALL
-
-    expect_version: Annotated[
-        str, typer.Option(help="Judge an external target as this release.")
-    ] = ""
-    topics: Topics = None
-    second_config: SecondConfig = None
-    hooks: HooksFile = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClientOptions(Certification):
-    """The options of ``shareproof client``."""
-
-    client: ShippedClient = ""
-    adapter: Adapter = ""
-    brokers: Brokers = 1
-
-
-@takes(BrokerOptions)
-def broker(asked: BrokerOptions) -> None:
+@takes(RunOptions, f"tier expect_version topics second_config hooks {_SHARED}", out=Path("out"))
+def broker(options: RunOptions, *, workers: Workers = None, as_json: AsJson = False) -> None:
     """Test a broker against the rules and write a report."""
-    _certify(asked, asked.options())
+    _certify(options, workers, as_json=as_json)
 
 
-@takes(ClientOptions)
-def client(asked: ClientOptions) -> None:
+@takes(RunOptions, f"client adapter {_SHARED}", out=Path("out"), brokers=1)
+def client(
+    options: RunOptions,
+    *,
+    client: ShippedClient = "",
+    adapter: Adapter = "",
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
     """Test a client library against the rules and write its certificate."""
-    from suites.options import Client
+    options = replace(options, client=_tested(client, adapter))
+    _certify(options, workers, as_json=as_json)
 
-    tested = Client.asked_for(client=asked.client, adapter=asked.adapter)
+
+def _tested(client: str, adapter: str) -> Client:
+    tested = Client.asked_for(client=client, adapter=adapter)
     if tested is None:
         raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
-    _certify(asked, asked.options(tested))
+    return tested
 
 
-def _certify(asked: Certification, options: RunOptions) -> NoReturn:
+def _certify(options: RunOptions, workers: int | None, *, as_json: bool) -> NoReturn:
     from reports.console import line, screen
     from reports.plain import text_of
     from shareproof.runner.run import run_checks, show_end
 
     console = screen(stderr=True)
-    ended = run_checks(options, asked.workers, console)
-    if asked.as_json and ended.results:
+    ended = run_checks(options, workers, console)
+    if as_json and ended.results:
         typer.echo(text_of(ended.results), nl=False)
     else:
-        show_end(ended, screen(stderr=asked.as_json))
+        show_end(ended, screen(stderr=as_json))
         line(console, f"reports in {options.out}")
     raise typer.Exit(ended.code)
+
+
+@takes(
+    RunOptions,
+    "client adapter only list_cases hostile_brokers settings sequences minutes replay level seed "
+    "out profile as_json",
+    out=Path("out"),
+)
+def sweep(
+    options: RunOptions,
+    *,
+    client: ShippedClient = "",
+    adapter: Adapter = "",
+    only: Annotated[
+        tuple[str, ...],
+        Option(
+            "Cases by API (Metadata), setting or name (ShareFetch/*/9999/*); repeatable.",
+            kind=LISTED,
+            parse=split,
+        ),
+    ] = (),
+    list_cases: Annotated[bool, Option("List the cases, and exit.")] = False,
+    hostile_brokers: Annotated[
+        int,
+        Option(
+            "Number of hostile brokers, each in a process of its own, with many cases at a time.",
+            "--hostile-brokers",
+            "-n",
+            min=1,
+        ),
+    ] = 2,
+    settings: Annotated[
+        bool,
+        Option("Try the client's settings instead: each takes effect or is refused by name."),
+    ] = False,
+    sequences: Annotated[
+        bool,
+        Option("Draw sequences of calls instead, and shrink those that break an invariant."),
+    ] = False,
+    minutes: Annotated[float, Option("How long to draw sequences.", min=0.1)] = 10.0,
+    replay: Annotated[
+        Path | None, Option("Play a script that --sequences wrote.", kind=FILE)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Respond to a client's requests with every error code, and judge what it does then."""
+    if not settings:
+        cases = _errors(only)
+        if list_cases:
+            _listed(cases)
+    from reports.console import line, screen
+    from shareproof.runner.options import introduced
+    from shareproof.sweep import sequences as scripts
+    from shareproof.sweep.run import ERRORS, SETTINGS, run
+
+    tested = _tested(client, adapter)
+    options = checked(replace(options, target="reference", client=tested))
+    console = screen(stderr=True)
+    if sequences or replay:
+        line(console, f"seed {options.seed}, client {tested.asked[1]}")
+        if replay:
+            raise typer.Exit(scripts.replay(options, replay, console))
+        raise typer.Exit(scripts.search(options, minutes, console))
+    options = introduced(options)
+    if settings:
+        cases = _trials(options, only)
+        if list_cases:
+            _listed(cases)
+    subject = SETTINGS if settings else ERRORS
+    line(console, f"seed {options.seed}, client {client or adapter}, {len(cases)} cases")
+    results = run(options, cases, only, hostile_brokers, console, subject=subject)
+    end(results, options.out, as_json=as_json)
+
+
+def _errors(words: Sequence[str]) -> Sequence[AnyCase]:
+    from suites.client.sweep.cases import all_cases, chosen
+
+    return _some(chosen(all_cases(), words), words)
+
+
+def _trials(options: RunOptions, words: Sequence[str]) -> Sequence[AnyCase]:
+    from spec.settings import settings_of
+    from suites.client.settings import trials
+    from suites.client.sweep.cases import chosen
+
+    assert options.client is not None
+    name, version = options.client.name, options.client.version
+    found = settings_of(name, version)
+    if found is None:
+        raise UsageFault(f"There is no table of the settings of {name}: spec/settings/{name}.toml.")
+    return _some(chosen(trials(found), words, mark="="), words)
+
+
+def _some(cases: Sequence[AnyCase], words: Sequence[str]) -> Sequence[AnyCase]:
+    if not cases:
+        raise UsageFault(f"No case matches {', '.join(words)}; --list-cases prints them.")
+    return cases
+
+
+def _listed(cases: Sequence[AnyCase]) -> NoReturn:
+    for case in cases:
+        typer.echo(case.name)
+    raise typer.Exit
+
+
+@takes(AppOptions)
+def try_app(options: AppOptions) -> None:
+    """Run your program against a cluster, inject faults, and judge it by the FRM rules."""
+    from reports.console import screen
+    from shareproof import app
+
+    if options.list_them:
+        if options.as_json:
+            typer.echo(json.dumps(app.list_scenarios(), indent=1))
+        else:
+            app.show_scenarios(screen())
+        raise typer.Exit
+    if not options.command:
+        raise UsageFault("Give the command of your program after --.")
+    results = app.run(options, screen(stderr=True))
+    end(results, options.out, as_json=options.as_json)
+
+
+@takes()
+def hostile(
+    *,
+    script: Annotated[
+        Path, Option("TOML file of steps; see docs/hostile-broker.md.", argument=True)
+    ],
+    program: Annotated[
+        list[str],
+        Option("The program and its arguments.", argument=True, metavar="-- PROGRAM..."),
+    ],
+    target: Target = "reference",
+    brokers: Brokers = 1,
+    frames: Annotated[int, Option("Lines of frames to print.", min=0)] = 0,
+    seconds: Annotated[float, Option("Time for the program.", min=1)] = 30.0,
+    seed: Annotated[int, Option("Random seed.", min=0)] = 1,
+) -> None:
+    """Run a program in front of a broker that misbehaves by a script; print what it asked for.
+
+    SHAREPROOF_BOOTSTRAP, SHAREPROOF_TOPIC and SHAREPROOF_GROUP tell the program where to consume.
+    """
+    import asyncio
+
+    from fixtures.hostile.script import ScriptError
+    from shareproof.hostile import play
+
+    playing = play(
+        script,
+        program,
+        where=target,
+        brokers=brokers,
+        frames=frames,
+        seconds=seconds,
+        seed=seed,
+    )
+    try:
+        code = asyncio.run(playing)
+    except ScriptError as error:
+        raise UsageFault(str(error)) from None
+    raise typer.Exit(code)
+
+
+@takes(ModelOptions)
+def model(options: ModelOptions) -> None:
+    """Play the model in lock-step with a target: random actions, each judged at once."""
+    from suites.model.run import play
+
+    raise typer.Exit(play(options))
+
+
+@takes()
+def walk(
+    *,
+    clients: Annotated[
+        tuple[str, ...],
+        Option(
+            "Shipped adapters, each NAME or NAME:VERSION. Default: all.",
+            kind=LISTED,
+            parse=repeated,
+            argument=True,
+            autocompletion="clients",
+        ),
+    ] = (),
+    target: Target = "reference",
+    record: Annotated[Path | None, Option("Directory of the recorded conversations.")] = None,
+) -> None:
+    """Send each request of the adapter protocol once to adapters; no rule is judged."""
+    import asyncio
+
+    from fixtures.adapters.versions import NEWEST
+    from shareproof.walk import walk_all
+
+    raise typer.Exit(asyncio.run(walk_all(clients or list(NEWEST), target, record)))

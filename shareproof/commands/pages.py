@@ -14,32 +14,30 @@ from urllib.parse import quote
 import typer
 
 from fixtures.targets import UsageFault
-from shareproof.commands.options import asked_place
+from shareproof.options import place_of, takes
+from suites.options import Option
 
 if TYPE_CHECKING:
     from reports.site.archive import Archive, Run
 
 
+@takes()
 def report(
+    *,
     runs: Annotated[
         list[Path],
-        typer.Argument(
-            parser=asked_place,
-            help="Directories of finished runs, or directories above them, or their URIs.",
+        Option(
+            "Directories of finished runs, or directories above them, or their URIs.",
+            argument=True,
+            parser=place_of,
         ),
     ],
-    *,
     site: Annotated[
-        Path | None,
-        typer.Option(
-            parser=asked_place, help="Output directory of a static site over all the runs."
-        ),
+        Path | None, Option("Output directory of a static site over all the runs.", parser=place_of)
     ] = None,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Print what changed from the first run to the second.")
-    ] = False,
+    diff: Annotated[bool, Option("Print what changed from the first run to the second.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="With --diff: print JSON, and nothing else, on stdout.")
+        bool, Option("With --diff: print JSON, and nothing else, on stdout.", "--json")
     ] = False,
 ) -> None:
     """Render the page of finished runs again, or a site that compares many runs."""

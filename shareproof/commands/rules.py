@@ -1,38 +1,39 @@
-"""``list``: the rules, and which checks reach each."""
+"""``list``: the rules, and which checks reach each. ``definitions``: what a release changed."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import groupby
 from typing import Annotated
 
 import typer
 
-from shareproof import ROOT
-from shareproof.commands.options import AsJson, Only
+from shareproof.options import takes
 from spec.requirement import APP_AREA, Honesty, Level, Requirement, load_requirements
+from suites.options import AsJson, Only, Option, RunOptions, checked
 
 
+@takes()
 def list_rules(
     *,
-    only: Only = None,
+    only: Only = (),
     level: Annotated[
-        Level, typer.Option(case_sensitive=False, help="Lowest level of rules to list.")
+        Level, Option("Lowest level of rules to list.", case_sensitive=False)
     ] = Level.MAY,
     as_json: AsJson = False,
 ) -> None:
     """List the rules, and which checks reach each."""
-    from shareproof.runner.inventory import CLIENT, by_rule, read_checks
-    from suites.options import RunOptions, checked, words
+    from shareproof.runner.inventory import BROKER, CLIENT, by_rule, read_checks
 
-    options = checked(RunOptions(only=words(only), level=level))
+    options = checked(RunOptions(only=only, level=level))
     order = list(Level)
     rules = [
         rule
         for rule in load_requirements().values()
         if options.wants(rule.id) and order.index(rule.level) <= order.index(level)
     ]
-    checks = by_rule([*read_checks(ROOT / "suites" / "broker"), *read_checks(CLIENT)])
+    checks = by_rule([*read_checks(BROKER), *read_checks(CLIENT)])
     if as_json:
         plain = [
             {
@@ -65,3 +66,36 @@ def _reached(rule: Requirement, checks: int) -> str:
     if rule.area == APP_AREA:
         return "programs"
     return f"{checks} check{'' if checks == 1 else 's'}"
+
+
+@takes()
+def definitions(
+    *,
+    old: Annotated[str, Option("A release of Kafka, such as 4.3.1.", argument=True)],
+    new: Annotated[str, Option("Another release, such as 4.4.0.", argument=True)],
+    everything: Annotated[bool, Option("Also what is not about share groups.", "--all")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two releases' message definitions and configs; name the rules about what changed."""
+    from shareproof.definitions import compare
+
+    work = compare(old, new, load_requirements(), everything=everything)
+    if as_json:
+        plain = [{**asdict(one.change), "rules": list(one.rules)} for one in work]
+        typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
+        return
+    for definition, found in groupby(work, key=lambda one: one.change.definition):
+        typer.echo(definition)
+        for one in found:
+            typer.echo(f"  {one.change.short}")
+            if one.change.what != "comment":
+                typer.echo(f"      {' '.join(one.rules) or 'no rule names it'}")
+    if not work:
+        typer.echo(f"nothing about share groups changed from {old} to {new}")
+        return
+    touched = {rule for one in work for rule in one.rules}
+    silent = sum(not one.rules for one in work if one.change.what != "comment")
+    typer.echo(
+        f"{len(work)} changed from {old} to {new}; rules about that: {len(touched)}; "
+        f"changed, and named by no rule: {silent}"
+    )

@@ -47,13 +47,11 @@ _MESSAGES: Mapping[Verdict, str] = {
 
 
 def label(verdicts: Iterable[Verdict]) -> None:
-    """Give the check that is running a label with the worst of some verdicts."""
     worst = max(verdicts, key=SEVERITY.index)
     allure.dynamic.label(LABEL, worst.value)  # type: ignore[no-untyped-call]
 
 
 def write(out: Path, results: Results) -> None:
-    """Write all that Allure wants of a run into its directory."""
     folder = out / RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     _dump(folder / "categories.json", _categories_of_2())

@@ -17,8 +17,7 @@ from fixtures.wire.frame import Transcript
 from reports.verdicts import known_failure
 from shareproof.runner import allured, second_try
 from shareproof.runner.inventory import tiers
-from shareproof.runner.outcome import broken, observe, pack, refused
-from shareproof.runner.recorder import PROPERTY
+from shareproof.runner.outcome import PROPERTY, broken, observe, pack, refused
 from spec.profile import Absent, defined_in
 from spec.requirement import Requirement
 from spec.tiers import ALL
@@ -41,32 +40,16 @@ def rules_of(item: pytest.Item) -> tuple[str, ...]:
 
 
 def features_of(item: pytest.Item) -> tuple[str, ...]:
-    """Return the features that a check needs."""
     return tuple(str(name) for mark in item.iter_markers("feature") for name in mark.args)
 
 
 def lacking(item: pytest.Item, absent: Mapping[str, Absent]) -> tuple[str, ...]:
-    """Return the features that a check needs and a profile declares absent."""
     if is_canary(item):
         return ()
     named, rules = features_of(item), rules_of(item)
     return tuple(
         name for name, entry in absent.items() if name in named or any(map(entry.concerns, rules))
     )
-
-
-def _is_fast(item: pytest.Item) -> bool:
-    """Tell whether a test is of the short pass: a check in its own situation only."""
-    return bool(item.get_closest_marker("fast")) and not item.get_closest_marker("crossed")
-
-
-def _is_in_place(item: pytest.Item, options: RunOptions) -> bool:
-    """Tell whether a check may make its situation: others take administration and own topics."""
-    if not item.get_closest_marker("crossed"):
-        return True
-    callspec = getattr(item, "callspec", None)
-    setup = str(callspec.params.get("setup", "")) if callspec else ""
-    return options.tier > 1 and not options.topics and setup not in options.as_written
 
 
 def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement]) -> bool:
@@ -86,9 +69,14 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
         return False
     if options.tier < ALL and all(tiers().get(rule, ALL) > options.tier for rule in rules):
         return False
-    if (options.fast and not _is_fast(item)) or not _is_in_place(item, options):
-        return False
-    if item.get_closest_marker("draft") and not options.drafts:
+    if crossed := item.get_closest_marker("crossed"):
+        # Other situations than the check's own take administration and topics of one's own.
+        callspec = getattr(item, "callspec", None)
+        setup = str(callspec.params.get("setup", "")) if callspec else ""
+        if options.tier == 1 or options.topics or setup in options.as_written:
+            return False
+    slow = crossed or not item.get_closest_marker("fast")
+    if (options.fast and slow) or (item.get_closest_marker("draft") and not options.drafts):
         return False
     owed = any(rule not in known or defined_in(known[rule], options.version) for rule in rules)
     return owed or bool(features_of(item))
@@ -184,6 +172,11 @@ def transcript_name(nodeid: str, *, first: bool = False) -> str:
     # Two parametrized checks may differ in punctuation only, hence the digest.
     digest = hashlib.sha256(nodeid.encode()).hexdigest()[:6]
     return f"transcripts/{plain[:100]}-{digest}{'-first' if first else ''}.txt"
+
+
+def existing(out: Path | None, name: str) -> str:
+    """Return the name of a file in the run's directory if it is there, or nothing."""
+    return name if out and (out / name).is_file() else ""
 
 
 def _keep_transcript(item: pytest.Item, options: RunOptions) -> None:

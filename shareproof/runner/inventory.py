@@ -59,7 +59,6 @@ def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:
 
 
 def by_rule(checks: Iterable[Check]) -> dict[str, list[Check]]:
-    """Return the checks of each rule."""
     found: dict[str, list[Check]] = {}
     for check in checks:
         for rule in check.rules:
@@ -69,7 +68,6 @@ def by_rule(checks: Iterable[Check]) -> dict[str, list[Check]]:
 
 @cache
 def tiers() -> Mapping[str, int]:
-    """Return the tier of each rule of brokers that a check reaches."""
     return rule_tiers((check.id, check.solo, check.rules) for check in read_checks())
 
 
@@ -97,7 +95,6 @@ def _of_body(body: list[ast.stmt], where: str, outer: list[ast.expr]) -> Iterato
 
 
 def _assigned(body: list[ast.stmt]) -> list[ast.expr]:
-    """Return the marks of a ``pytestmark = ...`` assignment."""
     for node in body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets
@@ -123,12 +120,18 @@ def _check(node: Function, where: str, marks: list[ast.expr]) -> Check:
 
 
 def _mark(mark: ast.expr) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names of marks with their texts: of one of pytest's, or of ``@check(...)``."""
     call = mark if isinstance(mark, ast.Call) else None
     target = call.func if call else mark
+    if call and isinstance(target, ast.Name) and target.id == "check":
+        yield "requirement", _texts(call.args)
+        for one in call.keywords:
+            several = one.value.elts if isinstance(one.value, ast.Tuple) else [one.value]
+            yield str(one.arg), _texts(several)
     if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "pytest.mark":
-        given = call.args if call else []
-        yield target.attr, [arg.value for arg in given if _is_text(arg)]  # type: ignore[attr-defined]
+        yield target.attr, _texts(call.args if call else [])
 
 
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _texts(nodes: Iterable[ast.expr]) -> list[str]:
+    constants = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return [value for value in constants if isinstance(value, str)]

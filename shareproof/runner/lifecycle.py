@@ -38,15 +38,12 @@ class Meeting:
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody asked for the cluster."""
         return self._wanted.exists()
 
     def want(self) -> None:
-        """Ask for the cluster."""
         self._wanted.touch()
 
     def publish(self, info: ClusterInfo) -> None:
-        """Tell everybody that the cluster is up."""
         self._write(self._info, info.to_json())
 
     def give_up(self, sentence: str) -> None:
@@ -54,11 +51,7 @@ class Meeting:
         self._write(self._fault, sentence)
 
     def look(self) -> ClusterInfo | None:
-        """Return the cluster if it is up.
-
-        Raises:
-            EnvironmentFault: it will never be.
-        """
+        """Return the cluster if it is up."""
         if self._fault.exists():
             raise EnvironmentFault(self._fault.read_text(encoding="utf-8"))
         if self._info.exists():
@@ -66,11 +59,7 @@ class Meeting:
         return None
 
     def wait(self, within: float = START_LIMIT) -> ClusterInfo:
-        """Ask for the cluster and wait until it is up.
-
-        Raises:
-            EnvironmentFault: it did not come up.
-        """
+        """Ask for the cluster and wait until it is up."""
         self.want()
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
@@ -97,7 +86,6 @@ class Host:
         self._thread = threading.Thread(target=self._serve, name="target", daemon=True)
 
     def begin(self) -> None:
-        """Watch for somebody who wants the cluster."""
         self._thread.start()
 
     def close(self) -> None:

@@ -28,8 +28,10 @@ from typing import Any
 import pytest
 from anyio import pytest_plugin
 
-from spec.verdict import Undecided
-from suites.judge import PATIENCE
+from fixtures.wire.connection import CallFailed
+from shareproof.runner.outcome import HUNG, cause_of
+from spec.verdict import OutOfReach, Stalled, Undecided
+from suites.judge import IN_VAIN, PATIENCE
 
 TIME_LIMIT = 60.0
 """Seconds after which a check is undecided; a check may ask for more with ``timeout(seconds)``."""
@@ -56,7 +58,6 @@ def open_stacks(config: pytest.Config) -> None:
 
 
 def limit_time(item: pytest.Item) -> None:
-    """Give a check its time limits."""
     mark = item.get_closest_marker("timeout")
     limit = float(mark.args[0]) if mark and mark.args else TIME_LIMIT
     if isinstance(item, pytest.Function) and iscoroutinefunction(item.obj):
@@ -73,12 +74,26 @@ def _limited(item: pytest.Function, usual: float) -> Callable[..., Awaitable[Non
         try:
             async with asyncio.timeout(limit) as budget:
                 await check(**fixtures)
-        except TimeoutError:
-            if budget.expired():
-                raise Undecided(f"no verdict within {limit:g} s") from None
+        except TimeoutError as error:
+            if not budget.expired():
+                raise
+            late = Undecided(f"no verdict within {limit:g} s")
+            raise await _hang(item, error) or late from None
+        except Exception as error:
+            if hang := await _hang(item, error):
+                raise hang from error
             raise
 
     return within
+
+
+async def _hang(item: pytest.Function, error: Exception) -> Stalled | None:
+    """Return what to raise instead if the target hangs, for a check that waited in vain."""
+    cause = cause_of(error)
+    waited = isinstance(cause, TimeoutError | Undecided | CallFailed)
+    known = isinstance(cause, OutOfReach | Stalled)
+    look = item.stash.get(IN_VAIN, None)
+    return await look() if look and waited and not known else None
 
 
 @contextlib.contextmanager
@@ -105,7 +120,7 @@ def watched(item: pytest.Item) -> Iterator[None]:
 
 
 def _break_in(limit: float, *_: object) -> None:
-    pytest.fail(f"the check hung, and was broken into after {limit:g} s")
+    pytest.fail(f"{HUNG} after {limit:g} s")
 
 
 def _forget_loop() -> None:

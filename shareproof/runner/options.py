@@ -1,71 +1,52 @@
-"""What a run is asked to do: handed over by the command line, or read from pytest's own."""
+"""What a run is asked to do: handed over by the command line, or read from pytest's own.
+
+Which client it certifies follows from that and from how the adapter introduces itself.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+import shlex
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 
-from fixtures.targets import DEFAULT_TARGET
+from fixtures.adapters.shipped import command_of
+from fixtures.clients.adapter import Adapter
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import UsageFault
+from reports import results
 from reports.results import Results
+from shareproof.runner.inventory import CLIENT, read_checks
 from spec.requirement import Level
-from spec.tiers import ALL, TIERS
-from suites.options import DEFAULT_BROKERS, Client, RunOptions, checked
+from suites.options import LISTED, Client, RunOptions, checked, options_of
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Register what a run can be asked on pytest's command line."""
     group = parser.getgroup("shareproof", "shareproof")
-    group.addoption(
-        "--target",
-        default=DEFAULT_TARGET,
-        help="kafka:VERSION, container:IMAGE, external:HOST:PORT,... or reference",
-    )
-    group.addoption("--brokers", type=int, default=DEFAULT_BROKERS, help="1 or 3 (default 3)")
-    group.addoption(
-        "--only", action="append", default=[], help="area or rule; repeatable or comma-separated"
-    )
-    group.addoption(
-        "--level",
-        type=str.upper,
-        choices=[level.value for level in Level],
-        default=Level.SHOULD.value,
-        help="rules from MUST down to this level must hold (default SHOULD)",
-    )
+    for name, (kind, option) in options_of(RunOptions).items():
+        flag, usual = f"--{name.replace('_', '-')}", getattr(RunOptions, name)
+        if kind is bool:
+            group.addoption(flag, action="store_true", help=option.help)
+        elif option.kind is LISTED:
+            group.addoption(flag, action="append", default=[], help=option.help)
+        elif kind is Level:
+            levels = [level.value for level in Level]
+            group.addoption(
+                flag, type=str.upper, choices=levels, default=usual.value, help=option.help
+            )
+        else:
+            default = None if name == "seed" else usual
+            group.addoption(flag, type=kind, default=default, help=option.help)
     group.addoption("--client", default="", help="certify this client; see shareproof client")
     group.addoption("--adapter", default="", help="certify the client behind this command")
-    group.addoption("--seed", type=int, help="repeat a run's random choices (default: new)")
-    group.addoption("--out", default="", help="directory for the reports (default: none)")
-    group.addoption("--fast", action="store_true", help="run the fast subset only")
-    group.addoption(
-        "--strict-reach", action="store_true", help="a rule that is out of reach fails the run"
-    )
     group.addoption("--once", action="store_true", help="play no undecided check again")
-    group.addoption("--tier", type=int, choices=TIERS, default=ALL, help="rules of this tier")
-    group.addoption("--drafts", action="store_true", help="run checks that are drafts, too")
-    group.addoption("--expect-version", default="", help="judge an external target as this release")
-    group.addoption(
-        "--profile", default="", help="ledger: a shipped name, or a path to a .toml file"
-    )
-    group.addoption("--command-config", default="", help="client.properties of an external target")
-    group.addoption("--second-config", default="", help="the same of a second principal")
-    group.addoption(
-        "--topics", action="append", default=[], help="topics of an external target to use"
-    )
-    group.addoption("--prefix", default="", help="what names have to begin with there")
-    group.addoption("--hooks", default="", help="commands that break and heal an external target")
-    group.addoption(
-        "--broker-option", action="append", default=[], help="broker property KEY=VALUE; repeatable"
-    )
-    group.addoption(
-        "--broker-jvm", action="append", default=[], help="JVM option of brokers; repeatable"
-    )
 
 
-_ACCESS = (
-    *("expect_version", "strict_reach", "tier", "command_config", "topics", "prefix"),
-    *("second_config", "hooks", "broker_option", "broker_jvm"),
-)
+HOSTILE = "hostile reference broker"
+"""What a client faces in the checks that need answers no real broker gives on request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,27 +60,88 @@ class Commission:
     results: Results | None = None
 
 
-def options_of(config: pytest.Config) -> RunOptions:
-    """Return what a run is asked to do: by a :class:`Commission`, or on pytest's command line.
-
-    Raises:
-        UsageFault: one of the options makes no sense.
-    """
+def run_options_of(config: pytest.Config) -> RunOptions:
+    """Return what a run is asked to do: by a :class:`Commission`, or on pytest's command line."""
     commission = commission_of(config)
     if commission:
         return commission.options
     option = config.option
-    names = ("target", "brokers", "only", "seed", "out", "fast", "drafts")
-    return checked(
-        RunOptions.asked(
-            **{name: getattr(option, name) for name in (*names, *_ACCESS, "profile")},
-            level=Level(option.level),
-            client=Client.asked_for(client=option.client, adapter=option.adapter),
-        )
-    )
+    values = {name: getattr(option, name) for name in options_of(RunOptions)}
+    options = RunOptions.given(values | {"level": Level(option.level)})
+    client = Client.asked_for(client=option.client, adapter=option.adapter)
+    return checked(replace(options, client=client))
 
 
 def commission_of(config: pytest.Config) -> Commission | None:
-    """Return the commission that started pytest, if one did."""
     plugins = config.pluginmanager.get_plugins()
     return next((each for each in plugins if isinstance(each, Commission)), None)
+
+
+def introduced(options: RunOptions) -> RunOptions:
+    """Return the options with the client as it introduces itself, if they name one that has not."""
+    if options.client is None or options.client.command:
+        return options
+    flag, value = options.client.asked
+    command = words(value) if flag == "--adapter" else command_of(value)
+    return replace(options, client=greet(options.client.asked, command))
+
+
+def words(command: str) -> tuple[str, ...]:
+    """Split a command as a shell does."""
+    try:
+        split = tuple(shlex.split(command))
+    except ValueError as error:
+        raise UsageFault(f"--adapter {command}: {error}.") from None
+    if not split:
+        raise UsageFault("--adapter: the command is empty.")
+    if not shutil.which(split[0]):
+        raise UsageFault(f"--adapter {command}: there is no program {split[0]}.")
+    return split
+
+
+def greet(asked: tuple[str, str], command: Sequence[str]) -> Client:
+    """Start an adapter, ask it who it is, and end it."""
+
+    async def ask() -> Client:
+        adapter = Adapter(command)
+        try:
+            hello = await adapter.start()
+        finally:
+            await adapter.stop()
+        return Client(
+            asked=asked,
+            command=tuple(command),
+            name=hello.name,
+            version=hello.version,
+            language=hello.language,
+            runtime=hello.runtime,
+            capabilities=tuple(sorted(hello.capabilities)),
+        )
+
+    return asyncio.run(ask())
+
+
+def faced(options: RunOptions) -> Callable[[str], str]:
+    """Return what tells which broker a check puts in front of a client, if there is one."""
+    if options.client is None:
+        return lambda _check: ""
+    hostile = {
+        check.id for check in read_checks(CLIENT, drafts=True) if "hostile" in check.fixtures
+    }
+    return lambda check: HOSTILE if check.split("[", 1)[0] in hostile else options.target
+
+
+def facing(options: RunOptions, info: ClusterInfo | None) -> results.Client | None:
+    client = options.client
+    if client is None:
+        return None
+    return results.Client(
+        name=client.name,
+        version=client.version,
+        language=client.language,
+        runtime=client.runtime,
+        capabilities=client.capabilities,
+        facing=options.target,
+        facing_version=info.version if info else "",
+        brokers={},
+    )

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 
 import pytest
 
 from fixtures.clients.adapter import Refused
 from fixtures.wire.connection import CallFailed
+from reports.plain import from_plain, to_plain
 from spec.verdict import (
     EnvironmentFault,
     Observation,
@@ -24,7 +24,14 @@ from spec.verdict import (
     Verdict,
     Violation,
 )
-from suites.judge import Judge, Vacuous, situations_of
+from suites.judge import Judge, Vacuous
+
+PROPERTY = "shareproof"
+"""Name of the report property that carries a check's observations."""
+
+HUNG = "the check hung, and was broken into"
+"""Begins the reason of a check that was broken into."""
+
 
 BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
     (AssertionError, (Verdict.FAIL, "")),
@@ -59,22 +66,38 @@ def observe(
         throttled: what a quota of the target slows down. It explains what stayed open; a violation
             stays open with it, as a broken broker may throttle, too.
     """
-    error = _cause(error)
+    error = cause_of(error)
     if error and refusal and not isinstance(error, OutOfReach):
         error = OutOfReach(refusal)
     elif error and throttled and not isinstance(error, OutOfReach):
         broke = isinstance(error, AssertionError)
         error = Undecided(f"{throttled}: {error}") if broke else OutOfReach(throttled)
     if isinstance(error, Stalled) and judge.rules:
-        error = Violation((*judge.unexercised(), judge.rules[-1])[0], str(error))
+        error = Violation((*judge.unexercised(), judge.rules[-1])[0], str(error), error.witness)
     rules = list(judge.rules)
     if isinstance(error, Violation) and error.rule not in rules:
         rules.append(error.rule)
-    return [_one(rule, check, judge, error, seconds) for rule in rules]
+    found = []
+    for rule in rules:
+        evidence = dict(judge.evidence(rule))
+        verdict, reason = _verdict(rule, error, bool(evidence))
+        proof = error.witness if isinstance(error, Violation) else ()
+        found.append(
+            Observation(
+                requirement=rule,
+                check=check,
+                verdict=verdict,
+                reason=reason,
+                evidence=evidence,
+                witness=tuple(map(str, proof)) if verdict is Verdict.FAIL else (),
+                seconds=round(seconds, 3),
+                situations=judge.situations if evidence else (),
+            )
+        )
+    return found
 
 
 def refused(check: str, rules: Iterable[str], sentence: str) -> list[Observation]:
-    """Return ``unsupported`` for rules whose feature the target was just seen refusing."""
     return [
         Observation(requirement=rule, check=check, verdict=Verdict.UNSUPPORTED, reason=sentence)
         for rule in rules
@@ -91,40 +114,11 @@ def broken(check: str, rules: Iterable[str], sentence: str) -> list[Observation]
 
 def pack(observations: Sequence[Observation]) -> str:
     """Serialize observations, so that they can travel from a worker in a report's properties."""
-    return json.dumps([asdict(observation) for observation in observations])
+    return json.dumps([to_plain(observation) for observation in observations])
 
 
 def unpack(text: str) -> list[Observation]:
-    """Undo :func:`pack`."""
-    return [
-        Observation(
-            **{
-                **raw,
-                "verdict": Verdict(raw["verdict"]),
-                "witness": tuple(raw["witness"]),
-                "situations": tuple(raw["situations"]),
-            }
-        )
-        for raw in json.loads(text)
-    ]
-
-
-def _one(
-    rule: str, check: str, judge: Judge, error: BaseException | None, seconds: float
-) -> Observation:
-    evidence = dict(judge.evidence(rule))
-    verdict, reason = _verdict(rule, error, bool(evidence))
-    witness = error.witness if isinstance(error, Violation) and verdict is Verdict.FAIL else ()
-    return Observation(
-        requirement=rule,
-        check=check,
-        verdict=verdict,
-        reason=reason,
-        evidence=evidence,
-        witness=tuple(map(str, witness)),
-        seconds=round(seconds, 3),
-        situations=situations_of(judge) if evidence else (),
-    )
+    return [from_plain(Observation, raw) for raw in json.loads(text)]
 
 
 def _verdict(rule: str, error: BaseException | None, exercised: bool) -> tuple[Verdict, str]:
@@ -140,11 +134,11 @@ def _verdict(rule: str, error: BaseException | None, exercised: bool) -> tuple[V
     return verdict, prefix.format(kind=type(error).__name__) + _sentence(error)
 
 
-def _cause(error: BaseException | None) -> BaseException | None:
+def cause_of(error: BaseException | None) -> BaseException | None:
     """Look inside a task group's exceptions: a violation outranks what its siblings died of."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    leaves = [_cause(inner) for inner in error.exceptions]
+    leaves = [cause_of(inner) for inner in error.exceptions]
     return next((leaf for leaf in leaves if isinstance(leaf, Violation)), leaves[0])
 
 

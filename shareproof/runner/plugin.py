@@ -20,6 +20,7 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import FakeName, innermost
 from fixtures.targets import TargetOptions
 from fixtures.wire.frame import Transcript
+from reports.plain import from_plain
 from shareproof.runner import features, lifecycle, second_try
 from shareproof.runner.checks import (
     JUDGE,
@@ -50,7 +51,6 @@ _RULE = re.compile(r'"([A-Z]{3}-\d{2,})"')
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Register the run's options."""
     add_options(parser)
 
 
@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read the options, or take over the controller's, before any reporter looks for its own."""
     home = getattr(config, "workerinput", {}).get("shareproof")
     if home:
-        config.stash[OPTIONS] = RunOptions.from_plain(json.loads(home["options"]))
+        config.stash[OPTIONS] = from_plain(RunOptions, json.loads(home["options"]))
         config.stash[MEETING] = lifecycle.Meeting(Path(home["meeting"]))
         if chosen := home["chosen"]:
             config.stash[second_try.CHOSEN] = frozenset(chosen)
@@ -136,7 +136,6 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def run_options(pytestconfig: pytest.Config) -> RunOptions:
-    """What this run was asked to do."""
     return pytestconfig.stash[OPTIONS]
 
 
@@ -165,7 +164,6 @@ def solo_info(request: pytest.FixtureRequest, run_options: RunOptions) -> Iterat
 
 @pytest.fixture
 def judge(request: pytest.FixtureRequest) -> Judge:
-    """The judge of this check's rules."""
     judge = Judge(rules_of(request.node))
     request.node.stash[JUDGE] = judge
     return judge
@@ -206,7 +204,6 @@ async def refusal_of_absent_features(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Let no check hang before it begins."""
     with watched(item):
         return (yield)
 
@@ -226,7 +223,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """Let no check hang while it is cleaned up after."""
     with watched(item):
         return (yield)
 
@@ -241,7 +237,6 @@ def pytest_timeout_set_timer(item: pytest.Item) -> bool | None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put what the check observed into its report."""
     with uncollected():
         report = yield
     if rules_of(item):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import platform
-import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,14 +12,16 @@ from pathlib import Path
 import pytest
 
 from fixtures.interface.info import ClusterInfo
-from reports.building import timing_of
-from reports.results import Canary, Run, Timing, suite_version
-from reports.verdicts import BROKEN, FAULT, OK, Judged, exit_code, settle
+from reports.building import RunRecord, document, timing_of
+from reports.results import Canary, Results, Target
+from reports.verdicts import BROKEN, FAULT, OK
+from shareproof.runner.checks import existing, transcript_name
 from shareproof.runner.inventory import Check, by_rule, in_tier, read_checks
-from shareproof.runner.outcome import broken, unpack
+from shareproof.runner.options import faced, facing
+from shareproof.runner.outcome import PROPERTY, broken, unpack
 from shareproof.runner.second_try import AGAIN, merged
 from spec import requirement
-from spec.profile import Profile, check_profile, defined_in
+from spec.profile import Profile, check_profile
 from spec.releases import release_notice
 from spec.tiers import ALL
 from spec.verdict import Observation, Verdict
@@ -28,8 +29,8 @@ from suites import canary
 from suites.canary import CANARY
 from suites.options import UNSEEN, RunOptions, load_ledger
 
-PROPERTY = "shareproof"
-"""Name of the report property that carries a check's observations."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C or SIGTERM, as shells have it."""
 
 DIED = "harness: the worker process died while it ran"
 
@@ -53,17 +54,18 @@ class Recorder:
     planned: set[str] = field(default_factory=set)
     present: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
     ordinary_failures: int = 0
     interrupted: bool = False
     first_check: float = 0.0
     last_check: float = 0.0
 
     def take(self, report: pytest.TestReport) -> None:
-        """Take over one report of one phase of one test."""
-        self._time(report)
+        now = time.monotonic()
+        self.first_check = self.first_check or now - report.duration
+        self.last_check = now
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.when not in {"setup", "call", "teardown"}:
-            self._crashed(report)
+            self._crashed(report.nodeid)
             return
         carried = dict(report.user_properties)
         if PRESENT in carried:
@@ -79,50 +81,40 @@ class Recorder:
         elif report.failed:
             self.ordinary_failures += 1
 
-    def _time(self, report: pytest.TestReport) -> None:
-        now = time.monotonic()
-        if not self.first_check:
-            self.first_check = now - report.duration
-        self.last_check = now
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
-
-    def _crashed(self, report: pytest.TestReport) -> None:
-        sentence = f"{DIED} {report.nodeid}"
-        rules = self._rules_of(report.nodeid)
-        self.seen.setdefault(report.nodeid, []).extend(broken(report.nodeid, rules, sentence))
+    def _crashed(self, check: str) -> None:
+        sentence = f"{DIED} {check}"
+        rules = self._rules_of(check)
+        self.seen.setdefault(check, []).extend(broken(check, rules, sentence))
         if rules:
-            self.again.add(report.nodeid)
+            self.again.add(check)
         else:
             self.faults.append(sentence)
 
     def undecided(self) -> set[str]:
-        """Return the checks that a second try may decide."""
-        if self.interrupted or self.faults:
-            return set()
-        return {nodeid for nodeid in self.again if self._open(self.seen[nodeid])}
+        """Return the checks that a second try may decide.
 
-    @staticmethod
-    def _open(found: Sequence[Observation]) -> bool:
-        """Tell whether nothing is decided, nor broken by the harness but by a worker's death."""
+        Nothing of them is decided, nor broken by the harness but by a worker's death.
+        """
         decided = {Verdict.FAIL, Verdict.ERROR}
-        return not any(o.verdict in decided and not o.reason.startswith(DIED) for o in found)
+        return {
+            nodeid
+            for nodeid in (() if self.interrupted or self.faults else self.again)
+            if all(o.verdict not in decided or o.reason.startswith(DIED) for o in self.seen[nodeid])
+        }
 
     def begin_again(self, chosen: Collection[str]) -> None:
-        """Put aside what the first tries of some checks saw."""
         self.first = {nodeid: self.seen.pop(nodeid) for nodeid in chosen}
 
     def _observations(self) -> list[Observation]:
         """Return what each check saw: at its second try, if that came about."""
-        found = [one for nodeid in self.seen for one in self._told(nodeid)]
+        found = []
+        for nodeid in self.seen:
+            first = {one.requirement: one for one in self.first.get(nodeid, ())}
+            for one in self.seen[nodeid]:
+                before = first.get(one.requirement)
+                found.append(merged(before, one) if before else one)
         open_ones = self.first.keys() - self.seen.keys()
-        return found + [one for nodeid in open_ones for one in self.first[nodeid]]
-
-    def _told(self, nodeid: str) -> list[Observation]:
-        first = {one.requirement: one for one in self.first.get(nodeid, ())}
-        return [
-            merged(first[one.requirement], one) if one.requirement in first else one
-            for one in self.seen[nodeid]
-        ]
+        return found + [one for nodeid in open_ones for one in self.first[nodeid]] + self._lost()
 
     def _rules_of(self, nodeid: str) -> tuple[str, ...]:
         plain = nodeid.split("[", 1)[0]
@@ -132,43 +124,6 @@ class Recorder:
         if not self.checks_folder.is_dir():
             return []
         return read_checks(self.checks_folder, drafts=self.options.drafts)
-
-    def judge(self, info: ClusterInfo | None) -> Verdicts:
-        """Settle the run, with the ledger; ``info`` is None if the target never came up."""
-        options = self.options
-        profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
-        release = options.expect_version or (info.version if info else options.version)
-        version = options.judged(release)
-        rules = in_tier(options.selected(), options.tier)
-        observations = self._observations() + self._lost()
-        judged = settle(
-            rules,
-            observations,
-            profile=profile,
-            version=version,
-            release=release,
-            today=self.started.date(),
-            unfinished=self._unfinished(),
-            strict_reach=options.strict_reach,
-        )
-        self._note_strangers(observations)
-        self.notices += info.notices if info else (release_notice(self.options.version),)
-        self.notices = list(dict.fromkeys(filter(None, self.notices)))
-        newer = [rule.id for rule in rules.values() if not defined_in(rule, release)]
-        listed = {entry.rule.id for entry in judged}
-        return Verdicts(
-            judged=judged,
-            problems=check_profile(profile, requirement.load_requirements())
-            + self._stale(profile, version),
-            newer=[rule for rule in newer if rule not in listed],
-            profile=profile.name,
-            version=version,
-        )
-
-    def _note_strangers(self, observations: Sequence[Observation]) -> None:
-        live = requirement.load_requirements()
-        strangers = sorted({o.requirement for o in observations} - set(live))
-        self.faults.extend(f"harness: a check judges {rule}, not a live rule" for rule in strangers)
 
     def heed_canary(self) -> None:
         """Note a fault unless the canary has failed as it must; an ended run owes none."""
@@ -201,63 +156,74 @@ class Recorder:
             if feature in declared
         ]
 
-    def code(self, verdicts: Verdicts) -> int:
-        """Return the exit code of the run."""
-        if self.faults:
-            return FAULT
-        code = exit_code(verdicts.judged, verdicts.problems, self.options.level)
-        return code or (BROKEN if self.ordinary_failures else OK)
-
-    def timing(self, host_seconds: float) -> Timing:
-        """Return where the time went so far."""
+    def results(self, info: ClusterInfo | None, start_seconds: float) -> Results:
+        """Settle the run, with the ledger; ``info`` is None if the target never came up."""
+        options = self.options
+        profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
+        release = options.expect_version or (info.version if info else options.version)
+        version = options.judged(release)
+        observations = self._observations()
+        strangers = {o.requirement for o in observations} - requirement.load_requirements().keys()
+        for rule in sorted(strangers):
+            self.faults.append(f"harness: a check judges {rule}, not a live rule")
+        notices = info.notices if info else (release_notice(options.version),)
+        sick = FAULT if self.faults else OK
         now = time.monotonic()
-        return timing_of(
-            total=now - self.began,
-            cluster_start=host_seconds,
-            before_checks=max(0.0, (self.first_check or now) - self.began),
-            checks=max(0.0, self.last_check - self.first_check),
-            by_check={id_: spent for id_, spent in self.seconds.items() if id_ in self.seen},
+        vouched = canary.told(self.canary)
+        out = Path(options.out) if options.out else None
+        return document(
+            RunRecord(
+                rules=in_tier(options.selected(), options.tier),
+                observations=observations,
+                ledger=profile,
+                target=Target(
+                    name=options.client.asked[1] if options.client else options.target,
+                    version=version,
+                    profile=profile.name,
+                    brokers=len(info.bootstrap) if info else options.brokers,
+                    properties=info.properties if info else {},
+                ),
+                client=facing(options, info),
+                release=release,
+                unfinished=self._unfinished(),
+                problems=[
+                    *check_profile(profile, requirement.load_requirements()),
+                    *self._stale(profile, version),
+                ],
+                seed=options.seed,
+                level=options.level,
+                only=options.only,
+                fast=options.fast,
+                tier=options.tier if options.tier < ALL else None,
+                strict_reach=options.strict_reach,
+                started=self.started,
+                timing=timing_of(
+                    total=now - self.began,
+                    cluster_start=start_seconds,
+                    before_checks=max(0.0, (self.first_check or now) - self.began),
+                    checks=max(0.0, self.last_check - self.first_check),
+                    by_check={id_: s for id_, s in self.seconds.items() if id_ in self.seen},
+                ),
+                partial=self.interrupted or bool(self.faults),
+                errors=self.faults,
+                notices=list(dict.fromkeys(filter(None, notices))),
+                canary=None
+                if vouched is None
+                else Canary(
+                    check=vouched.check,
+                    verdict=vouched.verdict,
+                    reason=vouched.reason,
+                    witness=vouched.witness,
+                ),
+                broken=BROKEN if self.ordinary_failures else OK,
+                ended=INTERRUPTED if self.interrupted else sick,
+                versions={
+                    "python": platform.python_version(),
+                    "pytest": pytest.__version__,
+                    "platform": platform.platform(),
+                },
+                reproduce=options.reproduce,
+                transcript=lambda check, first: existing(out, transcript_name(check, first=first)),
+                faced=faced(options),
+            )
         )
-
-    def describe(self, code: int, seconds: float) -> Run:
-        """Return the facts of the run itself."""
-        return Run(
-            started=self.started.isoformat(timespec="seconds"),
-            seconds=seconds,
-            seed=self.options.seed,
-            command=tuple(sys.argv),
-            exit_code=code,
-            partial=self.interrupted or bool(self.faults),
-            errors=tuple(self.faults),
-            notices=tuple(self.notices),
-            level=self.options.level,
-            only=self.options.only,
-            fast=self.options.fast,
-            versions={
-                "shareproof": suite_version(),
-                "python": platform.python_version(),
-                "pytest": pytest.__version__,
-                "platform": platform.platform(),
-            },
-            canary=self._canary(),
-            tier=self.options.tier if self.options.tier < ALL else None,
-        )
-
-    def _canary(self) -> Canary | None:
-        seen = canary.told(self.canary)
-        if seen is None:
-            return None
-        return Canary(
-            check=seen.check, verdict=seen.verdict, reason=seen.reason, witness=seen.witness
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
-    """A settled run, and the ledger it was compared with."""
-
-    judged: list[Judged]
-    problems: list[str]
-    newer: list[str]
-    profile: str
-    version: str

@@ -1,27 +1,30 @@
-"""Runs the checks with pytest, in this process, and shows how the run ended."""
+"""Runs the checks with pytest, in this process, and shows how far it is and how it ended."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
-from reports.console import line, show
+from reports.console import COLOURS, line, show
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof import ROOT
-from shareproof.runner.adapters import introduced
 from shareproof.runner.inventory import Check, read_checks
-from shareproof.runner.options import Commission
-from shareproof.runner.progress import ProgressLine
+from shareproof.runner.options import Commission, introduced
+from shareproof.runner.outcome import PROPERTY, unpack
 from spec.requirement import load_requirements
+from spec.verdict import SEVERITY, Verdict
+from suites.canary import CANARY
 from suites.options import RunOptions, checked
 
 FEW = 3
@@ -50,15 +53,13 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
         options: the run's choices; ``out`` must be given.
         workers: number of pytest-xdist workers, or None to let the number of checks decide.
         console: where progress goes.
-
-    Raises:
-        UsageFault: the options make no sense, or select nothing.
-        EnvironmentFault: there is no client to test.
     """
     checked(options)
     selected = _selected(options)
     if not selected:
-        raise UsageFault(f"No check matches {_selection(options)}.")
+        chosen = [f"--only {','.join(options.only)}"] if options.only else []
+        chosen += ["--fast"] if options.fast else []
+        raise UsageFault(f"No check matches {' '.join(chosen) or 'the run'}.")
     line(console, f"seed {options.seed}, {options.subject}")
     options = introduced(options)
     if workers is None:
@@ -75,23 +76,19 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
         contextlib.redirect_stdout(sink),
     ):
         code = int(pytest.main(_arguments(options, workers), plugins=[commission, progress]))
-    return _ended(code, commission.results, log)
+    if commission.results:
+        found = commission.results
+        return Ended(code=found.run.exit_code, results=found, log=log)
+    # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
+    usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
+    return Ended(code=USAGE if usage else FAULT, results=None, log=log)
 
 
 def show_end(ended: Ended, console: Console) -> None:
-    """Print a run's summary for people."""
     if ended.results:
         show(ended.results, console)
     else:
         line(console, f"The run produced no results; see {ended.log}.")
-
-
-def _ended(code: int, results: Results | None, log: Path) -> Ended:
-    if results:
-        return Ended(code=results.run.exit_code, results=results, log=log)
-    # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
-    usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
-    return Ended(code=USAGE if usage else FAULT, results=None, log=log)
 
 
 @contextlib.contextmanager
@@ -124,6 +121,60 @@ def _selected(options: RunOptions) -> list[Check]:
     ]
 
 
-def _selection(options: RunOptions) -> str:
-    chosen = [f"--only {','.join(options.only)}"] if options.only else []
-    return " ".join([*chosen, *(["--fast"] if options.fast else [])]) or "the run"
+def moving_line(console: Console, last: str = "") -> Progress:
+    """Return a line that moves, silent when nobody watches; ``last`` names its last field."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        *([TextColumn(f"{{task.fields[{last}]}}")] if last else []),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+class ProgressLine:
+    """A pytest plugin that watches the controller's reports go by."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = moving_line(console, "counts")
+        self._task = self._progress.add_task("starting the target", total=None, counts="")
+        self._verdicts: dict[str, Verdict] = {}
+        self._done: set[str] = set()
+        self._total = 0
+
+    def __enter__(self) -> ProgressLine:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        self._expect(len(ids))
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        if session.items:
+            self._expect(len(session.items))
+
+    def _expect(self, number: int) -> None:
+        """Expect some checks; second tries are a few of them."""
+        self._total = max(self._total, number)
+        self._progress.update(self._task, description="checks", total=self._total)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties:
+            if name == PROPERTY:
+                for seen in (one for one in unpack(str(value)) if one.requirement != CANARY):
+                    before = self._verdicts.get(seen.requirement, SEVERITY[0])
+                    worse = max(before, seen.verdict, key=SEVERITY.index)
+                    self._verdicts[seen.requirement] = worse
+        if report.when == "teardown":
+            counted = Counter(one.value for one in self._verdicts.values())
+            told = " ".join(f"[{COLOURS[w]}]{counted[w]} {w}[/]" for w in COLOURS if counted[w])
+            new = report.nodeid not in self._done
+            self._progress.update(self._task, advance=new, counts=told)
+            self._done.add(report.nodeid)

@@ -50,13 +50,7 @@ MOVING = ("suites/broker/failover", "suites/broker/restarted")
 
 
 def stage_scheduler(config: Any, log: Any, exclusive: tuple[str, ...] = ()) -> Any:
-    """Return pytest-xdist's scheduler by scope, where a scope is a stage or a single check.
-
-    Args:
-        config: pytest's.
-        log: pytest-xdist's.
-        exclusive: the stages that run when nothing else does.
-    """
+    """Return pytest-xdist's scheduler by scope, where a scope is a stage or a single check."""
 
     class Scheduling(_by_stage()):  # type: ignore[misc]  # it has no types
         def _assign_work_unit(self, node: Any) -> None:
@@ -116,9 +110,6 @@ def last_at_work(left: Mapping[Any, int]) -> Any | None:
 
     A worker begins with a check when it knows what comes after it, or that nothing does: so this
     one keeps a last check in hand.
-
-    Args:
-        left: how many checks each worker still has to do.
     """
     up = [node for node in left if not node.shutting_down]
     for node in up[1:]:

@@ -2,7 +2,8 @@
 
 An ``unknown`` often says no more than that the machine was too busy for a deadline. Alone the check
 has the machine to itself, so an ``unknown`` that is left is one to look at. The same goes for a
-check whose worker died. ``fail`` is never retried, nor what the ledger expects.
+check that was broken into, or whose worker died. ``fail`` is never retried, nor what the ledger
+expects.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from shareproof.runner.outcome import HUNG
 from spec.verdict import Observation, Verdict
 
 AGAIN = "shareproof-again"
@@ -25,13 +27,13 @@ NOTE = "undecided; played once more when the other checks are done"
 
 
 def wanted(config: pytest.Config, troubled: Iterable[Observation]) -> bool:
-    """Tell whether a check's trouble is all ``unknown``, and this was its first try."""
+    """Tell whether a check's trouble may be the machine's, and this was its first try."""
     first = CHOSEN not in config.stash and not config.getoption("once")
-    return first and {one.verdict for one in troubled} == {Verdict.UNKNOWN}
+    open_ = [one.verdict is Verdict.UNKNOWN or HUNG in one.reason for one in troubled]
+    return first and bool(open_) and all(open_)
 
 
 def merged(first: Observation, second: Observation) -> Observation:
-    """Return what the second try saw of a rule, with the first one beside it."""
     reason = second.reason
     if second.verdict is Verdict.PASS:
         reason = f"passed on the second try; the first was {first.verdict}: {first.reason}"

@@ -7,11 +7,10 @@ writes results. It does so also when the run is cut short.
 from __future__ import annotations
 
 import functools
-import json
 import shutil
 import signal
 import threading
-from collections.abc import Collection, Generator
+from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,22 +22,18 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
 from reports import console, writing
 from reports.badge import of_results
-from reports.building import Context, build
-from reports.results import Results, Target
+from reports.plain import text_of
+from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof.runner import allured, second_try
-from shareproof.runner.adapters import faced, facing, introduced
-from shareproof.runner.checks import rules_of, transcript_name
+from shareproof.runner.checks import existing, rules_of, transcript_name
 from shareproof.runner.lifecycle import Host
-from shareproof.runner.options import commission_of, options_of
+from shareproof.runner.options import commission_of, introduced, run_options_of
 from shareproof.runner.recorder import Recorder
 from shareproof.runner.scheduling import MOVING, scope, stage_scheduler
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault
 from suites.options import OWN
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C or SIGTERM, as shells have it."""
 
 
 class Controller:
@@ -46,7 +41,7 @@ class Controller:
 
     def __init__(self, config: pytest.Config) -> None:
         try:
-            self.options = introduced(options_of(config))
+            self.options = introduced(run_options_of(config))
             self.host = Host(self.options)
         except UsageFault as fault:
             raise pytest.UsageError(str(fault)) from None
@@ -58,7 +53,10 @@ class Controller:
         self.info: ClusterInfo | None = None
         config.add_cleanup(self.host.close)
         self._prepare_out()
-        self._mind_sigterm()
+        if threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, _interrupt)
+            restore: Any = functools.partial(signal.signal, signal.SIGTERM, before)
+            config.add_cleanup(restore)
 
     def _prepare_out(self) -> None:
         if not self.options.out:
@@ -72,16 +70,11 @@ class Controller:
         if not self.config.option.xmlpath:
             self.config.option.xmlpath = str(out / "junit.xml")
 
-    def _mind_sigterm(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            before = signal.signal(signal.SIGTERM, _interrupt)
-            self.config.add_cleanup(functools.partial(_restore, before))
-
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a new worker what the run is about, and where it will find the cluster."""
         node.workerinput["shareproof"] = {
-            "options": json.dumps(self.options.to_plain()),
+            "options": text_of(self.options),
             "meeting": str(self.host.meeting.folder),
             "chosen": sorted(self.config.stash.get(second_try.CHOSEN, ())),
         }
@@ -99,21 +92,21 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Let the brokers start while the workers import their tests."""
         if self._may_reach_checks() and not self._stages_only():
             self.host.meeting.want()
         self.host.begin()
 
+    @property
+    def _paths(self) -> list[Path]:
+        """The files and folders that were asked for."""
+        start = self.config.invocation_params.dir
+        return [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
+
     def _may_reach_checks(self) -> bool:
         """Tell from the command line whether checks will be collected: workers collect later."""
-        if self.config.option.collectonly:
-            return False
         folder = self.recorder.checks_folder
-        start = self.config.invocation_params.dir
-        paths = [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
-        return folder.is_dir() and any(
-            folder.is_relative_to(path) or path.is_relative_to(folder) for path in paths
-        )
+        reached = (folder.is_relative_to(p) or p.is_relative_to(folder) for p in self._paths)
+        return not self.config.option.collectonly and folder.is_dir() and any(reached)
 
     @property
     def _ours(self) -> bool:
@@ -121,19 +114,10 @@ class Controller:
 
     def _stages_only(self) -> bool:
         """Tell whether nothing was asked for but files of stages, which have their own clusters."""
-        root, start = self.config.rootpath, self.config.invocation_params.dir
-        files = [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
-        inside = [file / "test_.py" if file.is_dir() else file for file in files]
-        ids = [file.relative_to(root).as_posix() for file in inside if file.is_relative_to(root)]
+        root = self.config.rootpath
+        files = [file / "test_.py" if file.is_dir() else file for file in self._paths]
+        ids = [file.relative_to(root).as_posix() for file in files if file.is_relative_to(root)]
         return len(ids) == len(files) and all(scope(id_) != id_ for id_ in ids)
-
-    def _has_canary(self) -> bool:
-        """Tell whether the broker checks were asked for as a whole, and not single files."""
-        if self.options.client:
-            return False
-        folder, start = self.recorder.checks_folder, self.config.invocation_params.dir
-        paths = [(start / arg).resolve() for arg in self.config.args]
-        return any(folder.is_relative_to(path) for path in paths)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without workers: wait for the cluster before the first check, or give up at once."""
@@ -163,7 +147,11 @@ class Controller:
         chosen = self.recorder.undecided()
         if chosen and not (self.config.getoption("once") or session.shouldstop):
             self.recorder.begin_again(chosen)
-            _put_aside(self.options.out, chosen)
+            # Transcripts of first tries are not to be written over by the second.
+            out = Path(self.options.out) if self.options.out else None
+            for check in chosen:
+                if out and (name := existing(out, transcript_name(check))):
+                    (out / name).rename(out / transcript_name(check, first=True))
             second_try.play(session, chosen)
         return result
 
@@ -178,7 +166,6 @@ class Controller:
             self.recorder.faults.append(f"harness: {report.nodeid} cannot be collected")
 
     def pytest_internalerror(self, excrepr: object) -> None:
-        """Whatever broke pytest itself broke the run."""
         last = str(excrepr).strip().splitlines()[-1]
         self.recorder.faults.append(f"harness: pytest failed inside: {last}")
 
@@ -193,7 +180,8 @@ class Controller:
         recorder = self.recorder
         ran = bool(recorder.planned or recorder.seen)
         if self.config.option.collectonly or not (ran or recorder.faults):
-            if self._asked_for_too_little():
+            some = self.options.only or self.options.fast
+            if some and self._may_reach_checks() and not recorder.seconds:
                 session.exitstatus = USAGE
             return
         try:
@@ -202,78 +190,29 @@ class Controller:
             recorder.faults.append(f"the specification is malformed: {error}")
             session.exitstatus = FAULT
 
-    def _asked_for_too_little(self) -> bool:
-        chosen = self.options.only or self.options.fast
-        return bool(chosen) and self._may_reach_checks() and not self.recorder.seconds
-
     def _settle(self) -> int:
-        recorder, options = self.recorder, self.options
-        if recorder.planned and self._has_canary():
+        recorder = self.recorder
+        # There is a canary where the broker checks were asked for as a whole, not single files.
+        start = self.config.invocation_params.dir
+        asked = [(start / arg).resolve() for arg in self.config.args]
+        whole = any(recorder.checks_folder.is_relative_to(path) for path in asked)
+        if recorder.planned and whole and not self.options.client:
             recorder.heed_canary()
-        verdicts = recorder.judge(self.info)
-        code = INTERRUPTED if recorder.interrupted else recorder.code(verdicts)
-        out = Path(options.out) if options.out else None
-        timing = recorder.timing(self.host.start_seconds)
-        found = build(
-            recorder.describe(code, timing.total),
-            Target(
-                name=options.client.asked[1] if options.client else options.target,
-                version=verdicts.version,
-                profile=verdicts.profile,
-                brokers=len(self.info.bootstrap) if self.info else options.brokers,
-                properties=self.info.properties if self.info else {},
-            ),
-            verdicts.judged,
-            Context(
-                reproduce=options.reproduce,
-                transcript=lambda check, first: _existing(out, transcript_name(check, first=first)),
-                faced=faced(options),
-            ),
-            timing=timing,
-            problems=verdicts.problems,
-            newer=verdicts.newer,
-            client=facing(options, self.info),
-        )
-        if out:
-            _write(out, found)
-        self._hand_over(found)
-        return code
-
-    def _hand_over(self, found: Results) -> None:
-        """Keep the results for the summary, and give them to whoever commissioned the run."""
-        self.results = found
+        self.results = found = recorder.results(self.info, self.host.start_seconds)
+        if out := self.options.out and Path(self.options.out):
+            writing.publish(out, found)
+            of_results(found).write(out)
+            allured.write(out, found)
         if commission := commission_of(self.config):
             commission.results = found
+        return found.run.exit_code
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the verdicts below pytest's own output."""
         if self.results:
             terminalreporter.section("verdicts")
             terminalreporter.write(console.render_text(self.results))
 
 
-def _write(out: Path, found: Results) -> None:
-    """Write everything that people and machines get of a run."""
-    writing.publish(out, found)
-    of_results(found).write(out)
-    allured.write(out, found)
-
-
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     """End like Ctrl-C does: with a partial report and without a broker left behind."""
     raise KeyboardInterrupt
-
-
-def _restore(handler: Any) -> None:
-    signal.signal(signal.SIGTERM, handler)
-
-
-def _put_aside(out: str, chosen: Collection[str]) -> None:
-    """Keep the transcripts of first tries from being written over by the second."""
-    for check in chosen:
-        if name := _existing(Path(out) if out else None, transcript_name(check)):
-            (Path(out) / name).rename(Path(out) / transcript_name(check, first=True))
-
-
-def _existing(out: Path | None, name: str) -> str:
-    return name if out and (out / name).is_file() else ""

@@ -25,7 +25,7 @@ class Setting:
     Attributes:
         name: The library's own name.
         shows: What shows it: a field of a request such as ``ShareFetch.max_wait_ms``, or an effect
-            of ``suites/client/settings``; nothing if only refusals can be seen.
+            of ``suites/client/settings.py``; nothing if only refusals can be seen.
         values: Documented values, each with what then shows.
         either: The same for values of which the documentation says nothing, such as other capitals.
         refused: Values that the documentation does not allow.

@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 from uuid import UUID
 
 from fixtures.clients.member import CLOSE, AckType
 from fixtures.proxies.exchange import Exchange
 from suites.client.wire import Acked, Acquired, acked, acquired
 
-Place = tuple[UUID, int, int]
-"""Topic id, partition and offset of a record."""
-
-TERMINAL = frozenset({AckType.ACCEPT, AckType.RELEASE, AckType.REJECT})
+Place = tuple[UUID, int, int]  # Topic id, partition and offset of a record.
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Delivery:
-    """One delivery of one record to one member; times are seconds on the monotonic clock.
-
-    Attributes:
-        at: When the member got the response that it was acquired by.
-        until: When its lock ends, at the latest.
-        kind: How it was acknowledged; None if it was not.
-        acked: When that was sent.
-        error: The error of the response to that; None if there was no response.
-        closed: When the member closed the share session that held it.
-        renewals: How often its lock was renewed.
-    """
+    """One delivery of one record to one member; times are seconds on the monotonic clock."""
 
     place: Place
     member: str
     node: int
     count: int
-    at: float
-    until: float
-    kind: AckType | None = None
-    acked: float = math.inf
-    error: int | None = 0
-    closed: float = math.inf
-    renewals: int = 0
+    at: float  # When the member got the response that it was acquired by.
+    until: float  # When its lock ends, at the latest.
+    kind: AckType | None = None  # How it was acknowledged; None if it was not.
+    acked: float = math.inf  # When that was sent.
+    error: int | None = 0  # The error of the response to that; None if there was no response.
+    closed: float = math.inf  # When the member closed the share session that held it.
+    renewals: int = 0  # How often its lock was renewed.
 
     @property
     def done(self) -> float:
@@ -85,7 +71,6 @@ class Deliveries:
     strays: list[Stray] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Delivery]:
-        """Yield each delivery, record by record."""
         for deliveries in self.of.values():
             yield from deliveries
 
@@ -96,12 +81,10 @@ class Deliveries:
 
     @property
     def last(self) -> float:
-        """When the last record came."""
         return max((one.at for one in self), default=0.0)
 
     @property
     def last_ack(self) -> float:
-        """When the last acknowledgement was sent."""
         return max((one.acked for one in self if one.kind is not None), default=0.0)
 
     def finished(self, place: Place, limit: int, now: float) -> bool:
@@ -111,7 +94,47 @@ class Deliveries:
             return True
         if not deliveries or deliveries[-1].count < limit:
             return False
-        return deliveries[-1].done < now or deliveries[-1].until < now
+        return min(deliveries[-1].done, deliveries[-1].until) < now
+
+    def _acquire(self, one: Acquired, usual_lock: float) -> None:
+        place, at = (one.topic_id, one.partition, one.offset), one.by.responded
+        said = (one.by.response or {}).get("acquisition_lock_timeout_ms", 0)
+        delivery = Delivery(
+            place=place,
+            member=one.by.request["member_id"],
+            node=one.by.node,
+            count=one.count,
+            at=at,
+            until=at + (said / 1000 if said > 0 else usual_lock),
+        )
+        self.of.setdefault(place, []).append(delivery)
+
+    def _acknowledge(self, ack: Acked, lock: float) -> None:
+        kind, member = AckType(ack.kind), ack.by.request["member_id"]
+        if kind is AckType.GAP:
+            return
+        deliveries = self.of.get((ack.topic_id, ack.partition, ack.offset), [])
+        own = [one for one in deliveries if one.member == member]
+        why, last = "", own[-1] if own else None
+        if last is None:
+            holders = ", ".join(sorted({one.member for one in deliveries}))
+            why = f"{member} never acquired it, {f'only {holders}' if holders else 'nobody'} did"
+        elif last.node != ack.by.node:
+            why = f"{member} acquired it from broker {last.node}"
+        elif last.kind is not None and last.error == 0:
+            why = f"{member} had sent {last.kind.name} before"
+        elif kind is not AckType.RENEW:
+            last.kind, last.acked, last.error = kind, ack.by.sent, ack.error
+        elif not ack.error and ack.by.response is not None:
+            last.until, last.renewals = ack.by.responded + lock, last.renewals + 1
+        if why:
+            self.strays.append(Stray(ack=ack, why=why))
+
+    def _close(self, one: Exchange) -> None:
+        for delivery in self:
+            mine = delivery.member == one.request["member_id"] and delivery.node == one.node
+            if mine and delivery.at <= one.sent:
+                delivery.closed = min(delivery.closed, one.sent)
 
 
 def deliveries_of(exchanges: Sequence[Exchange], lock: float) -> Deliveries:
@@ -121,70 +144,18 @@ def deliveries_of(exchanges: Sequence[Exchange], lock: float) -> Deliveries:
         exchanges: The share fetches and acknowledgements of one group.
         lock: Seconds that a lock lasts, for responses that do not say it.
     """
+    # Acknowledgements count when they were sent, acquisitions when they arrived.
+    events: list[tuple[float, int, Acked | Exchange | Acquired]] = [
+        *((ack.by.sent, 0, ack) for ack in acked(exchanges)),
+        *((one.sent, 1, one) for one in exchanges if one.request["share_session_epoch"] == CLOSE),
+        *((one.by.responded, 2, one) for one in acquired(exchanges)),
+    ]
     found = Deliveries()
-    for at, _, what in sorted(_events(exchanges), key=lambda event: event[:2]):
+    for _, _, what in sorted(events, key=lambda event: event[:2]):
         if isinstance(what, Acquired):
-            _acquire(found, what, at, lock)
+            found._acquire(what, lock)
         elif isinstance(what, Acked):
-            _acknowledge(found, what, lock)
+            found._acknowledge(what, lock)
         else:
-            _close(found, cast("Exchange", what))
+            found._close(what)
     return found
-
-
-def _events(exchanges: Sequence[Exchange]) -> Iterable[tuple[float, int, object]]:
-    """Yield acknowledgements when they were sent, and acquisitions when they arrived."""
-    yield from ((ack.by.sent, 0, ack) for ack in acked(exchanges))
-    closing = (one for one in exchanges if one.request["share_session_epoch"] == CLOSE)
-    yield from ((one.sent, 1, one) for one in closing)
-    yield from ((one.by.responded, 2, one) for one in acquired(exchanges))
-
-
-def _lock(one: Exchange, usual: float) -> float:
-    told = (one.response or {}).get("acquisition_lock_timeout_ms", 0)
-    return told / 1000 if told > 0 else usual
-
-
-def _acquire(found: Deliveries, one: Acquired, at: float, lock: float) -> None:
-    place = one.topic_id, one.partition, one.offset
-    found.of.setdefault(place, []).append(
-        Delivery(
-            place=place,
-            member=one.by.request["member_id"],
-            node=one.by.node,
-            count=one.count,
-            at=at,
-            until=at + _lock(one.by, lock),
-        )
-    )
-
-
-def _acknowledge(found: Deliveries, ack: Acked, lock: float) -> None:
-    kind = AckType(ack.kind)
-    if kind is AckType.GAP:
-        return
-    member, node = ack.by.request["member_id"], ack.by.node
-    deliveries = found.of.get((ack.topic_id, ack.partition, ack.offset), [])
-    own = [one for one in deliveries if one.member == member]
-    if not own:
-        holders = {one.member for one in deliveries}
-        whose = f"only {', '.join(sorted(holders))} did" if holders else "nobody did"
-        found.strays.append(Stray(ack=ack, why=f"{member} never acquired it, {whose}"))
-        return
-    last = own[-1]
-    if last.node != node:
-        found.strays.append(Stray(ack=ack, why=f"{member} acquired it from broker {last.node}"))
-    elif last.kind is not None and last.error == 0:
-        found.strays.append(Stray(ack=ack, why=f"{member} had sent {last.kind.name} before"))
-    elif kind is AckType.RENEW:
-        if not ack.error and ack.by.response is not None:
-            last.until, last.renewals = ack.by.responded + lock, last.renewals + 1
-    else:
-        last.kind, last.acked, last.error = kind, ack.by.sent, ack.error
-
-
-def _close(found: Deliveries, one: Exchange) -> None:
-    for delivery in found:
-        mine = delivery.member == one.request["member_id"] and delivery.node == one.node
-        if mine and delivery.at <= one.sent:
-            delivery.closed = min(delivery.closed, one.sent)

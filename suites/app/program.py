@@ -1,4 +1,4 @@
-"""What is tried, and how: the program's command, what it is told, and how long it may take."""
+"""The program under test: its command, what it is told, how long it may take, and its processes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from spec.verdict import EnvironmentFault
 from suites.app.load import Template
 
+# What a program is told: the placeholder in its command, and the environment variable.
 VARIABLES = {
     "bootstrap": "SHAREPROOF_BOOTSTRAP",
     "topic": "SHAREPROOF_TOPIC",
@@ -21,78 +22,51 @@ VARIABLES = {
     "output": "SHAREPROOF_OUTPUT",
     "dead_letters": "SHAREPROOF_DEAD_LETTERS",
 }
-"""What a program is told: the placeholder in its command, and the environment variable."""
+
+_LAST = 3  # Lines of a program's output that are shown when it ends too early.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """What is tried, and how.
+class ProgramSpec:
+    """The program under test, and what it gets."""
 
-    Attributes:
-        command: The program and its arguments, with placeholders.
-        records: How many records it gets in each scenario.
-        template: What they look like.
-        attempts: The delivery by which the program declares to finish what fails; 0 is none.
-        patience: Seconds without progress after which what is not finished never will be.
-        grace: Seconds that the program may take to end.
-        starting: Seconds that it may take to join the group.
-    """
-
-    command: tuple[str, ...]
-    records: int = 40
-    template: Template = field(default_factory=Template)
-    attempts: int = 0
+    command: tuple[str, ...]  # The program and its arguments, with placeholders.
+    records: int = 40  # How many records it gets in each scenario.
+    template: Template = field(default_factory=Template)  # What they look like.
+    attempts: int = 0  # The delivery by which the program declares to finish what fails; 0 is none.
+    # Seconds without progress after which what is not finished never will be.
     patience: float = 20.0
-    grace: float = 20.0
-    starting: float = 60.0
+    grace: float = 20.0  # Seconds that the program may take to end.
+    starting: float = 60.0  # Seconds that it may take to join the group.
 
-
-@dataclass(slots=True, kw_only=True)
-class Fault:
-    """What was done, and when it began."""
-
-    what: str
-    at: float
-
-
-def filled(word: str, told: Mapping[str, str]) -> str:
-    """Return a word of a command with its placeholders replaced."""
-    for name, value in told.items():
-        word = word.replace(f"{{{name}}}", value)
-    return word
-
-
-def uses(command: Sequence[str], name: str) -> bool:
-    """Tell whether a command has a placeholder."""
-    return any(f"{{{name}}}" in word for word in command)
-
-
-_LAST = 3
-"""Lines of a program's output that are told when it ends too early."""
-_SILENT = "it wrote nothing"
+    def uses(self, name: str) -> bool:
+        """Tell whether the command has a placeholder."""
+        return any(f"{{{name}}}" in word for word in self.command)
 
 
 class Program:
-    """A process with all its children; its output goes to a file."""
+    """A process with all its children; its output goes to a file.
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str], log: Path) -> None:
-        self.command, self.log = tuple(command), log
+    Attributes:
+        ended: When its end was seen, on the monotonic clock; None while it runs.
+        asked: Whether a scenario ended it.
+    """
+
+    def __init__(self, command: Sequence[str], values: Mapping[str, str], log: Path) -> None:
+        self.command = [*command]
+        for name, value in values.items():
+            self.command = [word.replace(f"{{{name}}}", value) for word in self.command]
         self.ended: float | None = None
-        """When its end was seen, on the monotonic clock; None while it runs."""
         self.asked = False
-        """Whether a scenario ended it."""
-        self._env = {**os.environ, **env}
+        self._log = log
+        self._env = {**os.environ, **{VARIABLES[name]: value for name, value in values.items()}}
         self._process: asyncio.subprocess.Process | None = None
         self._waiting: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start it.
-
-        Raises:
-            EnvironmentFault: it cannot be started.
-        """
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as sink:
+        """Start it."""
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as sink:
             try:
                 self._process = await asyncio.create_subprocess_exec(
                     *self.command,
@@ -104,11 +78,10 @@ class Program:
                 )
             except OSError as error:
                 raise EnvironmentFault(f"{self.command[0]} cannot be started: {error}") from None
-        self._waiting = asyncio.create_task(self._wait())
+        self._waiting = asyncio.create_task(self._wait(self._process))
 
-    async def _wait(self) -> None:
-        assert self._process is not None
-        await self._process.wait()
+    async def _wait(self, process: asyncio.subprocess.Process) -> None:
+        await process.wait()
         self.ended = time.monotonic()
 
     @property
@@ -129,7 +102,6 @@ class Program:
             os.killpg(self._process.pid, number)
 
     async def ends(self, within: float) -> bool:
-        """Wait for its end; return whether it came in time."""
         assert self._waiting is not None
         done, _ = await asyncio.wait({self._waiting}, timeout=within)
         return bool(done)
@@ -146,9 +118,9 @@ class Program:
         await self.ends(grace)
 
     def last_words(self) -> str:
-        """Return the last lines that it wrote."""
         with contextlib.suppress(OSError):
-            text = self.log.read_text(encoding="utf-8", errors="replace")
+            text = self._log.read_text(encoding="utf-8", errors="replace")
             lines = [line.strip() for line in text.splitlines() if line.strip()]
-            return " | ".join(lines[-_LAST:]) or _SILENT
-        return _SILENT
+            if lines:
+                return " | ".join(lines[-_LAST:])
+        return "it wrote nothing"

@@ -1,57 +1,47 @@
-"""What is done to a program, one scenario after the other, and the rules that each is there for."""
+"""What is done to a program, scenario by scenario; the rules each is there for; what happened."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from signal import Signals
-from types import MappingProxyType
 
-from suites.app.stage import Stage
+from suites.app.deliveries import Deliveries, Delivery, Place
+from suites.app.environment import Environment, Fault
+from suites.app.load import Sent, confirmed
+from suites.client.wire import HEARTBEAT
 
-FROZEN = 3.0
-"""Seconds that a broker is frozen."""
+FROZEN = 3.0  # Seconds that a broker is frozen.
+REFUSED = 3  # Writes to the output topic that are refused.
+LOST = 2  # Responses to acknowledgements that are lost.
+DENIED = 3.0  # Seconds without permission.
 
-REFUSED = 3
-"""Writes to the output topic that are refused."""
-
-LOST = 2
-"""Responses to acknowledgements that are lost."""
-
-DENIED = 3.0
-"""Seconds without permission."""
-
+# What READ on the group is for.
 GROUP_READS = ["ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge"]
-"""What READ on the group is for."""
 
-Play = Callable[[Stage], Awaitable[None]]
+LEAVE_EPOCH = -1  # The member epoch of a heartbeat that leaves the group.
+
+Play = Callable[[Environment], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One scenario.
-
-    Attributes:
-        sentence: What happens in it.
-        play: Does it.
-        rules: Those that it is there to put to the test.
-        undisturbed: Whether nothing is done to the program, its brokers or its links.
-        small: Whether locks are as short as the target allows from 3 s on.
-    """
+    """One scenario."""
 
     name: str
-    sentence: str
-    play: Play
-    rules: tuple[str, ...]
-    undisturbed: bool = False
-    small: bool = False
+    sentence: str  # What happens in it.
+    play: Play  # Does it.
+    rules: tuple[str, ...]  # Those that it is there to put to the test.
+    undisturbed: bool = False  # Whether nothing is done to the program, its brokers or its links.
+    small: bool = False  # Whether locks are as short as the target allows from 3 s on.
 
 
-SCENARIOS: dict[str, Scenario] = {}
+SCENARIOS: dict[str, Scenario] = {}  # The scenarios by name, in their order.
+
+# Rules that each scenario puts to the test, whatever else it is there for.
 ALWAYS = ("FRM-01", "FRM-04", "FRM-05", "FRM-09", "FRM-10")
-"""Rules that each scenario puts to the test, whatever else it is there for."""
 
 
 def _scenario(
@@ -72,133 +62,230 @@ def _scenario(
 
 
 @_scenario("calm", "FRM-02", "FRM-03", "FRM-07", "FRM-11", undisturbed=True)
-async def calm(stage: Stage) -> None:
+async def calm(env: Environment) -> None:
     """Nothing is done; some of the records are poison."""
-    await stage.source.produce(stage.trial.records)
-    await stage.start()
-    await stage.drained()
+    await env.source.produce(env.spec.records)
+    await env.start()
+    await env.drained()
 
 
 @_scenario("small-lock", "FRM-02", "FRM-03", "FRM-07", undisturbed=True, small=True)
-async def small_lock(stage: Stage) -> None:
+async def small_lock(env: Environment) -> None:
     """Nothing is done, and locks last three seconds, or as short as the target allows."""
-    await calm(stage)
+    await calm(env)
 
 
 @_scenario("two-instances", "FRM-03", "FRM-07", "FRM-13", undisturbed=True)
-async def two_instances(stage: Stage) -> None:
+async def two_instances(env: Environment) -> None:
     """Two instances of the program run at once."""
-    await stage.start()
-    await stage.start()
-    await stage.source.produce(stage.trial.records)
-    await stage.drained()
+    await env.start()
+    await env.start()
+    await env.source.produce(env.spec.records)
+    await env.drained()
 
 
 @_scenario("leader-moves", "FRM-11")
-async def leader_moves(stage: Stage) -> None:
+async def leader_moves(env: Environment) -> None:
     """The leader of a partition moves while the program holds records."""
-    if await _begun(stage):
-        await stage.move_leader()
-    await _rest(stage)
+    if await _begun(env):
+        await env.move_leader()
+    await _rest(env)
 
 
 @_scenario("broker-frozen", "FRM-11")
-async def broker_frozen(stage: Stage) -> None:
+async def broker_frozen(env: Environment) -> None:
     """A broker that leads a partition is frozen for three seconds."""
-    if await _begun(stage):
-        stage.note("broker frozen")
-        stage.freezer.freeze(stage.topic.leaders[0])
+    if await _begun(env):
+        env.note("broker frozen")
+        env.freezer.freeze(env.topic.leaders[0])
         await asyncio.sleep(FROZEN)
-        stage.freezer.thaw()
-    await _rest(stage)
+        env.freezer.thaw()
+    await _rest(env)
 
 
 @_scenario("responses-lost", "FRM-11")
-async def responses_lost(stage: Stage) -> None:
+async def responses_lost(env: Environment) -> None:
     """Two connections end before the responses to acknowledgements arrive."""
     step = {"on": ["ShareAcknowledge", "ShareFetch"], "when": {"has": "acks"}}
-    stage.note("responses lost")
-    (lost,) = stage.tap.script.add({**step, "do": "close", "times": LOST})
-    await _begun(stage)
-    await stage.until(lambda: lost.taken, stage.trial.patience)
-    await _rest(stage)
+    env.note("responses lost")
+    (lost,) = env.tap.script.add({**step, "do": "close", "times": LOST})
+    await _begun(env)
+    await env.until(lambda: lost.taken, env.spec.patience)
+    await _rest(env)
 
 
 @_scenario("partition-added", "FRM-11")
-async def partition_added(stage: Stage) -> None:
+async def partition_added(env: Environment) -> None:
     """A partition is added to the topic while the program holds records."""
-    if await _begun(stage):
-        await stage.add_partition()
-    await _rest(stage)
+    if await _begun(env):
+        await env.add_partition()
+    await _rest(env)
 
 
 @_scenario("permission-lost", "FRM-11")
-async def permission_lost(stage: Stage) -> None:
+async def permission_lost(env: Environment) -> None:
     """READ on the group is taken away, and given back after three seconds."""
-    if await _begun(stage):
-        stage.note("permission taken away")
+    if await _begun(env):
+        env.note("permission taken away")
         deny = {"do": "error", "code": "GROUP_AUTHORIZATION_FAILED", "times": 0, "applied": False}
-        denied = stage.tap.script.add({"on": GROUP_READS, **deny})
+        denied = env.tap.script.add({"on": GROUP_READS, **deny})
         await asyncio.sleep(DENIED)
-        stage.tap.script.drop(denied)
-    await _rest(stage)
+        env.tap.script.drop(denied)
+    await _rest(env)
 
 
 @_scenario("output-refused")
-async def output_refused(stage: Stage) -> None:
+async def output_refused(env: Environment) -> None:
     """Three writes to the output topic fail."""
-    stage.note("writes refused")
-    stage.refuser.left = REFUSED
-    await calm(stage)
+    env.note("writes refused")
+    env.refuser.left = REFUSED
+    await calm(env)
 
 
 @_scenario("terminated", "FRM-06", "FRM-08", "FRM-12")
-async def terminated(stage: Stage) -> None:
+async def terminated(env: Environment) -> None:
     """The program gets SIGTERM while it holds records, and is started again when it has ended."""
-    if await _begun(stage):
-        stage.stopping = time.monotonic()
-        stage.signal(Signals.SIGTERM)
-        program = stage.programs[-1]
-        if not await program.ends(stage.trial.grace):
+    if await _begun(env):
+        env.stopping = time.monotonic()
+        env.signal(Signals.SIGTERM)
+        program = env.programs[-1]
+        if not await program.ends(env.spec.grace):
             program.signal(Signals.SIGKILL)
-            await program.ends(stage.trial.grace)
-        await stage.start()
-    await _rest(stage)
+            await program.ends(env.spec.grace)
+        await env.start()
+    await _rest(env)
 
 
 @_scenario("killed", "FRM-08")
-async def killed(stage: Stage) -> None:
+async def killed(env: Environment) -> None:
     """The program gets SIGKILL in the middle of its records, and is started again."""
-    if await _begun(stage) and await stage.acting():
-        stage.signal(Signals.SIGKILL)
-        await stage.programs[-1].ends(stage.trial.grace)
-        await stage.start()
-    await _rest(stage)
+    if await _begun(env) and await env.acting():
+        env.signal(Signals.SIGKILL)
+        await env.programs[-1].ends(env.spec.grace)
+        await env.start()
+    await _rest(env)
 
 
 @_scenario("paused", "FRM-11", small=True)
-async def paused(stage: Stage) -> None:
+async def paused(env: Environment) -> None:
     """The program gets SIGSTOP while it holds records, and goes on when their locks have ended."""
-    if await _begun(stage):
-        stage.signal(Signals.SIGSTOP)
-        await asyncio.sleep(stage.lock + 0.5)
-        stage.signal(Signals.SIGCONT)
-    await _rest(stage)
+    if await _begun(env):
+        env.signal(Signals.SIGSTOP)
+        await asyncio.sleep(env.lock + 0.5)  # how long it stands still
+        env.signal(Signals.SIGCONT)
+    await _rest(env)
 
 
-async def _begun(stage: Stage) -> bool:
+async def _begun(env: Environment) -> bool:
     """Give the program half of the records; return whether it came to hold some of them."""
-    await stage.source.produce(stage.trial.records // 2)
-    await stage.start()
-    return await stage.caught()
+    await env.source.produce(env.spec.records // 2)
+    await env.start()
+    return await env.caught()
 
 
-async def _rest(stage: Stage) -> None:
+async def _rest(env: Environment) -> None:
     """Give it the other half, and wait until all of it is finished."""
-    await stage.source.produce(stage.trial.records - len(stage.source.sent))
-    await stage.drained()
+    await env.source.produce(env.spec.records - len(env.source.sent))
+    await env.drained()
 
 
-def all_scenarios() -> Mapping[str, Scenario]:
-    """Return the scenarios by name, in their order."""
-    return MappingProxyType(SCENARIOS)
+# --- What happened ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """One process of the program. ``ended`` is None if it ran until the scenario was over.
+
+    ``asked`` says that the scenario itself ended it.
+    """
+
+    ended: float | None
+    code: int | None
+    asked: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Membership:
+    """What the heartbeats of one member showed: its group, its first one, and when it left."""
+
+    member: str
+    group: str
+    first: float
+    left: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioResult:
+    """What rules are judged by: nothing in it changes. Times are of the monotonic clock."""
+
+    scenario: Scenario
+    group: str
+    sent: Mapping[Place, Sent]  # The records that were produced.
+    deliveries: Deliveries
+    # When the first write about a record to the output topic was confirmed, by key.
+    outputs: Mapping[str, float] = field(default_factory=dict)
+    # The same for the topic of dead letters.
+    dead: Mapping[str, float] = field(default_factory=dict)
+    writes_output: bool = False  # Whether the program ever wrote to the output topic.
+    writes_dead: bool = False  # Whether it ever wrote to that of dead letters.
+    instances: Sequence[Instance] = ()
+    members: Sequence[Membership] = ()
+    faults: Sequence[Fault] = ()
+    limit: int = 5  # The group's delivery count limit.
+    attempts: int = 0  # The delivery by which the program declares to finish what fails; 0 is none.
+    grace: float = 20.0  # Seconds that the program may take to end.
+    stopping: float | None = None  # When it was asked to stop.
+    over: float = 0.0  # When the scenario was over.
+    moving: bool = False  # Whether records still came then.
+    refused: int = 0  # How many writes to the output topic were refused.
+    # The part of the time, from 0 to 1, that this machine kept the suite waiting.
+    starved: float = 0.0
+    healthy: bool = True  # Whether the brokers still delivered to others then.
+
+    def records(self, *, poison: bool) -> Iterator[tuple[Sent, list[Delivery]]]:
+        """Yield the poison records, or the others, with their deliveries."""
+        for place, one in self.sent.items():
+            if one.poison is poison:
+                yield one, self.deliveries.of.get(place, [])
+
+    def finished(self, one: Sent) -> bool:
+        return self.deliveries.finished(one.place, self.limit, self.over)
+
+    @property
+    def crashed(self) -> list[Instance]:
+        """The processes that ended and were not asked to."""
+        return [one for one in self.instances if one.ended is not None and not one.asked]
+
+
+def result_of(env: Environment, scenario: Scenario, *, healthy: bool) -> ScenarioResult:
+    """Return what happened in an environment."""
+    writes = env.tap.of("Produce")
+    members: dict[str, Membership] = {}
+    for one in env.tap.of(HEARTBEAT):
+        id_, group = one.request["member_id"], one.request["group_id"]
+        member = members.setdefault(id_, Membership(member=id_, group=group, first=one.sent))
+        member.group = group
+        if one.request["member_epoch"] == LEAVE_EPOCH:
+            member.left = one.sent
+    return ScenarioResult(
+        scenario=scenario,
+        group=env.group,
+        sent=dict(env.source.sent),
+        deliveries=env.deliveries(),
+        outputs=confirmed(writes, env.output, env.source),
+        dead=confirmed(writes, env.dead_letters, env.source),
+        writes_output=env.writes_to(env.output),
+        writes_dead=env.writes_to(env.dead_letters),
+        instances=[Instance(ended=p.ended, code=p.code, asked=p.asked) for p in env.programs],
+        members=[*members.values()],
+        faults=tuple(env.faults),
+        limit=env.limit,
+        attempts=env.spec.attempts,
+        grace=env.spec.grace,
+        stopping=env.stopping,
+        over=env.over,
+        moving=env.moving,
+        refused=env.refuser.refused,
+        starved=env.delay.share,
+        healthy=healthy,
+    )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import AsyncIterator
 from random import Random
 
 import pytest
 
 from fixtures.interface.info import ClusterInfo
+from fixtures.wire.connection import CallFailed
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from suites.broker.proxied import Proxied, fronted
+from spec.verdict import EnvironmentFault
+from suites.broker.brokers import Proxied, fronted
+from suites.broker.hang import find_hang, refuse_if_silent
 from suites.broker.share import Share, world
-from suites.broker.statestore import Store
-from suites.judge import MAKESHIFT, PATIENCE
+from suites.broker.state import Store
+from suites.judge import IN_VAIN, MAKESHIFT, PATIENCE
 from suites.options import RunOptions
 
 
@@ -26,13 +31,23 @@ def schemas(cluster_info: ClusterInfo) -> Schemas:
 @pytest.fixture
 async def share(
     request: pytest.FixtureRequest,
+    *,
     cluster_info: ClusterInfo,
+    run_options: RunOptions,
     schemas: Schemas,
     rng: Random,
     transcripts: list[Transcript],
 ) -> AsyncIterator[Share]:
     """A world of its own on the shared cluster; its frames are kept in case the check fails."""
-    async with world(cluster_info, rng, transcripts, schemas) as share:
+    refuse_if_silent(cluster_info)
+    look = functools.partial(find_hang, cluster_info, run_options.broker_properties)
+    request.node.stash[IN_VAIN] = look
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            own = world(cluster_info, rng, transcripts, schemas)
+            share = await stack.enter_async_context(own)
+        except (CallFailed, EnvironmentFault) as fault:
+            raise await look() or fault from None
         request.node.stash[MAKESHIFT] = lambda: share.makeshift
         request.node.stash[PATIENCE] = share.bounds.patience
         yield share
@@ -41,9 +56,15 @@ async def share(
 
 @pytest.fixture
 async def solo_share(
-    solo_info: ClusterInfo, rng: Random, transcripts: list[Transcript]
+    request: pytest.FixtureRequest,
+    solo_info: ClusterInfo,
+    run_options: RunOptions,
+    rng: Random,
+    transcripts: list[Transcript],
 ) -> AsyncIterator[Share]:
     """The same on a cluster of the check's own, which the ``solo`` marker configures."""
+    look = functools.partial(find_hang, solo_info, run_options.broker_properties)
+    request.node.stash[IN_VAIN] = look
     async with world(solo_info, rng, transcripts) as share:
         yield share
 

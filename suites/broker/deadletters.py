@@ -12,17 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fixtures.clients.cluster import WITHIN, Topic, attempts
-from fixtures.clients.deadletters import (
-    COPY,
-    NAME,
-    PERMITTED,
-    PREFIX,
-    DeadLetter,
-)
+from fixtures.clients.deadletters import COPY, NAME, PERMITTED, PREFIX, DeadLetter
 from fixtures.clients.features import share_version
 from fixtures.clients.member import Ack, accept, reject
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.gaps import read_log
+from suites.broker.logs import read_log
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 
@@ -61,32 +55,26 @@ class DeadLetterSetup:
                 break
         return found
 
-    async def complete(
-        self, judge: Judge, rule: str, consumer: Consumer, end: int
-    ) -> list[DeadLetter]:
-        """Return the letters of partition 0 once all below ``end`` is behind the group.
-
-        Raises:
-            Undecided: the start offset did not get there.
-        """
-        start = await beyond(judge, rule, self.queue, consumer, end)
+    async def complete(self, judge: Judge, consumer: Consumer, end: int) -> list[DeadLetter]:
+        """Return the letters of partition 0 once all below ``end`` is behind the group."""
+        start = await beyond(judge, self.queue, consumer, end)
         if start < end:
             raise Undecided(f"the start offset is {start}, not {end}: letters may be under way")
         return await self.own()
 
 
-async def beyond(judge: Judge, rule: str, queue: Queue, consumer: Consumer, end: int) -> int:
+async def beyond(judge: Judge, queue: Queue, consumer: Consumer, end: int) -> int:
     """Return the start offset: ``end`` or more, or what it still is when time is up.
 
-    All below ``end`` was settled, so that none of it may be delivered again, to which ``rule`` is
-    held. The admin's view is that of the last state write, so every look comes after one: a new
+    All below ``end`` was settled, so that none of it may be delivered again, to which the rule
+    is held. The admin's view is that of the last state write, so every look comes after one: a new
     record is acquired and accepted, with whatever else lies behind ``end``.
     """
     start = -1
     async for _ in attempts(WITHIN, pause=0.1):
         catch = await consumer.drain(until=await queue.produce(1))
         again = [offset for offset in catch.offsets if offset < end]
-        judge.equal(rule, [], again, f"settled offsets below {end} that were delivered again")
+        judge.equal([], again, f"settled offsets below {end} that were delivered again")
         await consumer.acked(*(accept(offset) for offset in catch.offsets))
         start = (await queue.offsets()).start
         if start >= end:
@@ -111,11 +99,7 @@ def offsets_of(letters: Iterable[DeadLetter]) -> list[int]:
 
 
 async def dead_name(share: Share) -> str:
-    """Return a name that nobody uses and that the brokers allow for a dead-letter topic.
-
-    Raises:
-        OutOfReach: the cluster does not write dead letters at all.
-    """
+    """Return a name that nobody uses and that the brokers allow for a dead-letter topic."""
     level = await share_version(share.cluster)
     if level < 2:
         raise OutOfReach(f"share.version is {level} on this cluster, dead letters need 2")
@@ -161,8 +145,7 @@ async def boxed(
 
 async def rejecting(box: DeadLetterSetup, count: int, *rejected: int) -> Consumer:
     """Acquire the queue's first ``count`` records; reject the named ones, or all, accept others."""
-    consumer = await box.queue.consumer()
-    await consumer.acquire(count)
+    consumer = await box.queue.holder(count)
     await consumer.acked(*verdicts(count, rejected or range(count)))
     return consumer
 

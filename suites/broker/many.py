@@ -151,12 +151,7 @@ class Grid:
     async def acquire(
         self, session: Session, each: int, *, until: int = 0, within: float = WITHIN
     ) -> list[Response]:
-        """Fetch until so many records of every partition, and one offset of each, are acquired.
-
-        Raises:
-            Stalled: they did not come, while a bystander got its record.
-            Undecided: they did not come, nor did anybody's.
-        """
+        """Fetch until so many records of every partition, and one offset of each, are acquired."""
         held = {(topic.id, index): Catch() for topic, index in self.places}
         responses: list[Response] = []
         caught: list[dict[int, int]] = []

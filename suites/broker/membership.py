@@ -5,14 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable
 
-from fixtures.clients.cluster import (
-    RETRIABLE,
-    WITHIN,
-    Topic,
-    attempts,
-    eventually,
-    gather_all,
-)
+from fixtures.clients.cluster import RETRIABLE, WITHIN, Topic, attempts, eventually, gather_all
 from fixtures.clients.member import Member
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
@@ -34,11 +27,7 @@ async def beat(member: Member, **fields: object) -> Struct:
 
 
 def in_session(member: Member, response: Struct, session_ms: int) -> Struct:
-    """Return the response to a live member's heartbeat.
-
-    Raises:
-        Undecided: the group expired the member rightly, as the harness sent nothing in time.
-    """
+    """Return the response to a live member's heartbeat."""
     silent = time.monotonic() - member.beaten
     if response.error_code == ErrorCode.UNKNOWN_MEMBER_ID and silent > session_ms / 1000:
         raise Undecided(

@@ -8,7 +8,7 @@ outcome never depends on who ran before. Nothing here judges; a set-up that does
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -47,6 +47,12 @@ class Catch:
         """The acquired offsets, sorted."""
         return sorted(self.counts)
 
+    def has(self, wanted: int | Collection[int]) -> bool:
+        """Tell whether there are so many offsets, or all of certain ones."""
+        if isinstance(wanted, int):
+            return len(self.counts) >= wanted
+        return self.counts.keys() >= set(wanted)
+
     def add(self, response: Response) -> None:
         """Take over what a fetch acquired."""
         self.responses.append(response)
@@ -78,18 +84,26 @@ class Consumer:
             *named, acks={self.where: acks} if acks else None, **options
         )
 
-    async def acquire(self, count: int, within: float = WITHIN, **options: Any) -> Catch:
-        """Fetch until ``count`` offsets are acquired.
+    async def take(
+        self, wanted: int | Collection[int], within: float = WITHIN, **options: Any
+    ) -> Catch:
+        """Fetch until so many or certain offsets are acquired, or time is up; return all that came.
 
-        Raises:
-            Stalled: fewer after ``within`` seconds, while a bystander got its record.
-            Undecided: an error, or fewer while there was nobody who got more.
+        What is missing then is the check's to judge. Unless told otherwise it gives up well before
+        a lock of default duration ends.
         """
         catch = Catch()
         async for _ in attempts(within):
             catch.add(self.sound(await self.fetch(**options)))
-            if len(catch.counts) >= count:
-                return catch
+            if catch.has(wanted):
+                break
+        return catch
+
+    async def acquire(self, count: int, within: float = WITHIN, **options: Any) -> Catch:
+        """Fetch until ``count`` offsets are acquired."""
+        catch = await self.take(count, within, **options)
+        if catch.has(count):
+            return catch
         sentence = f"{self.member_id} acquired {catch.offsets}, not {count} records"
         raise await self.stopped(sentence, **options)
 
@@ -99,11 +113,9 @@ class Consumer:
         A fresh record produced last is the sentinel that makes "nothing else is delivered" quick
         and certain: a record that were available below it would have come first.
         """
-        catch = Catch()
-        async for _ in attempts(within):
-            catch.add(self.sound(await self.fetch(**options)))
-            if until in catch.counts:
-                return catch
+        catch = await self.take([until], within, **options)
+        if until in catch.counts:
+            return catch
         raise await self.stopped(f"offset {until} never came, only {catch.offsets}", **options)
 
     async def stopped(self, sentence: str, **options: Any) -> Undecided:
@@ -186,19 +198,28 @@ async def stopped(
 
 async def goes_on(cluster: Cluster, node: int) -> bool:
     """Tell whether a broker delivers a record of a new topic to a new group, as it has to."""
-    admin, member = Admin(cluster), Member(cluster, cluster.fresh_name("g"), member_id(cluster.rng))
     try:
-        topic = await admin.create_topic(assignments=[[node]])
-        await admin.group_config(member.group, {"share.auto.offset.reset": "earliest"})
-        await admin.produce(topic, 1)
-        await member.join(topic)
-        consumer = Consumer(member, await member.session(node), (topic, 0))
-        async for _ in attempts(BYSTANDING):
-            if consumer.sound(await consumer.fetch()).offsets:
-                await member.leave()
-                return True
+        return await bystand(cluster, node)
     except (CallFailed, Undecided):
-        pass
+        return False
+
+
+async def bystand(cluster: Cluster, node: int) -> bool:
+    """Tell whether a record of a new topic on a broker comes to a new group in time.
+
+    Raises:
+        CallFailed, Undecided: there was no response, or an error.
+    """
+    admin, member = Admin(cluster), Member(cluster, cluster.fresh_name("g"), member_id(cluster.rng))
+    topic = await admin.create_topic(assignments=[[node]])
+    await admin.group_config(member.group, {"share.auto.offset.reset": "earliest"})
+    await admin.produce(topic, 1)
+    await member.join(topic)
+    consumer = Consumer(member, await member.session(node), (topic, 0))
+    async for _ in attempts(BYSTANDING):
+        if consumer.sound(await consumer.fetch()).offsets:
+            await member.leave()
+            return True
     return False
 
 
@@ -226,6 +247,12 @@ class Queue:
         member = await self.share.member(self.group, *([self.topic] if join else []))
         session = await member.session(self.topic.leaders[partition])
         return Consumer(member, session, (self.topic, partition))
+
+    async def holder(self, count: int, partition: int = 0, *, join: bool = True) -> Consumer:
+        """Return a new member that has acquired ``count`` records."""
+        consumer = await self.consumer(partition, join=join)
+        await consumer.acquire(count)
+        return consumer
 
     async def offsets(self, partition: int = 0) -> ShareOffset:
         """Return the admin's view of a share-partition."""
@@ -340,11 +367,7 @@ class Share:
     async def _configure(
         self, queue: Queue, wanted: Mapping[str, str], *, untouched: bool = False
     ) -> None:
-        """Configure a group, or bring it to the same point where the cluster refuses that.
-
-        Raises:
-            OutOfReach: the cluster refuses it, and the group is not like that by itself.
-        """
+        """Configure a group, or bring it to the same point where the cluster refuses that."""
         if not (why := self.access.no_group_configs):
             await self.admin.group_config(queue.group, wanted)
             return
@@ -388,6 +411,3 @@ async def world(
     async with Cluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
         await cluster.any()
         yield Share(cluster, rng, await bounds_of(cluster), await access_of(cluster))
-
-
-__all__ = ["NOT_FOR", "Catch", "Consumer", "Queue", "Share", "eventually", "world"]

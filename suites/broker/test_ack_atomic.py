@@ -1,35 +1,15 @@
 """All or nothing: acknowledgements of one partition stand or fall together, partitions alone."""
 
-from __future__ import annotations
-
 import asyncio
 
-import pytest
-
-from fixtures.clients.cluster import SHARE, gather_all, share_key
-from fixtures.clients.member import Ack, AckType, accept, each, reject, release
-from spec.verdict import Undecided
-from suites.broker.acknowledging import (
-    LEFT_OUT,
-    Pinned,
-    judge_held,
-    pinned,
-    result,
-    result_in,
-    singly,
-    spread,
-)
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 WRONG_STATE = "INVALID_RECORD_STATE"
 COUNT = 30
 ROUNDS = 40
 
 
-@pytest.mark.requirement("ACK-37")
-@pytest.mark.fast
+@check("ACK-37", fast=True)
 async def test_one_bad_offset_refuses_all(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     consumer = world.consumer
@@ -46,19 +26,17 @@ async def test_one_bad_offset_refuses_all(share: Share, judge: Judge) -> None:
     }
     for where, batches in lists.items():
         part = await consumer.ack(*batches)
-        judge.equal("ACK-37", WRONG_STATE, result(part), f"ShareAcknowledge with it {where}")
+        judge.equal(WRONG_STATE, result(part), f"ShareAcknowledge with it {where}")
         response = await consumer.fetch(*batches, max_wait_ms=0)
-        judge.equal("ACK-37", WRONG_STATE, result_in(response, consumer), f"ShareFetch, {where}")
+        judge.equal(WRONG_STATE, result_in(response, consumer), f"ShareFetch, {where}")
     for batches in ((below, accept(bad + 1, COUNT + 5)), (below, Ack(bad + 1, bad + 1, (9,)))):
         part = await consumer.ack(*batches)
-        judge.equal("ACK-37", "INVALID_REQUEST", result(part), f"good batches before {batches[1]}")
+        judge.equal("INVALID_REQUEST", result(part), f"good batches before {batches[1]}")
     rest = [offset for offset in world.offsets if offset != bad]
-    await judge_held(judge, "ACK-37", consumer, rest, "refusals for one bad offset")
+    await judge_held(judge, consumer, rest, "refusals for one bad offset")
 
 
-@pytest.mark.requirement("ACK-40")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACK-40", fast=True, crossed=AMONG)
 async def test_range_across_another_members_record(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     ours, theirs = world.consumer, await world.queue.consumer(join=False)
@@ -70,16 +48,13 @@ async def test_range_across_another_members_record(share: Share, judge: Judge) -
         for low, high in ((1, COUNT - 1), (1, his[0]), (his[-1], COUNT - 1)):
             for who, name in ((ours, "the holder of most"), (theirs, "the other")):
                 part = await who.ack(Ack(low, high, (kind,)))
-                judge.equal(
-                    "ACK-40", WRONG_STATE, result(part), f"{kind.name} {low}..{high} by {name}"
-                )
+                judge.equal(WRONG_STATE, result(part), f"{kind.name} {low}..{high} by {name}")
     mine = [offset for offset in world.offsets if offset not in his]
-    await judge_held(judge, "ACK-40", ours, mine, "ranges across another member's records")
-    await judge_held(judge, "ACK-40", theirs, his, "ranges across its records")
+    await judge_held(judge, ours, mine, "ranges across another member's records")
+    await judge_held(judge, theirs, his, "ranges across its records")
 
 
-@pytest.mark.requirement("ACK-38")
-@pytest.mark.fast
+@check("ACK-38", fast=True)
 async def test_partitions_are_independent(share: Share, judge: Judge) -> None:
     world = await spread(share, 5, records=6)
     await world.acknowledge(*([accept(5)] for _ in range(5)))
@@ -92,31 +67,27 @@ async def test_partitions_are_independent(share: Share, judge: Judge) -> None:
     ]
     share.rng.shuffle(kinds)
     results = await world.acknowledge(*(acks for _, acks, _ in kinds))
-    judge.equal("ACK-38", [error for error, _, _ in kinds], results, "results of the partitions")
+    judge.equal([error for error, _, _ in kinds], results, "results of the partitions")
     for index, (error, _, expected) in enumerate(kinds):
         left = await world.left(index)
-        judge.equal("ACK-38", expected, left, f"available in a partition that answered {error}")
+        judge.equal(expected, left, f"available in a partition that answered {error}")
 
 
-@pytest.mark.requirement("ACK-39")
-@crossed(AMONG)
+@check("ACK-39", crossed=AMONG)
 async def test_refusals_say_why(share: Share, judge: Judge) -> None:
     world = await pinned(share, 6)
     consumer = world.consumer
     await consumer.acked(accept(2))
     for batch, error in ((accept(1, 2), WRONG_STATE), (accept(8, 9), "INVALID_REQUEST")):
         part = await consumer.ack(batch)
-        judge.equal("ACK-39", error, result(part), "result of a ShareAcknowledge")
-        judge.holds("ACK-39", part.message, f"{error} of ShareAcknowledge came without a message")
+        judge.equal(error, result(part), "result of a ShareAcknowledge")
+        judge.holds(part.message, f"{error} of ShareAcknowledge came without a message")
         response = await consumer.fetch(batch, max_wait_ms=0)
-        judge.equal("ACK-39", error, result_in(response, consumer), "result of a ShareFetch")
-        judge.holds(
-            "ACK-39", response.only.ack_message, f"{error} of ShareFetch came without a message"
-        )
+        judge.equal(error, result_in(response, consumer), "result of a ShareFetch")
+        judge.holds(response.only.ack_message, f"{error} of ShareFetch came without a message")
 
 
-@pytest.mark.requirement("ACK-41")
-@crossed(AMONG)
+@check("ACK-41", crossed=AMONG)
 async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     watcher = await world.queue.consumer(join=False)
@@ -136,17 +107,16 @@ async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None
     try:
         for _ in range(ROUNDS):
             part = await world.consumer.ack(*singly(world.offsets, AckType.RELEASE))
-            judge.equal("ACK-41", WRONG_STATE, result(part), "releasing all with a settled record")
+            judge.equal(WRONG_STATE, result(part), "releasing all with a settled record")
     finally:
         done.set()
         await watching
-    judge.equal("ACK-41", [], sorted(set(seen)), "records that a concurrent fetch acquired")
-    judge.saw("ACK-41", refused=ROUNDS, fetches=fetches)
-    await judge_held(judge, "ACK-41", world.consumer, range(1, COUNT - 1), "the refused releases")
+    judge.equal([], sorted(set(seen)), "records that a concurrent fetch acquired")
+    judge.saw(refused=ROUNDS, fetches=fetches)
+    await judge_held(judge, world.consumer, range(1, COUNT - 1), "the refused releases")
 
 
-@pytest.mark.requirement("ACK-42")
-@crossed(AMONG)
+@check("ACK-42", crossed=AMONG)
 async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> None:
     rounds, size = 20, 15
     queue = await share.queue(rounds * size)
@@ -172,13 +142,11 @@ async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> Non
         await watching
     # -1 is no start offset: nothing was written yet, or the coordinator could not be asked.
     between = sorted(start for start in starts if start >= 0 and start % size)
-    judge.equal("ACK-42", [], between, f"start offsets seen within requests of {size} records")
-    judge.saw("ACK-42", start_offsets=len(starts))
+    judge.equal([], between, f"start offsets seen within requests of {size} records")
+    judge.saw(start_offsets=len(starts))
 
 
-@pytest.mark.requirement("ACK-43")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-43", fast=True, crossed=(BESIDE, BEHIND))
 async def test_one_of_many_members_wins(share: Share, judge: Judge) -> None:
     world = await pinned(share, 8)
     rivals = [await world.queue.consumer(join=False) for _ in range(15)]
@@ -189,11 +157,11 @@ async def test_one_of_many_members_wins(share: Share, judge: Judge) -> None:
         parts = await gather_all(who.ack(accept(offset)) for who in everybody)
         results = [result(part) for part in parts]
         winners = [w for w, said in zip(everybody, results, strict=True) if said == "NONE"]
-        judge.equal("ACK-43", [world.consumer], winners, f"members told NONE for offset {offset}")
-        judge.equal("ACK-43", {"NONE", WRONG_STATE}, set(results), "results of the 16 members")
+        judge.equal([world.consumer], winners, f"members told NONE for offset {offset}")
+        judge.equal({"NONE", WRONG_STATE}, set(results), "results of the 16 members")
 
 
-@pytest.mark.requirement("ACK-43")
+@check("ACK-43")
 async def test_one_of_many_attempts_wins(share: Share, judge: Judge) -> None:
     world = await pinned(share, 8)
     consumer, session = world.consumer, world.consumer.session
@@ -207,7 +175,7 @@ async def test_one_of_many_attempts_wins(share: Share, judge: Judge) -> None:
         )
         results = [result_in(response, consumer) for response in responses]
         expected = ["NONE", *[WRONG_STATE] * 15]
-        judge.equal("ACK-43", expected, results, f"results for offset {offset} in sending order")
+        judge.equal(expected, results, f"results for offset {offset} in sending order")
 
 
 async def replace_state(world: Pinned) -> None:
@@ -216,38 +184,29 @@ async def replace_state(world: Pinned) -> None:
     AlterShareGroupOffsets does it for an empty group, which a live session does not disturb. 4.1
     leaves out topics that no member subscribes to (KAFKA-19662), so the coordinator is told itself.
     """
-    queue, cluster = world.queue, world.queue.share.cluster
+    queue = world.queue
     await world.consumer.member.leave()
     response = await queue.share.admin.alter_offset(queue.group, queue.topic, 0)
     if response.error_code or any(p.error_code for t in response.responses for p in t.partitions):
         raise Undecided(f"AlterShareGroupOffsets was refused: {response}")
     if response.responses:
         return
-    key = share_key(queue.group, queue.topic.id, 0)
-    coordinator = await cluster.to(await cluster.coordinator(key, SHARE))
-    state = {"partition": 0, "state_epoch": 1000, "start_offset": 0}
-    raw = await coordinator.call(
-        "InitializeShareGroupState",
-        group_id=queue.group,
-        topics=[{"topic_id": queue.topic.id, "partitions": [state]}],
-    )
-    if raw.results[0].partitions[0].error_code:
-        raise Undecided(f"InitializeShareGroupState was refused: {raw}")
+    error = await StateKey(queue.share, queue.group, queue.topic.id).initialize(1000)
+    if error != "NONE":
+        raise Undecided(f"InitializeShareGroupState was refused: {error}")
 
 
-@pytest.mark.requirement("ACK-44")
-@crossed(AMONG)
+@check("ACK-44", crossed=AMONG)
 async def test_acknowledgement_that_is_not_durable(share: Share, judge: Judge) -> None:
     world = await pinned(share, 8)
     await world.consumer.acked(accept(0, 1))
     await replace_state(world)
     part = await world.consumer.ack(accept(2, 4), reject(5))
     judge.holds(
-        "ACK-44",
         result(part) not in {"NONE", LEFT_OUT},
         f"the acknowledgement after the state was replaced was answered {result(part)}",
     )
     stranger = await world.queue.consumer(join=False)
     catch = await stranger.acquire(8)
     # The new state begins at 0 again and knows nothing of what was settled before it.
-    judge.equal("ACK-44", list(range(8)), catch.offsets, "records delivered from the new state")
+    judge.equal(list(range(8)), catch.offsets, "records delivered from the new state")

@@ -1,16 +1,7 @@
 """Acknowledgement batches that are malformed: each is refused and settles nothing."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.codec import Raw
-from fixtures.wire.connection import CallFailed
-from suites.broker.acknowledging import Pinned, judge_held, pinned, result, result_in
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 COUNT = 30
 NULL_ARRAY = Raw(b"\x00")
@@ -18,31 +9,25 @@ NULL_ARRAY = Raw(b"\x00")
 
 
 async def judge_refused(
-    judge: Judge,
-    rule: str,
-    world: Pinned,
-    *cases: tuple[Ack, ...],
-    error: str = "INVALID_REQUEST",
+    judge: Judge, world: Pinned, *cases: tuple[Ack, ...], error: str = "INVALID_REQUEST"
 ) -> None:
     """Demand that each case is refused, by ShareAcknowledge and by ShareFetch, without a trace."""
     consumer = world.consumer
     for batches in cases:
         shown = [(ack.first, ack.last, ack.types) for ack in batches]
         part = await consumer.ack(*batches)
-        judge.equal(rule, error, result(part), f"ShareAcknowledge of {shown}")
+        judge.equal(error, result(part), f"ShareAcknowledge of {shown}")
         response = await consumer.fetch(*batches, max_wait_ms=0)
-        judge.equal(rule, error, result_in(response, consumer), f"ShareFetch with {shown}")
-    await judge_held(judge, rule, consumer, world.offsets, "the refused batches")
+        judge.equal(error, result_in(response, consumer), f"ShareFetch with {shown}")
+    await judge_held(judge, consumer, world.offsets, "the refused batches")
 
 
-@pytest.mark.requirement("ACK-17")
-@crossed(BESIDE, BEHIND)
+@check("ACK-17", crossed=(BESIDE, BEHIND))
 async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     last, more = share.rng.randint(1, 10), share.rng.randint(1, 10)
     await judge_refused(
         judge,
-        "ACK-17",
         world,
         (Ack(2, 1, (1,)),),
         (Ack(last + more, last, (1,)),),
@@ -50,15 +35,12 @@ async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
     )
 
 
-@pytest.mark.requirement("ACK-18")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-18", fast=True, crossed=(BESIDE, BEHIND))
 async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     low, high = sorted(share.rng.sample(world.offsets, 2))
     await judge_refused(
         judge,
-        "ACK-18",
         world,
         (accept(high), accept(low)),
         (accept(20, 25), accept(10, 15)),
@@ -66,15 +48,12 @@ async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
     )
 
 
-@pytest.mark.requirement("ACK-19")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-19", fast=True, crossed=(BESIDE, BEHIND))
 async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     shared = share.rng.randint(2, 5)
     await judge_refused(
         judge,
-        "ACK-19",
         world,
         (accept(1, 10), accept(11 - shared, 15)),
         (accept(1, 10), release(1, 10)),
@@ -83,14 +62,12 @@ async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
     )
 
 
-@pytest.mark.requirement("ACK-20")
-@crossed(BESIDE, BEHIND)
+@check("ACK-20", crossed=(BESIDE, BEHIND))
 async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     border = share.rng.randint(5, 20)
     await judge_refused(
         judge,
-        "ACK-20",
         world,
         (accept(border - 3, border), accept(border, border + 3)),
         (accept(border), accept(border)),
@@ -99,18 +76,15 @@ async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
     )
 
 
-@pytest.mark.requirement("ACK-21")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-21", fast=True, crossed=(BESIDE, BEHIND))
 async def test_no_types(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     await judge_refused(
-        judge, "ACK-21", world, (Ack(1, 1, ()),), (Ack(1, 9, ()),), (accept(1, 3), Ack(5, 5, ()))
+        judge, world, (Ack(1, 1, ()),), (Ack(1, 9, ()),), (accept(1, 3), Ack(5, 5, ()))
     )
 
 
-@pytest.mark.requirement("ACK-22")
-@crossed(BESIDE, BEHIND)
+@check("ACK-22", crossed=(BESIDE, BEHIND))
 async def test_null_types(share: Share, judge: Judge) -> None:
     world = await pinned(share, 6)
     holder = world.consumer
@@ -131,25 +105,20 @@ async def test_null_types(share: Share, judge: Judge) -> None:
             topics=topics,
         )
     except CallFailed:
-        judge.holds("ACK-22", True, "the connection was ended")
+        judge.holds(True, "the connection was ended")
     else:
         codes = [part.error_code for found in raw.responses for part in found.partitions]
-        judge.holds(
-            "ACK-22", raw.error_code or any(codes), "null types were answered without error"
-        )
+        judge.holds(raw.error_code or any(codes), "null types were answered without error")
         holder.session.epoch += not raw.error_code
-    await judge_held(judge, "ACK-22", holder, world.offsets, "a batch with null types")
+    await judge_held(judge, holder, world.offsets, "a batch with null types")
 
 
-@pytest.mark.requirement("ACK-23")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-23", fast=True, crossed=(BESIDE, BEHIND))
 async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     size = share.rng.randint(4, 20)
     await judge_refused(
         judge,
-        "ACK-23",
         world,
         (Ack(1, 1, (1, 1)),),
         (Ack(1, 3, (1, 1)),),
@@ -160,8 +129,7 @@ async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
     )
 
 
-@pytest.mark.requirement("ACK-62")
-@crossed(AMONG)
+@check("ACK-62", crossed=AMONG)
 async def test_offsets_no_record_can_have(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     highest = 2**63 - 1
@@ -171,10 +139,9 @@ async def test_offsets_no_record_can_have(share: Share, judge: Judge) -> None:
             "INVALID_REQUEST": "ShareAcknowledgeResponse ErrorCode: what is malformed is invalid",
             "NONE": "KIP-932 §In-flight records: all that is below the start offset is over",
         }
-        judge.one_of("ACK-62", allowed, result(part), f"result of {below.first}..{below.last}")
+        judge.one_of(allowed, result(part), f"result of {below.first}..{below.last}")
     await judge_refused(
         judge,
-        "ACK-62",
         world,
         (accept(-(2**63), highest),),
         (accept(1, highest),),

@@ -1,19 +1,9 @@
 """Acknowledge types as bytes: all 256 of them, and what IsRenewAck allows."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 
-import pytest
-
-from fixtures.clients.member import Ack, AckType, accept, each, release, renew
-from fixtures.wire.errors import error_name
-from suites.broker.acknowledging import judge_held, next_catch, pinned, result, result_in
-from suites.broker.locks import in_time
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 BYTES = range(-128, 128)
 WITHOUT_RENEW = range(4)
@@ -29,9 +19,7 @@ def bearing(share: Share, byte: int) -> Ack:
     return share.rng.choice([alone, *(each(1, types) for types in places)])
 
 
-async def judge_bytes(
-    share: Share, judge: Judge, rule: str, *, version: int, valid: Iterable[int]
-) -> None:
+async def judge_bytes(share: Share, judge: Judge, *, version: int, valid: Iterable[int]) -> None:
     """Send every byte by ShareAcknowledge: valid ones settle a record each, others nothing."""
     since = time.monotonic()
     # Hundreds of requests may take longer than the usual lock.
@@ -39,37 +27,32 @@ async def judge_bytes(
     consumer = world.consumer
     for byte in sorted(set(BYTES) - set(valid)):
         response = await consumer.ack(bearing(share, byte), version=version)
-        judge.equal(rule, "INVALID_REQUEST", result(response), f"result of type byte {byte}")
-    judge.saw(rule, refused=256 - len(set(valid)))
+        judge.equal("INVALID_REQUEST", result(response), f"result of type byte {byte}")
+    judge.saw(refused=256 - len(set(valid)))
     for byte in valid:
         in_time(since, share.bounds.longest_lock)
         flag = {"is_renew_ack": True} if byte == AckType.RENEW else {}
         offset = 4 + byte
         response = await consumer.ack(Ack(offset, offset, (byte,)), version=version, **flag)
-        judge.equal(rule, "NONE", result(response), f"result of type byte {byte}")
+        judge.equal("NONE", result(response), f"result of type byte {byte}")
     again = await next_catch(world.queue, consumer)
     in_time(since, share.bounds.longest_lock)
     expected = {4 + AckType.RELEASE: 2}
-    judge.equal(rule, expected, again.counts, "records that came again after one of each type")
-    await judge_held(judge, rule, consumer, range(1, 4), "all invalid bytes")
+    judge.equal(expected, again.counts, "records that came again after one of each type")
+    await judge_held(judge, consumer, range(1, 4), "all invalid bytes")
 
 
-@pytest.mark.requirement("ACK-11")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACK-11", fast=True, crossed=AMONG)
 async def test_bytes_of_version_1(share: Share, judge: Judge) -> None:
-    await judge_bytes(share, judge, "ACK-11", version=1, valid=WITHOUT_RENEW)
+    await judge_bytes(share, judge, version=1, valid=WITHOUT_RENEW)
 
 
-@pytest.mark.requirement("ACK-12")
-@pytest.mark.feature("renew")
-@crossed(AMONG)
+@check("ACK-12", feature="renew", crossed=AMONG)
 async def test_bytes_of_version_2(share: Share, judge: Judge) -> None:
-    await judge_bytes(share, judge, "ACK-12", version=2, valid=WITH_RENEW)
+    await judge_bytes(share, judge, version=2, valid=WITH_RENEW)
 
 
-@pytest.mark.requirement("ACK-13")
-@crossed(AMONG)
+@check("ACK-13", crossed=AMONG)
 async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
     since = time.monotonic()
     world = await pinned(share, 8, lock_ms=share.bounds.longest_lock)
@@ -80,34 +63,30 @@ async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
         for byte in sorted(set(BYTES) - set(valid)):
             response = await consumer.fetch(bearing(share, byte), version=version, max_wait_ms=0)
             seen = result_in(response, consumer)
-            judge.equal("ACK-13", "INVALID_REQUEST", seen, f"type byte {byte}, version {version}")
-            judge.equal("ACK-13", 0, response.only.error, f"the fetch's own error, byte {byte}")
+            judge.equal("INVALID_REQUEST", seen, f"type byte {byte}, version {version}")
+            judge.equal(0, response.only.error, f"the fetch's own error, byte {byte}")
     for byte in WITHOUT_RENEW:
         in_time(since, share.bounds.longest_lock)
         response = await consumer.fetch(Ack(4 + byte, 4 + byte, (byte,)), version=1, max_wait_ms=0)
-        judge.equal("ACK-13", "NONE", result_in(response, consumer), f"result of type byte {byte}")
-    await judge_held(judge, "ACK-13", consumer, range(1, 4), "all invalid bytes")
+        judge.equal("NONE", result_in(response, consumer), f"result of type byte {byte}")
+    await judge_held(judge, consumer, range(1, 4), "all invalid bytes")
 
 
-@pytest.mark.requirement("ACK-14")
-@pytest.mark.feature("renew")
-@crossed(AMONG)
+@check("ACK-14", feature="renew", crossed=AMONG)
 async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
     world = await pinned(share, 8, lock_ms=share.bounds.longest_lock)
     consumer = world.consumer
     mixed = (accept(1, 2), renew(3), release(4))
     part = await consumer.ack(*mixed)
-    judge.equal("ACK-14", "INVALID_REQUEST", result(part), "RENEW in a ShareAcknowledge")
+    judge.equal("INVALID_REQUEST", result(part), "RENEW in a ShareAcknowledge")
     part = await consumer.ack(each(1, (1, 4, 2)))
-    judge.equal("ACK-14", "INVALID_REQUEST", result(part), "RENEW among the types of a batch")
+    judge.equal("INVALID_REQUEST", result(part), "RENEW among the types of a batch")
     response = await consumer.fetch(*mixed, max_wait_ms=0)
-    judge.equal("ACK-14", "INVALID_REQUEST", result_in(response, consumer), "RENEW in a ShareFetch")
-    await judge_held(judge, "ACK-14", consumer, world.offsets, "renewing without the flag")
+    judge.equal("INVALID_REQUEST", result_in(response, consumer), "RENEW in a ShareFetch")
+    await judge_held(judge, consumer, world.offsets, "renewing without the flag")
 
 
-@pytest.mark.requirement("ACK-15")
-@pytest.mark.feature("renew")
-@crossed(AMONG)
+@check("ACK-15", feature="renew", crossed=AMONG)
 async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) -> None:
     world = await pinned(share, 6)
     consumer = world.consumer
@@ -116,28 +95,24 @@ async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) ->
         asked = NOTHING | {"batch_size": 0, field: share.rng.randint(1, 1000)}
         response = await consumer.fetch(*mixed, is_renew_ack=True, **asked)
         seen = error_name(response.error)
-        judge.equal("ACK-15", "INVALID_REQUEST", seen, f"top-level error with {field} set")
+        judge.equal("INVALID_REQUEST", seen, f"top-level error with {field} set")
     response = await consumer.fetch(renew(1, 2), is_renew_ack=True, **NOTHING)
-    judge.equal("ACK-15", "NONE", result_in(response, consumer), "a renewing fetch for nothing")
-    await judge_held(judge, "ACK-15", consumer, world.offsets, "the refused fetches")
+    judge.equal("NONE", result_in(response, consumer), "a renewing fetch for nothing")
+    await judge_held(judge, consumer, world.offsets, "the refused fetches")
 
 
-@pytest.mark.requirement("ACK-16")
-@pytest.mark.feature("renew")
-@crossed(AMONG)
+@check("ACK-16", feature="renew", crossed=AMONG)
 async def test_renewing_request_may_settle_too(share: Share, judge: Judge) -> None:
     world = await pinned(share, 10)
     consumer = world.consumer
     part = await consumer.ack(each(1, (4, 1, 2, 3)), is_renew_ack=True)
-    judge.equal("ACK-16", "NONE", result(part), "RENEW among others in a ShareAcknowledge")
+    judge.equal("NONE", result(part), "RENEW among others in a ShareAcknowledge")
     response = await consumer.fetch(each(5, (4, 2, 1, 4)), is_renew_ack=True, **NOTHING)
-    judge.equal(
-        "ACK-16", "NONE", result_in(response, consumer), "RENEW among others in a ShareFetch"
-    )
-    judge.equal("ACK-16", [], response.offsets, "records acquired by a renewing fetch")
+    judge.equal("NONE", result_in(response, consumer), "RENEW among others in a ShareFetch")
+    judge.equal([], response.offsets, "records acquired by a renewing fetch")
 
     again = await next_catch(world.queue, consumer)
-    judge.equal("ACK-16", {3: 2, 6: 2}, again.counts, "the released records, and no other")
+    judge.equal({3: 2, 6: 2}, again.counts, "the released records, and no other")
     part = await consumer.ack(accept(2))
-    judge.equal("ACK-16", "INVALID_RECORD_STATE", result(part), "accepting the accepted again")
-    await judge_held(judge, "ACK-16", consumer, [1, 5, 8, 9], "renewing beside other types")
+    judge.equal("INVALID_RECORD_STATE", result(part), "accepting the accepted again")
+    await judge_held(judge, consumer, [1, 5, 8, 9], "renewing beside other types")

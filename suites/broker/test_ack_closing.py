@@ -1,52 +1,36 @@
 """Acknowledgements in the request that closes the share session."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import CLOSE, Ack, Response, accept, reject, release
-from suites.broker.acknowledging import Pinned, next_catch, pinned, result_in, soon
-from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 COUNT = 10
 
 
 async def judge_rest(
-    judge: Judge,
-    rule: str,
-    world: Pinned,
-    response: Response,
-    rest: set[int],
-    *,
-    error: str = "NONE",
+    judge: Judge, world: Pinned, response: Response, rest: set[int], *, error: str = "NONE"
 ) -> None:
     """Demand the result of a closing request, and that exactly ``rest`` is available after it."""
-    judge.equal(rule, error, result_in(response, world.consumer), "result in the closing request")
-    judge.equal(rule, [], response.offsets, "records acquired by the closing request")
+    judge.equal(error, result_in(response, world.consumer), "result in the closing request")
+    judge.equal([], response.offsets, "records acquired by the closing request")
     heir = await world.queue.consumer(join=False)
-    # The locks would last 30 s; soon() gives up earlier. Delivery counts are another rule's.
-    free = set((await soon(heir, len(rest))).counts)
+    # The locks would last 30 s; take() gives up earlier. Delivery counts are another rule's.
+    free = set((await heir.take(len(rest))).counts)
     free |= (await next_catch(world.queue, heir)).counts.keys()
-    judge.equal(rule, sorted(rest), sorted(free), "records that another member gets after it")
-    judge.saw(rule, freed=len(rest))
+    judge.equal(sorted(rest), sorted(free), "records that another member gets after it")
+    judge.saw(freed=len(rest))
 
 
-@pytest.mark.requirement("ACK-56")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-56", fast=True, crossed=(BESIDE, RELOADED))
 async def test_closing_acknowledge(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     cut = share.rng.randint(3, 6)
     response = await world.consumer.close(accept(1, cut - 1), reject(cut), release(cut + 1))
     rest = {0, *range(cut + 1, COUNT)}
-    await judge_rest(judge, "ACK-56", world, response, rest)
+    await judge_rest(judge, world, response, rest)
 
 
-@pytest.mark.requirement("ACK-57")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-57", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closing_fetch(share: Share, judge: Judge) -> None:
     world = await pinned(share, COUNT)
     cut = share.rng.randint(3, 6)
@@ -54,12 +38,11 @@ async def test_closing_fetch(share: Share, judge: Judge) -> None:
     batches = (accept(1, cut - 1), reject(cut), release(cut + 1))
     response = await world.consumer.fetch(*batches, epoch=CLOSE)
     rest = {0, *range(cut + 1, COUNT), fresh, fresh + 1}
-    await judge_rest(judge, "ACK-57", world, response, rest)
+    await judge_rest(judge, world, response, rest)
 
 
-@pytest.mark.requirement("ACK-58")
+@check("ACK-58", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
-@crossed(BESIDE, RELOADED)
 async def test_refused_while_closing(share: Share, judge: Judge, by_fetch: bool) -> None:
     world = await pinned(share, COUNT)
     consumer = world.consumer
@@ -73,4 +56,4 @@ async def test_refused_while_closing(share: Share, judge: Judge, by_fetch: bool)
     )
     close = consumer.fetch(bad, epoch=CLOSE) if by_fetch else consumer.close(bad)
     rest = set(range(COUNT)) - {5}
-    await judge_rest(judge, "ACK-58", world, await close, rest, error=error)
+    await judge_rest(judge, world, await close, rest, error=error)

@@ -1,17 +1,11 @@
 """The batch with gaps of KIP-932: offsets that hold no record inside what was acquired."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
-import pytest
-
-from fixtures.clients.member import AckType, Range, accept, each
-from suites.broker.acknowledging import result
-from suites.broker.gaps import Compacted, compacted, keys, offered
-from suites.broker.share import Catch, Consumer, Share
-from suites.broker.situations import ACROSS_GAP, meets
-from suites.judge import Judge
+from fixtures.clients.member import Range
+from suites.broker.check import ACROSS_GAP
+from suites.broker.kit import *
+from suites.broker.logs import keys, offered
 
 SIZE = 10
 
@@ -49,23 +43,22 @@ def first_batch(held: Catch) -> list[Range]:
     return [replace(r, last=min(r.last, SIZE - 1)) for r in ranges]
 
 
-async def judge_gone(judge: Judge, rule: str, world: Holed, consumer: Consumer) -> None:
+async def judge_gone(judge: Judge, world: Holed, consumer: Consumer) -> None:
     """Demand that nothing of the first batch comes again, to this member or to another."""
     for who in (consumer, await world.compacted.queue.consumer(join=False)):
         again = await world.compacted.next_catch(who)
         come = [offset for offset in again.offsets if offset < SIZE]
-        judge.equal(rule, [], come, "offsets of the batch with gaps that came again")
+        judge.equal([], come, "offsets of the batch with gaps that came again")
         await who.close()
 
 
-@meets(ACROSS_GAP)
-@pytest.mark.requirement("ACK-59", "ACK-60")
+@check("ACK-59", "ACK-60", meets=ACROSS_GAP)
 async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
     world = await holed(share)
     consumer = await world.compacted.queue.consumer()
     held = await consumer.drain(until=SIZE)
     seen = sorted(offset for offset in offered(held.responses) if offset < SIZE)
-    judge.equal("ACK-59", world.records, seen, "records delivered of the batch with gaps")
+    judge["ACK-59"].equal(world.records, seen, "records delivered of the batch with gaps")
 
     def kind(offset: int) -> AckType:
         final = (AckType.ACCEPT, AckType.REJECT)
@@ -74,23 +67,22 @@ async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
     # Which gaps are acquired is the broker's choice, so only what it listed is acknowledged.
     batches = [each(r.first, [kind(offset) for offset in r.offsets]) for r in first_batch(held)]
     part = await consumer.ack(*batches)
-    judge.equal("ACK-59", "NONE", result(part), f"result of {batches}")
+    judge["ACK-59"].equal("NONE", result(part), f"result of {batches}")
     # The next acknowledgement carries the start offset that this one has led to.
     await consumer.acked(accept(SIZE))
     start = await world.compacted.queue.spso(SIZE)
-    judge.holds("ACK-60", start >= SIZE, f"the start offset is {start}, not behind the batch")
-    judge.saw("ACK-60", gaps=len(held.counts.keys() & set(world.holes)))
-    await judge_gone(judge, "ACK-59", world, consumer)
+    judge["ACK-60"].holds(start >= SIZE, f"the start offset is {start}, not behind the batch")
+    judge["ACK-60"].saw(gaps=len(held.counts.keys() & set(world.holes)))
+    await judge_gone(judge["ACK-59"], world, consumer)
 
 
-@meets(ACROSS_GAP)
-@pytest.mark.requirement("ACK-61")
+@check("ACK-61", meets=ACROSS_GAP)
 async def test_one_type_over_gaps(share: Share, judge: Judge) -> None:
     world = await holed(share)
     consumer = await world.compacted.queue.consumer()
     held = await consumer.drain(until=SIZE)
     for acquired in first_batch(held):
         part = await consumer.ack(accept(acquired.first, acquired.last))
-        judge.equal("ACK-61", "NONE", result(part), f"ACCEPT of {acquired}")
-    judge.saw("ACK-61", gaps=len(held.counts.keys() & set(world.holes)))
-    await judge_gone(judge, "ACK-61", world, consumer)
+        judge.equal("NONE", result(part), f"ACCEPT of {acquired}")
+    judge.saw(gaps=len(held.counts.keys() & set(world.holes)))
+    await judge_gone(judge, world, consumer)

@@ -1,23 +1,7 @@
 """Who may settle a record, and in which state it has to be."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import Ack, AckType, accept, each, gap, reject, release
-from suites.broker.acknowledging import judge_final, judge_held, next_catch, pinned, result, singly
-from suites.broker.locks import SLACK
-from suites.broker.share import Consumer, Share
-from suites.broker.situations import (
-    ACROSS_END,
-    ACROSS_START,
-    BEHIND,
-    BESIDE,
-    RELOADED,
-    crossed,
-    meets,
-)
-from suites.judge import Judge
+from suites.broker.check import ACROSS_END, ACROSS_START
+from suites.broker.kit import *
 
 TYPES = (AckType.GAP, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT)
 FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)
@@ -25,56 +9,47 @@ WRONG_STATE = "INVALID_RECORD_STATE"
 
 
 async def judge_types_refused(
-    judge: Judge, rule: str, consumer: Consumer, first: int, last: int, *, error: str = WRONG_STATE
+    judge: Judge, consumer: Consumer, first: int, last: int, *, error: str = WRONG_STATE
 ) -> None:
     """Demand that every type is refused for a range, at once and offset by offset."""
     for kind in TYPES:
         part = await consumer.ack(Ack(first, last, (kind,)))
-        judge.equal(rule, error, result(part), f"{kind.name} of {first}..{last}")
+        judge.equal(error, result(part), f"{kind.name} of {first}..{last}")
         part = await consumer.ack(*singly(range(first, last + 1), kind))
-        judge.equal(rule, error, result(part), f"{kind.name} of {first} to {last} one by one")
+        judge.equal(error, result(part), f"{kind.name} of {first} to {last} one by one")
 
 
-@pytest.mark.requirement("ACK-29")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-29", fast=True, crossed=(BESIDE, BEHIND))
 async def test_record_of_another_member(share: Share, judge: Judge) -> None:
     world = await pinned(share, 10)
     intruder = await world.queue.consumer(join=share.rng.random() < 0.5)
     await intruder.fetch(max_wait_ms=0)
     first = share.rng.randint(1, 7)
-    await judge_types_refused(judge, "ACK-29", intruder, first, first + 2)
-    await judge_held(judge, "ACK-29", world.consumer, world.offsets, "another member's attempts")
+    await judge_types_refused(judge, intruder, first, first + 2)
+    await judge_held(judge, world.consumer, world.offsets, "another member's attempts")
 
 
-@pytest.mark.requirement("ACK-30")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-30", fast=True, crossed=(BESIDE, BEHIND))
 async def test_record_that_was_released(share: Share, judge: Judge) -> None:
     world = await pinned(share, 10)
     first = share.rng.randint(1, 7)
     await world.consumer.acked(release(first, first + 2))
-    await judge_types_refused(judge, "ACK-30", world.consumer, first, first + 2)
+    await judge_types_refused(judge, world.consumer, first, first + 2)
     again = await next_catch(world.queue, world.consumer)
     expected = dict.fromkeys(range(first, first + 3), 2)
-    judge.equal("ACK-30", expected, again.counts, "the released records")
+    judge.equal(expected, again.counts, "the released records")
 
 
-@pytest.mark.requirement("ACK-31")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-31", fast=True, crossed=(BESIDE, RELOADED))
 async def test_record_that_was_settled(share: Share, judge: Judge) -> None:
     world = await pinned(share, 12)
     for first, kind in zip((2, 5, 8), FINAL, strict=True):
         await world.consumer.acked(Ack(first, first + 1, (kind,)))
-        await judge_types_refused(judge, "ACK-31", world.consumer, first, first + 1)
-    await judge_final(judge, "ACK-31", world.queue, world.consumer, (2, 3, 5, 6, 8, 9))
+        await judge_types_refused(judge, world.consumer, first, first + 1)
+    await judge_final(judge, world.queue, world.consumer, (2, 3, 5, 6, 8, 9))
 
 
-@meets(ACROSS_END)
-@pytest.mark.requirement("ACK-32")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-32", fast=True, crossed=(BESIDE, BEHIND), meets=ACROSS_END)
 async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
     world = await pinned(share, 10)
     consumer = world.consumer
@@ -83,17 +58,16 @@ async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
     for first, last in ranges:
         for kind in TYPES:
             part = await consumer.ack(Ack(first, last, (kind,)))
-            judge.equal("ACK-32", "INVALID_REQUEST", result(part), f"{kind.name} {first}..{last}")
+            judge.equal("INVALID_REQUEST", result(part), f"{kind.name} {first}..{last}")
     part = await consumer.ack(accept(share.rng.randint(1, 9), 12))
-    judge.equal("ACK-32", "INVALID_REQUEST", result(part), "a range that begins in the acquired")
+    judge.equal("INVALID_REQUEST", result(part), "a range that begins in the acquired")
     later = await next_catch(world.queue, consumer)
     expected = dict.fromkeys(range(10, 15), 1)
-    judge.equal("ACK-32", expected, later.counts, "the records above, delivered for the first time")
-    await judge_held(judge, "ACK-32", consumer, world.offsets, "acknowledging past them")
+    judge.equal(expected, later.counts, "the records above, delivered for the first time")
+    await judge_held(judge, consumer, world.offsets, "acknowledging past them")
 
 
-@pytest.mark.requirement("ACK-33")
-@crossed(BESIDE, RELOADED)
+@check("ACK-33", crossed=(BESIDE, RELOADED))
 async def test_lock_that_has_ended(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     world = await pinned(share, 6, lock_ms=lock)
@@ -101,13 +75,11 @@ async def test_lock_that_has_ended(share: Share, judge: Judge) -> None:
     # member gets the records proves that the first one's locks have ended.
     other = await world.queue.consumer(join=False)
     taken = await other.acquire(6, within=lock / 1000 + SLACK)
-    judge.holds("ACK-33", set(taken.counts) == set(range(6)), f"acquired anew: {taken.offsets}")
-    await judge_types_refused(judge, "ACK-33", world.consumer, 1, 5)
+    judge.holds(set(taken.counts) == set(range(6)), f"acquired anew: {taken.offsets}")
+    await judge_types_refused(judge, world.consumer, 1, 5)
 
 
-@pytest.mark.requirement("ACK-34")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-34", fast=True, crossed=(BESIDE, RELOADED))
 async def test_offsets_below_the_start(share: Share, judge: Judge) -> None:
     settled = share.rng.randint(4, 9)
     world = await pinned(share, settled + 3)
@@ -117,42 +89,36 @@ async def test_offsets_below_the_start(share: Share, judge: Judge) -> None:
     for who, name in ((world.consumer, "its former holder"), (stranger, "a stranger")):
         for kind in TYPES:
             part = await who.ack(Ack(0, settled, (kind,)))
-            judge.equal("ACK-34", "NONE", result(part), f"{kind.name} by {name}")
+            judge.equal("NONE", result(part), f"{kind.name} by {name}")
             part = await who.ack(*singly((1, 3, settled), kind))
-            judge.equal("ACK-34", "NONE", result(part), f"{kind.name} of single ones by {name}")
+            judge.equal("NONE", result(part), f"{kind.name} of single ones by {name}")
     again = await next_catch(world.queue, stranger)
-    judge.equal("ACK-34", {}, again.counts, "records that came again")
+    judge.equal({}, again.counts, "records that came again")
     part = await stranger.ack(release(settled + 1))
-    judge.equal("ACK-34", WRONG_STATE, result(part), "a stranger's release at the start offset")
-    await judge_held(
-        judge, "ACK-34", world.consumer, range(settled + 1, settled + 3), "acknowledging below"
-    )
+    judge.equal(WRONG_STATE, result(part), "a stranger's release at the start offset")
+    await judge_held(judge, world.consumer, range(settled + 1, settled + 3), "acknowledging below")
 
 
-@meets(ACROSS_START)
-@pytest.mark.requirement("ACK-63")
-@crossed(BESIDE, RELOADED)
+@check("ACK-63", crossed=(BESIDE, RELOADED), meets=ACROSS_START)
 async def test_batch_across_the_start(share: Share, judge: Judge) -> None:
     world = await pinned(share, 14)
     consumer = world.consumer
     await consumer.acked(accept(0, 4))
     part = await consumer.ack(release(3, 6))
-    judge.equal("ACK-63", "NONE", result(part), "one type across the start offset")
+    judge.equal("NONE", result(part), "one type across the start offset")
     again = await next_catch(world.queue, consumer)
-    judge.equal("ACK-63", {5: 2, 6: 2}, again.counts, "records that come again")
+    judge.equal({5: 2, 6: 2}, again.counts, "records that come again")
     part = await consumer.ack(each(2, (2, 2, 2, 1, 1, 2, 3)))
-    judge.equal("ACK-63", "NONE", result(part), "single types across the start offset")
+    judge.equal("NONE", result(part), "single types across the start offset")
     again = await next_catch(world.queue, consumer)
-    judge.equal("ACK-63", {7: 2}, again.counts, "records that come again")
+    judge.equal({7: 2}, again.counts, "records that come again")
     # 7 is acquired and the start offset, so that what is above is judged by its state.
     part = await consumer.ack(release(8))
-    judge.equal("ACK-63", WRONG_STATE, result(part), "releasing the rejected record")
-    await judge_held(judge, "ACK-63", consumer, range(9, 14), "batches that end before it")
+    judge.equal(WRONG_STATE, result(part), "releasing the rejected record")
+    await judge_held(judge, consumer, range(9, 14), "batches that end before it")
 
 
-@pytest.mark.requirement("ACK-35")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-35", fast=True, crossed=(BESIDE, BEHIND))
 async def test_former_holder(share: Share, judge: Judge) -> None:
     world = await pinned(share, 10)
     first = share.rng.randint(1, 6)
@@ -160,31 +126,29 @@ async def test_former_holder(share: Share, judge: Judge) -> None:
     heir = await world.queue.consumer(join=False)
     taken = await heir.acquire(4)
     expected = dict.fromkeys(range(first, first + 4), 2)
-    judge.equal("ACK-35", expected, taken.counts, "acquired by the other member")
-    await judge_types_refused(judge, "ACK-35", world.consumer, first, first + 3)
-    await judge_held(judge, "ACK-35", heir, taken.offsets, "attempts of the former holder")
+    judge.equal(expected, taken.counts, "acquired by the other member")
+    await judge_types_refused(judge, world.consumer, first, first + 3)
+    await judge_held(judge, heir, taken.offsets, "attempts of the former holder")
 
 
-@pytest.mark.requirement("ACK-36")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-36", fast=True, crossed=(BESIDE, BEHIND))
 async def test_two_members_in_one_batch(share: Share, judge: Judge) -> None:
     world = await pinned(share, 20)
     ours, theirs = world.consumer, await world.queue.consumer(join=False)
     even, odd = range(2, 20, 2), range(1, 20, 2)
     await ours.acked(*singly(odd, AckType.RELEASE))
     taken = await theirs.acquire(len(odd))
-    judge.equal("ACK-36", dict.fromkeys(odd, 2), taken.counts, "the other member's records")
+    judge.equal(dict.fromkeys(odd, 2), taken.counts, "the other member's records")
 
     for mine, his in zip(even, odd[1:], strict=True):
         kinds = share.rng.choice(FINAL), share.rng.choice(FINAL)
         for who, offset, kind in ((ours, mine, kinds[0]), (theirs, his, kinds[1])):
             part = await who.ack(Ack(offset, offset, (kind,)))
-            judge.equal("ACK-36", "NONE", result(part), f"{kind.name} of {offset} by its holder")
+            judge.equal("NONE", result(part), f"{kind.name} of {offset} by its holder")
     part = await theirs.ack(release(odd[0]))
-    judge.equal("ACK-36", "NONE", result(part), "releasing the last of the other member's")
+    judge.equal("NONE", result(part), "releasing the last of the other member's")
     part = await ours.ack(release(0))
-    judge.equal("ACK-36", "NONE", result(part), "releasing the pin")
+    judge.equal("NONE", result(part), "releasing the pin")
     again = await next_catch(world.queue, theirs)
-    judge.equal("ACK-36", {0: 2, 1: 3}, again.counts, "all that is left")
-    judge.saw("ACK-36", settled=len(even) + len(odd) - 1)
+    judge.equal({0: 2, 1: 3}, again.counts, "all that is left")
+    judge.saw(settled=len(even) + len(odd) - 1)

@@ -1,15 +1,6 @@
 """Acknowledging where nothing is in flight: never anything, not any more, or not since a reload."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import Ack, AckType, accept, each
-from spec.verdict import Undecided
-from suites.broker.acknowledging import next_catch, result
-from suites.broker.share import Consumer, Share
-from suites.broker.situations import IDLE, meets
-from suites.judge import Judge
+from suites.broker.kit import *
 
 TYPES = (AckType.GAP, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT)
 WRONG_STATE = "INVALID_RECORD_STATE"
@@ -24,8 +15,7 @@ async def _results(consumer: Consumer, first: int, last: int) -> set[str]:
     return {result(await consumer.ack(batch)) for batch in ranges}
 
 
-@meets(IDLE)
-@pytest.mark.requirement("ACK-32")
+@check("ACK-32", meets=IDLE)
 async def test_nothing_was_acquired_yet(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     consumer = await queue.consumer()
@@ -33,34 +23,30 @@ async def test_nothing_was_acquired_yet(share: Share, judge: Judge) -> None:
     await queue.produce(6, batches=share.rng.choice([1, 2]))
     for first, last in ((0, 0), (0, 5), (2, 3), (4, 9)):
         told = await _results(consumer, first, last)
-        judge.holds("ACK-32", told <= REFUSED, f"results of {first}..{last}: {sorted(told)}")
+        judge.holds(told <= REFUSED, f"results of {first}..{last}: {sorted(told)}")
     held = await consumer.acquire(6)
-    judge.equal("ACK-32", dict.fromkeys(range(6), 1), held.counts, "records delivered afterwards")
+    judge.equal(dict.fromkeys(range(6), 1), held.counts, "records delivered afterwards")
 
 
-@meets(IDLE)
-@pytest.mark.requirement("ACK-32", "ACK-34")
+@check("ACK-32", "ACK-34", meets=IDLE)
 async def test_everything_is_settled(share: Share, judge: Judge) -> None:
     queue = await share.queue(6, batches=share.rng.choice([1, 2]))
-    consumer = await queue.consumer()
-    await consumer.acquire(6)
+    consumer = await queue.holder(6)
     await consumer.acked(accept(0, 5))
     for first, last in ((0, 0), (0, 5), (2, 3)):
         told = await _results(consumer, first, last)
-        judge.equal("ACK-34", {"NONE"}, told, f"results of {first}..{last}, below the start")
+        judge["ACK-34"].equal({"NONE"}, told, f"results of {first}..{last}, below the start")
     for first, last in ((6, 6), (6, 20), (100, 101)):
         told = await _results(consumer, first, last)
-        judge.holds("ACK-32", told <= REFUSED, f"results of {first}..{last}: {sorted(told)}")
+        judge["ACK-32"].holds(told <= REFUSED, f"results of {first}..{last}: {sorted(told)}")
     stray = await next_catch(queue, consumer)
-    judge.equal("ACK-34", {}, stray.counts, "records that came again")
+    judge["ACK-34"].equal({}, stray.counts, "records that came again")
 
 
-@meets(IDLE, "reload")
-@pytest.mark.requirement("ACK-30", "ACK-31")
+@check("ACK-30", "ACK-31", meets=(IDLE, "reload"))
 async def test_nothing_since_the_state_was_read(share: Share, judge: Judge) -> None:
     queue = await share.queue(10)
-    former = await queue.consumer()
-    await former.acquire(10)
+    former = await queue.holder(10)
     # 0 is a record to load the state with; then nothing is acquired above it.
     await former.acked(each(0, (2, 1, 2, 1, 1, 3, 3, 1, 2, 1)))
     await former.depart()
@@ -70,9 +56,9 @@ async def test_nothing_since_the_state_was_read(share: Share, judge: Judge) -> N
         raise Undecided(f"{held.offsets} were acquired to have the state loaded, not 0 alone")
     for rule, offset in (("ACK-30", 2), ("ACK-30", 8), ("ACK-31", 4), ("ACK-31", 6)):
         told = await _results(consumer, offset, offset)
-        judge.equal(rule, {WRONG_STATE}, told, f"results of offset {offset}, as it was stored")
+        judge[rule].equal({WRONG_STATE}, told, f"results of offset {offset}, as it was stored")
     left = await next_catch(queue, consumer)
     released = {offset: left.counts.get(offset) for offset in (2, 8)}
-    judge.equal("ACK-30", {2: 2, 8: 2}, released, "the released records")
+    judge["ACK-30"].equal({2: 2, 8: 2}, released, "the released records")
     settled = sorted({4, 6} & left.counts.keys())
-    judge.equal("ACK-31", [], settled, "settled records that came again")
+    judge["ACK-31"].equal([], settled, "settled records that came again")

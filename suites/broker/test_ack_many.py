@@ -1,16 +1,8 @@
 """Acknowledging nine partitions of three topics in one request, one of them wrongly."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import Ack, Response, Where, accept, each, reject, release
-from fixtures.wire.errors import error_name
-from suites.broker.acknowledging import judge_held, pinned, result, result_in
-from suites.broker.many import AT, Grid, among, grid, nowhere
-from suites.broker.share import Share
-from suites.broker.situations import MANY, meets
-from suites.judge import Judge
+from suites.broker.kit import *
 
 RECORDS = 9
 BY = pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
@@ -31,17 +23,12 @@ def _results(response: Response, places: list[Where]) -> list[str]:
     return [error_name(part.error) if part and part.error else result(part) for part in parts]
 
 
-@meets(MANY)
+@check("ACK-38", "ACK-48", "ACK-49", meets=IN_LISTS)
 @BY
 @AT
-@pytest.mark.requirement("ACK-38", "ACK-48", "ACK-49")
 async def test_one_bad_partition(
     share: Share, judge: Judge, position: str, *, by_fetch: bool
 ) -> None:
-    """ACK-38: Beside one bad partition, wherever it stands, the others are acknowledged.
-
-    ACK-48: It is of an unknown topic; ACK-49: it does not exist; or one of its records was settled.
-    """
     world = await grid(share)
     await world.produce(RECORDS)
     await world.acquire(world.session, RECORDS)
@@ -56,8 +43,8 @@ async def test_one_bad_partition(
             among(places, bad, position), (accept(offset),)
         )
         response = await _sent(world, acks, by_fetch=by_fetch)
-        judge.equal(rule, [error], _results(response, [bad]), f"result of the {position} one")
-        judge.equal("ACK-38", ["NONE"] * 9, _results(response, places), f"results beside {error}")
+        judge[rule].equal([error], _results(response, [bad]), f"result of the {position} one")
+        judge["ACK-38"].equal(["NONE"] * 9, _results(response, places), f"results beside {error}")
         if by_fetch:
             await world.session.fetch(forget=[bad], max_wait_ms=0, max_records=0)
 
@@ -65,8 +52,8 @@ async def test_one_bad_partition(
     acks = {where: (accept(1), *GOOD) if where == refused else GOOD for where in places}
     response = await _sent(world, acks, by_fetch=by_fetch)
     expected = ["INVALID_RECORD_STATE" if where == refused else "NONE" for where in places]
-    judge.equal("ACK-38", expected, _results(response, places), "results, one being refused")
-    await _judge_left(judge, world, refused)
+    judge["ACK-38"].equal(expected, _results(response, places), "results, one being refused")
+    await _judge_left(judge["ACK-38"], world, refused)
 
 
 async def _judge_left(judge: Judge, world: Grid, refused: Where) -> None:
@@ -79,31 +66,29 @@ async def _judge_left(judge: Judge, world: Grid, refused: Where) -> None:
             seen[topic, index] |= part.counts if part else {}
     again = {3: 2, 5: 2, 7: 2, RECORDS: 1}
     expected = {where: {RECORDS: 1} if where == refused else again for where in world.places}
-    judge.equal("ACK-38", expected, seen, "records that come then, by partition")
+    judge.equal(expected, seen, "records that come then, by partition")
     rest: dict[Where, tuple[Ack, ...]] = dict.fromkeys(world.places, (accept(0),))
     rest[refused] = (accept(0), accept(3, 8))
     told = _results(await world.session.acknowledge(rest), world.places)
-    judge.equal("ACK-38", ["NONE"] * 9, told, "accepting what is still held")
+    judge.equal(["NONE"] * 9, told, "accepting what is still held")
 
 
-@meets(MANY)
+@check("ACK-37", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("ACK-37")
 async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
     world = await pinned(share, 12)
     for good in ((1, 2, 3), (2, 1, 0, 3, 2, 1)):
         batch = each(2, among(good, 77, position))
         part = await world.consumer.ack(batch)
-        judge.equal("ACK-37", "INVALID_REQUEST", result(part), f"ShareAcknowledge of {batch.types}")
+        judge.equal("INVALID_REQUEST", result(part), f"ShareAcknowledge of {batch.types}")
         response = await world.consumer.fetch(batch, max_wait_ms=0)
         told = result_in(response, world.consumer)
-        judge.equal("ACK-37", "INVALID_REQUEST", told, f"ShareFetch with {batch.types}")
-    await judge_held(judge, "ACK-37", world.consumer, world.offsets, "lists with a bad type")
+        judge.equal("INVALID_REQUEST", told, f"ShareFetch with {batch.types}")
+    await judge_held(judge, world.consumer, world.offsets, "lists with a bad type")
 
 
-@meets(MANY)
+@check("ACK-37", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("ACK-37")
 async def test_one_bad_batch(share: Share, judge: Judge, position: str) -> None:
     world = await pinned(share, 12)
     at = {"first": 2, "middle": 6, "last": 10}[position]
@@ -115,9 +100,9 @@ async def test_one_bad_batch(share: Share, judge: Judge, position: str) -> None:
     ):
         batches = among(good, bad, position)
         part = await world.consumer.ack(*batches)
-        judge.equal("ACK-37", error, result(part), f"ShareAcknowledge, {bad} standing {position}")
+        judge.equal(error, result(part), f"ShareAcknowledge, {bad} standing {position}")
         response = await world.consumer.fetch(*batches, max_wait_ms=0)
         told = result_in(response, world.consumer)
-        judge.equal("ACK-37", error, told, f"ShareFetch, {bad} standing {position}")
+        judge.equal(error, told, f"ShareFetch, {bad} standing {position}")
     rest = [offset for offset in world.offsets if offset != at]
-    await judge_held(judge, "ACK-37", world.consumer, rest, "batches with a bad one")
+    await judge_held(judge, world.consumer, rest, "batches with a bad one")

@@ -1,73 +1,49 @@
 """Acknowledgements that ride on a ShareFetch, and requests that follow each other closely."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Ack, AckType, Response, accept, release
-from suites.broker.acknowledging import (
-    judge_final,
-    judge_held,
-    next_catch,
-    pinned,
-    result_in,
-    singly,
-)
-from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LONG_WAIT = 20_000
 """Milliseconds that a fetch may wait for records when it should not wait at all."""
 
 
-async def judge_final_on_fetch(share: Share, judge: Judge, rule: str, kind: AckType) -> None:
+async def judge_final_on_fetch(share: Share, judge: Judge, kind: AckType) -> None:
     """Settle a random half of a batch by a ShareFetch; demand that it never comes back."""
     world = await pinned(share, share.rng.randint(6, 20))
     consumer = world.consumer
     chosen = sorted(share.rng.sample(world.offsets, world.count // 2))
     response = await consumer.fetch(*singly(chosen, kind), max_wait_ms=0)
-    judge.equal(rule, "NONE", result_in(response, consumer), f"result of {kind.name} of {chosen}")
-    judge.equal(rule, [], response.offsets, "records acquired while all are held or settled")
-    await judge_final(judge, rule, world.queue, consumer, chosen)
+    judge.equal("NONE", result_in(response, consumer), f"result of {kind.name} of {chosen}")
+    judge.equal([], response.offsets, "records acquired while all are held or settled")
+    await judge_final(judge, world.queue, consumer, chosen)
 
 
-@pytest.mark.requirement("ACK-04")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-04", fast=True, crossed=(BESIDE, RELOADED))
 async def test_accept_inside_a_fetch(share: Share, judge: Judge) -> None:
-    await judge_final_on_fetch(share, judge, "ACK-04", AckType.ACCEPT)
+    await judge_final_on_fetch(share, judge, AckType.ACCEPT)
 
 
-@pytest.mark.requirement("ACK-06")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-06", fast=True, crossed=(BESIDE, RELOADED))
 async def test_reject_inside_a_fetch(share: Share, judge: Judge) -> None:
-    await judge_final_on_fetch(share, judge, "ACK-06", AckType.REJECT)
+    await judge_final_on_fetch(share, judge, AckType.REJECT)
 
 
-@pytest.mark.requirement("ACK-05")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-05", fast=True, crossed=(BESIDE, BEHIND))
 async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
     world = await pinned(share, 12)
     consumer = world.consumer
     chosen = sorted(share.rng.sample(world.offsets, 5))
     response = await consumer.fetch(*singly(chosen, AckType.RELEASE), max_wait_ms=0)
-    judge.equal("ACK-05", "NONE", result_in(response, consumer), f"result of releasing {chosen}")
+    judge.equal("NONE", result_in(response, consumer), f"result of releasing {chosen}")
     # Whether the fetch part already sees what the same request released is left open.
     caught = response.only.counts | (await next_catch(world.queue, consumer)).counts
-    judge.equal("ACK-05", dict.fromkeys(chosen, 2), caught, "records that come again")
-    judge.saw("ACK-05", redeliveries=len(chosen))
+    judge.equal(dict.fromkeys(chosen, 2), caught, "records that come again")
+    judge.saw(redeliveries=len(chosen))
 
 
-@pytest.mark.requirement("ACK-53")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-53", fast=True, crossed=(BESIDE, BEHIND))
 async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
     world = await pinned(share, 6)
     consumer = world.consumer
@@ -75,16 +51,14 @@ async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
     sent = time.monotonic()
     response = await consumer.fetch(accept(1, 2), release(3), max_records=0, max_wait_ms=LONG_WAIT)
     taken = time.monotonic() - sent
-    judge.equal("ACK-53", "NONE", result_in(response, consumer), "result of the acknowledgements")
-    judge.equal("ACK-53", [], response.offsets, "records acquired with MaxRecords 0")
-    judge.holds("ACK-53", taken < 15, f"the response took {taken:.1f} s, all of it waiting")
+    judge.equal("NONE", result_in(response, consumer), "result of the acknowledgements")
+    judge.equal([], response.offsets, "records acquired with MaxRecords 0")
+    judge.holds(taken < 15, f"the response took {taken:.1f} s, all of it waiting")
     after = await next_catch(world.queue, consumer)
-    judge.equal("ACK-53", {3: 2, 6: 1, 7: 1, 8: 1}, after.counts, "records of the next fetches")
+    judge.equal({3: 2, 6: 1, 7: 1, 8: 1}, after.counts, "records of the next fetches")
 
 
-@pytest.mark.requirement("ACK-54")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-54", fast=True, crossed=(BESIDE, BEHIND))
 async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, judge: Judge) -> None:
     bad = {
         "a settled record": (accept(1), "INVALID_RECORD_STATE"),
@@ -100,18 +74,16 @@ async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, jud
         async for _ in attempts():
             response = await consumer.fetch(batch)
             seen = result_in(response, consumer)
-            judge.equal("ACK-54", error, seen, f"result of acknowledging {what}")
-            judge.equal("ACK-54", 0, response.only.error, f"ErrorCode beside {what}")
+            judge.equal(error, seen, f"result of acknowledging {what}")
+            judge.equal(0, response.only.error, f"ErrorCode beside {what}")
             got += response.offsets
             if fresh in got:
                 break
-        judge.equal("ACK-54", [fresh], got, f"records acquired by fetches with {what}")
-    await judge_held(judge, "ACK-54", consumer, [2, 3], "refused acknowledgements")
+        judge.equal([fresh], got, f"records acquired by fetches with {what}")
+    await judge_held(judge, consumer, [2, 3], "refused acknowledgements")
 
 
-@pytest.mark.requirement("ACK-55")
-@pytest.mark.fast
-@crossed(BEHIND)
+@check("ACK-55", fast=True, crossed=BEHIND)
 async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None:
     world = await pinned(share, 30)
     consumer, session = world.consumer, world.consumer.session
@@ -133,16 +105,15 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
         await asyncio.sleep(0)  # waits for nobody: one turn of the loop, in which both are written
     responses = await asyncio.gather(*calls)
     errors = [code for response in responses for code in response.errors]
-    judge.equal("ACK-55", [], errors, "errors of requests sent without waiting")
+    judge.equal([], errors, "errors of requests sent without waiting")
     caught = {o: c for response in responses for o, c in response.only.counts.items()}
     late = await next_catch(world.queue, consumer)
     expected = dict.fromkeys(released, 2)
-    judge.equal("ACK-55", expected, caught | late.counts, "records acquired by the fetches")
-    judge.saw("ACK-55", pipelined=len(calls), redeliveries=len(caught))
+    judge.equal(expected, caught | late.counts, "records acquired by the fetches")
+    judge.saw(pipelined=len(calls), redeliveries=len(caught))
 
 
-@pytest.mark.requirement("ACK-55")
-@crossed(BESIDE, BEHIND)
+@check("ACK-55", crossed=(BESIDE, BEHIND))
 async def test_fetch_right_behind_a_release(share: Share, judge: Judge) -> None:
     world = await pinned(share, 5)
     consumer, session = world.consumer, world.consumer.session
@@ -152,7 +123,5 @@ async def test_fetch_right_behind_a_release(share: Share, judge: Judge) -> None:
         session.acknowledge({consumer.where: [release(offset)]}, epoch=epoch),
         session.fetch(epoch=epoch + 1, max_wait_ms=LONG_WAIT),
     )
-    judge.equal("ACK-55", "NONE", result_in(responses[0], consumer), "result of the release")
-    judge.equal(
-        "ACK-55", {offset: 2}, responses[1].only.counts, "what the fetch behind it acquired"
-    )
+    judge.equal("NONE", result_in(responses[0], consumer), "result of the release")
+    judge.equal({offset: 2}, responses[1].only.counts, "what the fetch behind it acquired")

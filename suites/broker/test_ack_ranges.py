@@ -1,39 +1,27 @@
 """Which offsets a batch reaches: parts and spans of what was acquired, types one by one."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import Ack, AckType, accept, each, release
-from suites.broker.acknowledging import judge_held, next_catch, pinned, result, result_in, spread
-from suites.broker.share import Share
-from suites.broker.situations import ACROSS_BATCHES, AMONG, BEHIND, BESIDE, RELOADED, crossed, meets
-from suites.judge import Judge
+from suites.broker.kit import *
 
 FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)
 LONG = 500
-MANY = 1900
+HUNDREDS = 1900
 """Records in flight at once in one partition: below the default limit of 2000."""
 
 
-@pytest.mark.requirement("ACK-24")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-24", fast=True, crossed=(BESIDE, BEHIND))
 async def test_one_type_for_a_range(share: Share, judge: Judge) -> None:
     world = await pinned(share, share.rng.randint(20, 60))
     consumer = world.consumer
     middle = share.rng.randint(5, world.count - 6)
     part = await consumer.ack(accept(1, middle), release(middle + 1, world.count - 2))
-    judge.equal("ACK-24", "NONE", result(part), "result of two ranges")
+    judge.equal("NONE", result(part), "result of two ranges")
     again = await next_catch(world.queue, consumer)
     expected = dict.fromkeys(range(middle + 1, world.count - 1), 2)
-    judge.equal("ACK-24", expected, again.counts, "records that come again")
-    await judge_held(judge, "ACK-24", consumer, [world.count - 1], "ranges that ended before it")
+    judge.equal(expected, again.counts, "records that come again")
+    await judge_held(judge, consumer, [world.count - 1], "ranges that ended before it")
 
 
-@pytest.mark.requirement("ACK-25")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-25", fast=True, crossed=(BESIDE, RELOADED))
 async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> None:
     world = await pinned(share, LONG)
     rng = share.rng
@@ -43,52 +31,47 @@ async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> 
         for index, _ in enumerate(world.offsets)
     ]
     response = await world.consumer.ack(each(1, types))
-    judge.equal("ACK-25", "NONE", result(response), f"result of {len(types)} types in one batch")
+    judge.equal("NONE", result(response), f"result of {len(types)} types in one batch")
 
     await world.consumer.close()
     stranger = await world.queue.consumer(join=False)
     again = await next_catch(world.queue, stranger)
     released = [o for o, kind in zip(world.offsets, types, strict=True) if kind == AckType.RELEASE]
     again.counts.pop(0, None)  # the pin, released by the closing session, which is another rule's
-    judge.equal("ACK-25", dict.fromkeys(released, 2), again.counts, "records that come again")
-    judge.saw("ACK-25", redeliveries=len(released), settled=len(types) - len(released))
+    judge.equal(dict.fromkeys(released, 2), again.counts, "records that come again")
+    judge.saw(redeliveries=len(released), settled=len(types) - len(released))
 
 
-@pytest.mark.requirement("ACK-25")
-@crossed(BESIDE, BEHIND)
+@check("ACK-25", crossed=(BESIDE, BEHIND))
 async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge) -> None:
     world = await pinned(share, 9)
     types = [*FINAL, AckType.RELEASE, AckType.RELEASE, *FINAL]
     share.rng.shuffle(types)
     response = await world.consumer.fetch(each(1, types), max_wait_ms=0)
-    judge.equal("ACK-25", "NONE", result_in(response, world.consumer), f"result of {types}")
+    judge.equal("NONE", result_in(response, world.consumer), f"result of {types}")
     caught = response.only.counts | (await next_catch(world.queue, world.consumer)).counts
     expected = {1 + i: 2 for i, kind in enumerate(types) if kind == AckType.RELEASE}
-    judge.equal("ACK-25", expected, caught, "records that come again")
+    judge.equal(expected, caught, "records that come again")
 
 
-@pytest.mark.requirement("ACK-26")
-@crossed(AMONG)
+@check("ACK-26", crossed=AMONG)
 async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
-    queue = await share.queue(MANY, batches=share.rng.choice([1, 4, 19]))
+    queue = await share.queue(HUNDREDS, batches=share.rng.choice([1, 4, 19]))
     consumer = await queue.consumer()
-    await consumer.acquire(MANY, max_records=MANY)
-    odd = list(range(1, MANY, 2))
-    even = list(range(2, MANY, 2))
-    mixed = [Ack(o, o, (AckType.RELEASE if o % 2 else AckType.ACCEPT,)) for o in range(1, MANY)]
+    await consumer.acquire(HUNDREDS, max_records=HUNDREDS)
+    odd = list(range(1, HUNDREDS, 2))
+    even = list(range(2, HUNDREDS, 2))
+    mixed = [Ack(o, o, (AckType.RELEASE if o % 2 else AckType.ACCEPT,)) for o in range(1, HUNDREDS)]
     part = await consumer.ack(*mixed)
-    judge.equal("ACK-26", "NONE", result(part), f"result of {len(mixed)} batches")
-    again = await consumer.acquire(len(odd), max_records=MANY)
-    judge.equal("ACK-26", dict.fromkeys(odd, 2), again.counts, "records that come again")
+    judge.equal("NONE", result(part), f"result of {len(mixed)} batches")
+    again = await consumer.acquire(len(odd), max_records=HUNDREDS)
+    judge.equal(dict.fromkeys(odd, 2), again.counts, "records that come again")
     part = await consumer.ack(accept(even[0]))
-    judge.equal("ACK-26", "INVALID_RECORD_STATE", result(part), "accepting an accepted one again")
-    await judge_held(judge, "ACK-26", consumer, [0, *odd], "acknowledging every second one")
+    judge.equal("INVALID_RECORD_STATE", result(part), "accepting an accepted one again")
+    await judge_held(judge, consumer, [0, *odd], "acknowledging every second one")
 
 
-@meets(ACROSS_BATCHES)
-@pytest.mark.requirement("ACK-27")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-27", fast=True, crossed=(BESIDE, BEHIND), meets=ACROSS_BATCHES)
 async def test_batch_spans_acquired_ranges(share: Share, judge: Judge) -> None:
     batches = share.rng.randint(3, 6)
     world = await pinned(share, 30, batches=batches)
@@ -96,18 +79,17 @@ async def test_batch_spans_acquired_ranges(share: Share, judge: Judge) -> None:
     # Released and acquired again one has another delivery count, so it is a range of its own.
     await consumer.acked(release(12, 14))
     again = await consumer.acquire(3)
-    judge.equal("ACK-27", {12: 2, 13: 2, 14: 2}, again.counts, "the ranges acquired again")
+    judge.equal({12: 2, 13: 2, 14: 2}, again.counts, "the ranges acquired again")
     part = await consumer.ack(accept(3, 25))
-    judge.equal("ACK-27", "NONE", result(part), f"a batch over {batches} record batches")
+    judge.equal("NONE", result(part), f"a batch over {batches} record batches")
     stray = await next_catch(world.queue, consumer)
-    judge.equal("ACK-27", {}, stray.counts, "records of the spanned ranges that came again")
+    judge.equal({}, stray.counts, "records of the spanned ranges that came again")
     part = await consumer.ack(accept(14))
-    judge.equal("ACK-27", "INVALID_RECORD_STATE", result(part), "accepting one of them again")
-    await judge_held(judge, "ACK-27", consumer, [1, 2, *range(26, 30)], "the batch between them")
+    judge.equal("INVALID_RECORD_STATE", result(part), "accepting one of them again")
+    await judge_held(judge, consumer, [1, 2, *range(26, 30)], "the batch between them")
 
 
-@pytest.mark.requirement("ACK-28")
-@crossed(BEHIND)
+@check("ACK-28", crossed=BEHIND)
 async def test_partitions_in_any_order(share: Share, judge: Judge) -> None:
     count = 5
     world = await spread(share, count, records=4)
@@ -130,8 +112,8 @@ async def test_partitions_in_any_order(share: Share, judge: Judge) -> None:
     ]
     response = await world.session.acknowledge({}, topics=body)
     refused = [index for index, one in enumerate(world.results(response)) if one != "NONE"]
-    judge.equal("ACK-28", [bad], refused, f"partitions that are refused, asked in order {order}")
+    judge.equal([bad], refused, f"partitions that are refused, asked in order {order}")
     for index in range(count):
         expected = {} if index == bad else dict.fromkeys(range(2, 3 + index % 2), 2)
         left = await world.left(index)
-        judge.equal("ACK-28", expected, left, f"records of partition {index} that come again")
+        judge.equal(expected, left, f"records of partition {index} that come again")

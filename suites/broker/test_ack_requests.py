@@ -1,30 +1,10 @@
 """ShareAcknowledge requests as a whole: empty ones, wrong addresses, fields from the future."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 
-import pytest
-
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Response, Session, accept, reject, release
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach
-from suites.broker.acknowledging import (
-    GONE,
-    LEFT_OUT,
-    PROBE,
-    judge_held,
-    next_catch,
-    pinned,
-    result,
-    result_in,
-    spread,
-)
-from suites.broker.share import Share, stopped
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.share import stopped
 
 NOT_HERE = {
     "NOT_LEADER_OR_FOLLOWER": "ShareAcknowledgeResponse ErrorCode: not the partition's leader",
@@ -33,22 +13,18 @@ NOT_HERE = {
 """Results from a broker that does not lead the partition, and what allows each."""
 
 
-@pytest.mark.requirement("ACK-45")
-@pytest.mark.fast
+@check("ACK-45", fast=True)
 async def test_no_batch_at_all(share: Share, judge: Judge) -> None:
     world = await spread(share, 3, records=2)
     for named in range(1, 4):
         response = await world.session.acknowledge(dict.fromkeys(world.where[:named], ()))
-        judge.equal("ACK-45", 0, response.error, f"error for {named} partitions without batches")
-        judge.equal(
-            "ACK-45", (), response.parts, f"response for {named} partitions without batches"
-        )
+        judge.equal(0, response.error, f"error for {named} partitions without batches")
+        judge.equal((), response.parts, f"response for {named} partitions without batches")
     results = await world.acknowledge(*([accept(1)] for _ in world.where))
-    judge.equal("ACK-45", ["NONE"] * 3, results, "response for the same partitions with batches")
+    judge.equal(["NONE"] * 3, results, "response for the same partitions with batches")
 
 
-@pytest.mark.requirement("ACK-46")
-@pytest.mark.fast
+@check("ACK-46", fast=True)
 async def test_partition_without_batches(share: Share, judge: Judge) -> None:
     world = await spread(share, 4, records=4)
     empty = share.rng.randrange(4)
@@ -59,32 +35,29 @@ async def test_partition_without_batches(share: Share, judge: Judge) -> None:
         "NONE": "ShareAcknowledgeResponse ErrorCode: of each partition, or 0 if there was no error",
         LEFT_OUT: "ACK-46 of a partition about which nothing was asked: no error is due",
     }
-    judge.one_of("ACK-46", allowed, results.pop(empty), "the partition without batches")
-    judge.equal("ACK-46", ["NONE"] * 3, results, "results of the others")
+    judge.one_of(allowed, results.pop(empty), "the partition without batches")
+    judge.equal(["NONE"] * 3, results, "results of the others")
     for index in range(4):
         expected = {} if index == empty else {2: 2}
         left = await world.left(index)
-        judge.equal("ACK-46", expected, left, f"records of partition {index} that come again")
+        judge.equal(expected, left, f"records of partition {index} that come again")
 
 
-@pytest.mark.requirement("ACK-47")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACK-47", fast=True, crossed=AMONG)
 async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
     world = await pinned(share, 4)
     session = world.consumer.session
     used = session.epoch
     response = await session.acknowledge({})
-    judge.equal("ACK-47", (0, ()), (response.error, response.parts), "response to no topics")
+    judge.equal((0, ()), (response.error, response.parts), "response to no topics")
     again = await session.acknowledge({}, epoch=used)
     seen = error_name(again.error)
-    judge.equal("ACK-47", "INVALID_SHARE_SESSION_EPOCH", seen, "the same epoch again")
-    judge.equal("ACK-47", used + 1, session.epoch, "the epoch of the next request")
-    await judge_held(judge, "ACK-47", world.consumer, world.offsets, "a request without topics")
+    judge.equal("INVALID_SHARE_SESSION_EPOCH", seen, "the same epoch again")
+    judge.equal(used + 1, session.epoch, "the epoch of the next request")
+    await judge_held(judge, world.consumer, world.offsets, "a request without topics")
 
 
-@pytest.mark.requirement("ACK-48")
-@pytest.mark.fast
+@check("ACK-48", fast=True)
 async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
     world = await pinned(share, 6)
     random_id = uuid.UUID(bytes=share.rng.randbytes(16))
@@ -93,15 +66,14 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
         {(unknown, 0): [accept(0, 3)], world.consumer.where: [reject(1, 2)]}
     )
     seen = result(response.part(random_id))
-    judge.equal("ACK-48", "UNKNOWN_TOPIC_ID", seen, "result of a random topic id")
-    judge.equal("ACK-48", "NONE", result_in(response, world.consumer), "result beside it")
+    judge.equal("UNKNOWN_TOPIC_ID", seen, "result of a random topic id")
+    judge.equal("NONE", result_in(response, world.consumer), "result beside it")
     part = await world.consumer.ack(accept(1))
-    judge.equal("ACK-48", "INVALID_RECORD_STATE", result(part), "accepting the rejected record")
-    await judge_held(judge, "ACK-48", world.consumer, range(3, 6), "acknowledging another id")
+    judge.equal("INVALID_RECORD_STATE", result(part), "accepting the rejected record")
+    await judge_held(judge, world.consumer, range(3, 6), "acknowledging another id")
 
 
-@pytest.mark.requirement("ACK-49")
-@pytest.mark.fast
+@check("ACK-49", fast=True)
 async def test_unknown_partition(share: Share, judge: Judge) -> None:
     world = await pinned(share, 6)
     topic, _ = world.consumer.where
@@ -110,25 +82,24 @@ async def test_unknown_partition(share: Share, judge: Judge) -> None:
             {(topic, index): [accept(0, 3)], world.consumer.where: [accept(0, 0)]}
         )
         seen = result(response.part(topic.id, index))
-        judge.equal("ACK-49", "UNKNOWN_TOPIC_OR_PARTITION", seen, f"result of partition {index}")
+        judge.equal("UNKNOWN_TOPIC_OR_PARTITION", seen, f"result of partition {index}")
         # Offset 0 is the start: settled by the first round, below the start in the others.
-        judge.equal("ACK-49", "NONE", result_in(response, world.consumer), "result beside it")
-    await judge_held(judge, "ACK-49", world.consumer, world.offsets, "unknown partitions")
+        judge.equal("NONE", result_in(response, world.consumer), "result beside it")
+    await judge_held(judge, world.consumer, world.offsets, "unknown partitions")
 
 
 def judge_not_here(judge: Judge, share: Share, response: Response, topic: Topic, what: str) -> None:
     """Demand a refusal of partition 0 by a broker that does not lead it."""
     part = response.part(topic.id)
-    judge.one_of("ACK-50", NOT_HERE, result(part), what)
+    judge.one_of(NOT_HERE, result(part), what)
     if part and result(part) == "NOT_LEADER_OR_FOLLOWER":
         leader = topic.leaders[0]
-        judge.equal("ACK-50", leader, part.leader[0], "CurrentLeader of the refusal")
+        judge.equal(leader, part.leader[0], "CurrentLeader of the refusal")
         address = response.endpoints.get(leader)
-        judge.equal("ACK-50", share.cluster.brokers[leader], address, "NodeEndpoints' leader")
+        judge.equal(share.cluster.brokers[leader], address, "NodeEndpoints' leader")
 
 
-@pytest.mark.requirement("ACK-50")
-@crossed(AMONG)
+@check("ACK-50", crossed=AMONG)
 async def test_broker_that_does_not_lead(share: Share, judge: Judge) -> None:
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 2:
@@ -144,7 +115,7 @@ async def test_broker_that_does_not_lead(share: Share, judge: Judge) -> None:
         judge_not_here(judge, share, response, where[0], f"ShareAcknowledge to {kind}")
         response = await session.fetch(acks={where: [release(1, 5)]}, max_wait_ms=0)
         judge_not_here(judge, share, response, where[0], f"ShareFetch to {kind}")
-    await judge_held(judge, "ACK-50", world.consumer, world.offsets, "asking other brokers")
+    await judge_held(judge, world.consumer, world.offsets, "asking other brokers")
 
 
 async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
@@ -169,8 +140,7 @@ async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
     return session, queue.topic, doomed
 
 
-@pytest.mark.requirement("ACK-51")
-@crossed(AMONG)
+@check("ACK-51", crossed=AMONG)
 async def test_deleted_topic(share: Share, judge: Judge) -> None:
     session, kept, doomed = await one_topic_gone(share)
     seen = ""
@@ -181,44 +151,41 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
         seen = error_name(response.error) if response.error else result(response.part(doomed.id))
         if seen in GONE:
             break
-    judge.one_of("ACK-51", GONE, seen, "result of the deleted topic")
+    judge.one_of(GONE, seen, "result of the deleted topic")
     response = await session.acknowledge({(doomed, 0): [accept(0, 3)], (kept, 0): [accept(1, 3)]})
-    judge.one_of("ACK-51", GONE, result(response.part(doomed.id)), "result beside another topic")
-    judge.equal("ACK-51", "NONE", result(response.part(kept.id)), "result of the other topic")
+    judge.one_of(GONE, result(response.part(doomed.id)), "result beside another topic")
+    judge.equal("NONE", result(response.part(kept.id)), "result of the other topic")
     # Record 0 is still held, so that the start offset cannot pass what was accepted.
     again = await session.acknowledge({(kept, 0): [accept(1, 3)]})
     settled = result(again.part(kept.id))
-    judge.equal("ACK-51", "INVALID_RECORD_STATE", settled, "accepting these again")
+    judge.equal("INVALID_RECORD_STATE", settled, "accepting these again")
 
 
-@pytest.mark.requirement("ACK-64")
-@crossed(AMONG)
+@check("ACK-64", crossed=AMONG)
 async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
     session, kept, doomed = await one_topic_gone(share)
     seen = ""
     async for _ in attempts():
         response = await session.fetch(acks={(doomed, 0): PROBE}, max_wait_ms=100)
-        judge.equal("ACK-64", "NONE", error_name(response.error), "error of the whole ShareFetch")
+        judge.equal("NONE", error_name(response.error), "error of the whole ShareFetch")
         seen = result(response.part(doomed.id))
         if seen in GONE:
             break
-    judge.one_of("ACK-64", GONE, seen, "result of the deleted topic")
+    judge.one_of(GONE, seen, "result of the deleted topic")
     both = {(doomed, 0): [accept(0, 3)], (kept, 0): [release(1, 3)]}
     response = await session.fetch(acks=both, max_wait_ms=100)
-    judge.equal("ACK-64", "NONE", error_name(response.error), "error of a ShareFetch with both")
-    judge.one_of("ACK-64", GONE, result(response.part(doomed.id)), "result beside another topic")
-    judge.equal("ACK-64", "NONE", result(response.part(kept.id)), "result of the other topic")
+    judge.equal("NONE", error_name(response.error), "error of a ShareFetch with both")
+    judge.one_of(GONE, result(response.part(doomed.id)), "result beside another topic")
+    judge.equal("NONE", result(response.part(kept.id)), "result of the other topic")
     again = set(response.offsets)
     async for _ in attempts():
         if again >= {1, 2, 3}:
             break
         again |= set((await session.fetch(max_wait_ms=100)).offsets)
-    judge.equal("ACK-64", {1, 2, 3}, again, "records of the other topic fetched again")
+    judge.equal({1, 2, 3}, again, "records of the other topic fetched again")
 
 
-@pytest.mark.requirement("ACK-52")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACK-52", fast=True, crossed=AMONG)
 async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
     world = await pinned(share, 8)
     consumer = world.consumer
@@ -233,11 +200,11 @@ async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
         return [{"topic_id": world.queue.topic.id, "partitions": [part], "_tags": tags()}]
 
     response = await consumer.session.acknowledge({}, topics=topics(1), _tags=tags())
-    judge.equal("ACK-52", "NONE", result_in(response, consumer), "ShareAcknowledge full of tags")
+    judge.equal("NONE", result_in(response, consumer), "ShareAcknowledge full of tags")
     response = await consumer.fetch(topics=topics(2), _tags=tags(), max_wait_ms=0)
-    judge.equal("ACK-52", "NONE", result_in(response, consumer), "ShareFetch full of tags")
+    judge.equal("NONE", result_in(response, consumer), "ShareFetch full of tags")
     part = await consumer.ack(release(1, 2))
-    judge.equal("ACK-52", "INVALID_RECORD_STATE", result(part), "releasing the accepted records")
+    judge.equal("INVALID_RECORD_STATE", result(part), "releasing the accepted records")
     stray = await next_catch(world.queue, consumer)
-    judge.equal("ACK-52", {}, stray.counts, "records that came again")
-    await judge_held(judge, "ACK-52", consumer, range(3, 8), "requests full of tags")
+    judge.equal({}, stray.counts, "records that came again")
+    await judge_held(judge, consumer, range(3, 8), "requests full of tags")

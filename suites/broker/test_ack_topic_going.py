@@ -1,19 +1,10 @@
 """An acknowledgement whose state write meets the end of its topic."""
 
-from __future__ import annotations
-
 import asyncio
 
-import pytest
-
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import accept
 from fixtures.proxies.rules import FrameRule
-from spec.verdict import Undecided
-from suites.broker.acknowledging import GONE, result_in
-from suites.broker.proxied import Proxied
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.brokers import Proxied
+from suites.broker.kit import *
 
 REPEATED_WITHIN = 20.0
 """Seconds after which a write that was refused is repeated for the third time; see ``MOST``."""
@@ -40,14 +31,11 @@ async def _until_unknown(share: Share, topic: Topic) -> None:
     raise Undecided("the broker did not hear that the topic is gone")
 
 
-@pytest.mark.requirement("ACK-51")
-@pytest.mark.solo
-@pytest.mark.timeout(120)
+@check("ACK-51", solo={}, timeout=120)
 async def test_state_write_meets_the_end_of_its_topic(between: Proxied, judge: Judge) -> None:
     share = between.share
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
-    holder = await queue.consumer()
-    await holder.acquire(6)
+    holder = await queue.holder(6)
     with between.state_writes_refused() as refusal:
         acks = {holder.where: [accept(0, 2)]}
         acking = asyncio.create_task(holder.session.acknowledge(acks, timeout=60.0))
@@ -59,4 +47,4 @@ async def test_state_write_meets_the_end_of_its_topic(between: Proxied, judge: J
     told = result_in(await acking, holder)
     if refusal.done >= MOST:
         raise Undecided(f"{refusal.done} state writes were refused: the leader may have given up")
-    judge.one_of("ACK-51", GONE, told, "result of an acknowledgement under way of a deleted topic")
+    judge.one_of(GONE, told, "result of an acknowledgement under way of a deleted topic")

@@ -1,72 +1,54 @@
 """Acknowledge types: what ACCEPT, RELEASE, REJECT and GAP do to a record."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import AckType, accept, gap, reject, release
-from suites.broker.acknowledging import judge_final, judge_held, next_catch, pinned, result, singly
-from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-async def judge_final_type(share: Share, judge: Judge, rule: str, kind: AckType) -> None:
+async def judge_final_type(share: Share, judge: Judge, kind: AckType) -> None:
     """Settle a random half of a batch with a type; demand that it never comes back."""
     world = await pinned(share, share.rng.randint(6, 20))
     chosen = sorted(share.rng.sample(world.offsets, world.count // 2))
 
     part = await world.consumer.ack(*singly(chosen, kind))
 
-    judge.equal(rule, "NONE", result(part), f"result of {kind.name} of {chosen}")
-    await judge_final(judge, rule, world.queue, world.consumer, chosen)
+    judge.equal("NONE", result(part), f"result of {kind.name} of {chosen}")
+    await judge_final(judge, world.queue, world.consumer, chosen)
 
 
-@pytest.mark.requirement("ACK-01")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-01", fast=True, crossed=(BESIDE, RELOADED))
 async def test_accepted_record_never_comes_back(share: Share, judge: Judge) -> None:
-    await judge_final_type(share, judge, "ACK-01", AckType.ACCEPT)
+    await judge_final_type(share, judge, AckType.ACCEPT)
 
 
-@pytest.mark.requirement("ACK-03")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-03", fast=True, crossed=(BESIDE, RELOADED))
 async def test_gap_is_final(share: Share, judge: Judge) -> None:
-    await judge_final_type(share, judge, "ACK-03", AckType.GAP)
+    await judge_final_type(share, judge, AckType.GAP)
 
 
-@pytest.mark.requirement("ACK-07")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-07", fast=True, crossed=(BESIDE, RELOADED))
 async def test_reject_is_final(share: Share, judge: Judge) -> None:
-    await judge_final_type(share, judge, "ACK-07", AckType.REJECT)
+    await judge_final_type(share, judge, AckType.REJECT)
 
 
-@pytest.mark.requirement("ACK-02")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-02", fast=True, crossed=(BESIDE, BEHIND))
 async def test_released_record_comes_again_counted_once_more(share: Share, judge: Judge) -> None:
     world = await pinned(share, 10)
     same, other = sorted(share.rng.sample(world.offsets, 2))
 
     part = await world.consumer.ack(release(same))
-    judge.equal("ACK-02", "NONE", result(part), "result of the release")
+    judge.equal("NONE", result(part), "result of the release")
     again = await next_catch(world.queue, world.consumer)
-    judge.equal("ACK-02", {same: 2}, again.counts, "delivered again to the same member")
+    judge.equal({same: 2}, again.counts, "delivered again to the same member")
 
     # The lock lasts 30 s and next_catch gives up after 20 s, so this came by the release alone.
     part = await world.consumer.ack(*singly(sorted([same, other]), AckType.RELEASE))
-    judge.equal("ACK-02", "NONE", result(part), "result of the second release")
+    judge.equal("NONE", result(part), "result of the second release")
     stranger = await world.queue.consumer(join=False)
     taken = await next_catch(world.queue, stranger)
-    judge.equal("ACK-02", {same: 3, other: 2}, taken.counts, "delivered again to another member")
-    judge.saw("ACK-02", redeliveries=3)
+    judge.equal({same: 3, other: 2}, taken.counts, "delivered again to another member")
+    judge.saw(redeliveries=3)
 
 
-@pytest.mark.requirement("ACK-08")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACK-08", fast=True, crossed=(BESIDE, BEHIND))
 async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Judge) -> None:
     world = await pinned(share, 12)
     first = share.rng.randint(2, 6)
@@ -74,25 +56,22 @@ async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Jud
     rest = [offset for offset in world.offsets if offset not in settled]
 
     part = await world.consumer.ack(accept(settled[0], settled[-1]))
-    judge.equal("ACK-08", "NONE", result(part), "result for a part of the batch")
+    judge.equal("NONE", result(part), "result for a part of the batch")
     stranger = await world.queue.consumer(join=False)
     free = await next_catch(world.queue, stranger)
-    judge.equal("ACK-08", {}, free.counts, "records of the batch that another member could get")
+    judge.equal({}, free.counts, "records of the batch that another member could get")
     part = await world.consumer.ack(*singly(rest[1:], AckType.RELEASE))
-    judge.equal("ACK-08", "NONE", result(part), "result of releasing the rest later")
+    judge.equal("NONE", result(part), "result of releasing the rest later")
     freed = await next_catch(world.queue, stranger)
     expected = dict.fromkeys(rest[1:], 2)
-    judge.equal("ACK-08", expected, freed.counts, "the released rest with its delivery counts")
-    await judge_held(judge, "ACK-08", world.consumer, rest[:1], "the others were settled")
+    judge.equal(expected, freed.counts, "the released rest with its delivery counts")
+    await judge_held(judge, world.consumer, rest[:1], "the others were settled")
 
 
-@pytest.mark.requirement("ACK-09")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACK-09", fast=True, crossed=(BESIDE, RELOADED))
 async def test_start_offset_follows_settled_records(share: Share, judge: Judge) -> None:
     queue = await share.queue(12)
-    consumer = await queue.consumer()
-    await consumer.acquire(12)
+    consumer = await queue.holder(12)
 
     # Offsets 3 (released) and 6 (acquired) are the obstacles, 9 and more stay to force writes:
     # a broker may write the start offset with the next state change only (KIP-932 §Managing
@@ -100,23 +79,22 @@ async def test_start_offset_follows_settled_records(share: Share, judge: Judge) 
     part = await consumer.ack(
         accept(0), gap(1), reject(2), release(3), reject(4), accept(5), accept(7, 8)
     )
-    judge.equal("ACK-09", "NONE", result(part), "result of the acknowledgements")
+    judge.equal("NONE", result(part), "result of the acknowledgements")
     await consumer.acked(accept(9))
-    judge.equal("ACK-09", 3, await queue.spso(3), "start offset below a released record")
+    judge.equal(3, await queue.spso(3), "start offset below a released record")
 
     again = await consumer.acquire(1)
-    judge.equal("ACK-09", {3: 2}, again.counts, "the record at the start offset")
+    judge.equal({3: 2}, again.counts, "the record at the start offset")
     await consumer.acked(accept(3))
     await consumer.acked(accept(10))
-    judge.equal("ACK-09", 6, await queue.spso(6), "start offset below an acquired record")
+    judge.equal(6, await queue.spso(6), "start offset below an acquired record")
 
     await consumer.acked(reject(6))
     await consumer.acked(release(11))
-    judge.equal("ACK-09", 11, await queue.spso(11), "start offset when all below 11 is settled")
+    judge.equal(11, await queue.spso(11), "start offset when all below 11 is settled")
 
 
-@pytest.mark.requirement("ACK-10")
-@crossed(BESIDE)
+@check("ACK-10", crossed=BESIDE)
 async def test_groups_do_not_share_acknowledgements(share: Share, judge: Judge) -> None:
     queue = await share.queue(8)
     sibling, early = await share.sibling(queue), await share.sibling(queue)
@@ -126,11 +104,11 @@ async def test_groups_do_not_share_acknowledgements(share: Share, judge: Judge) 
     await ours.acked(accept(1, 2), release(3, 4), reject(5, 6))  # 0 holds the start offset
 
     seen = await next_catch(sibling, theirs)
-    judge.equal("ACK-10", dict.fromkeys(range(8), 1), seen.counts, "records of the other group")
+    judge.equal(dict.fromkeys(range(8), 1), seen.counts, "records of the other group")
     part = await theirs.ack(release(0, 7))
-    judge.equal("ACK-10", "NONE", result(part), "result of the other group's release")
+    judge.equal("NONE", result(part), "result of the other group's release")
     part = await holder.ack(release(0, 7))
-    judge.equal("ACK-10", "NONE", result(part), "result of a group's that held them meanwhile")
+    judge.equal("NONE", result(part), "result of a group's that held them meanwhile")
     mine = await next_catch(queue, ours)
     mine.counts.pop(8, None)  # the other group's sentinel is a record like any other here
-    judge.equal("ACK-10", {3: 2, 4: 2}, mine.counts, "records that come again in the first group")
+    judge.equal({3: 2, 4: 2}, mine.counts, "records that come again in the first group")

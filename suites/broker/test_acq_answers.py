@@ -1,21 +1,13 @@
 """What a ShareFetch answer looks like: ranges, records, counts, the lock, partitions, errors."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Part, Response, Where, accept, release
 from fixtures.wire.codec import WireError
-from fixtures.wire.compression import Compression
-from fixtures.wire.errors import ErrorCode
-from fixtures.wire.records import Record, decode_batches, encode_batch
-from suites.broker.share import Catch, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
-from suites.judge import Judge
+from fixtures.wire.records import Compression, decode_batches
+from suites.broker.kit import *
 
 
 def _one_broker(share: Share, partitions: int) -> list[list[int]]:
@@ -29,13 +21,10 @@ def _well_formed(part: Part) -> bool:
     return all(r.first <= r.last for r in part.ranges) and borders == sorted(borders)
 
 
-@pytest.mark.requirement("ACQ-05", "ACQ-07")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-05", "ACQ-07", fast=True, crossed=(BESIDE, BEHIND))
 async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=30, batches=share.rng.choice([1, 3, 6]))
-    consumer = await queue.consumer()
-    await consumer.acquire(30)
+    consumer = await queue.holder(30)
     freed = sorted(share.rng.sample(range(30), k=10))
     await consumer.acked(*(release(offset) for offset in freed))
     await queue.produce(5)
@@ -44,15 +33,14 @@ async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
 
     for response in catch.responses:
         for part in response.parts:
-            judge.holds("ACQ-05", _well_formed(part), f"ranges out of order: {part.ranges}")
+            judge["ACQ-05"].holds(_well_formed(part), f"ranges out of order: {part.ranges}")
     expected = dict.fromkeys(freed, 2) | dict.fromkeys(range(30, 35), 1)
-    judge.equal("ACQ-07", expected, catch.counts, "counts of released and of new records")
-    judge.equal("ACQ-05", sorted(expected), catch.offsets, "acquired offsets")
+    judge["ACQ-07"].equal(expected, catch.counts, "counts of released and of new records")
+    judge["ACQ-05"].equal(sorted(expected), catch.offsets, "acquired offsets")
 
 
-@pytest.mark.requirement("ACQ-06")
+@check("ACQ-06", crossed=AMONG)
 @pytest.mark.parametrize("codec", list(Compression), ids=lambda codec: codec.name.lower())
-@crossed(AMONG)
 async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compression) -> None:
     queue = await share.queue()
     produced = [
@@ -81,18 +69,16 @@ def _judge_records(judge: Judge, produced: Sequence[Record], catch: Catch) -> No
     """Judge that there is a record for each acquired offset, as it was produced."""
     got = [r for a in catch.responses for part in a.parts for r in part.acquired_records()]
     offsets = [record.offset for record in produced]
-    judge.equal("ACQ-06", offsets, [r.offset for r in got], "offsets of the records")
+    judge.equal(offsets, [r.offset for r in got], "offsets of the records")
     for ours, theirs in zip(produced, got, strict=True):
         judge.equal(
-            "ACQ-06",
             (ours.key, ours.value, ours.headers),
             (theirs.key, theirs.value, theirs.headers),
             f"record {ours.offset}",
         )
 
 
-@pytest.mark.requirement("ACQ-08")
-@crossed(BESIDE, BEHIND)
+@check("ACQ-08", crossed=(BESIDE, BEHIND))
 async def test_records_never_null(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=2, records=3, assignments=_one_broker(share, 2))
     consumer = await queue.consumer()
@@ -107,13 +93,11 @@ async def test_records_never_null(share: Share, judge: Judge) -> None:
     except WireError as error:
         unreadable = str(error)
 
-    judge.equal("ACQ-08", "", unreadable, "what is wrong with the bytes of a response")
-    judge.holds("ACQ-08", any(not p.ranges for p in parts), "no partition came without records")
+    judge.equal("", unreadable, "what is wrong with the bytes of a response")
+    judge.holds(any(not p.ranges for p in parts), "no partition came without records")
 
 
-@pytest.mark.requirement("ACQ-09")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-09", fast=True, crossed=(BESIDE, BEHIND))
 async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
     broker = await share.admin.broker_configs()
     # The defaults, for a broker that has no such bounds.
@@ -128,11 +112,10 @@ async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
         (plain, int(broker["group.share.record.lock.duration.ms"])),
     ):
         catch = await (await queue.consumer()).acquire(1)
-        judge.equal("ACQ-09", expected, catch.responses[-1].lock_ms, "AcquisitionLockTimeoutMs")
+        judge.equal(expected, catch.responses[-1].lock_ms, "AcquisitionLockTimeoutMs")
 
 
-@pytest.mark.requirement("ACQ-10")
-@pytest.mark.fast
+@check("ACQ-10", fast=True)
 async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=3, assignments=_one_broker(share, 3))
     sizes = {index: share.rng.randint(1, 9) for index in queue.topic.partitions}
@@ -145,7 +128,7 @@ async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> No
     named = [(queue.topic, index) for index in sizes]
     async for _ in attempts():
         for part in (await consumer.session.fetch(*named)).parts:
-            judge.equal("ACQ-10", queue.topic.id, part.topic_id, "topic id of a partition")
+            judge.equal(queue.topic.id, part.topic_id, "topic id of a partition")
             seen[part.partition] += part.offsets
             values |= {(part.partition, record.value) for record in part.acquired_records()}
         named = []
@@ -153,12 +136,11 @@ async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> No
             break
 
     expected = {index: list(range(size)) for index, size in sizes.items()}
-    judge.equal("ACQ-10", expected, seen, "acquired offsets by partition")
-    judge.equal("ACQ-10", {(i, b"p%d" % i) for i in sizes}, values, "values by partition")
+    judge.equal(expected, seen, "acquired offsets by partition")
+    judge.equal({(i, b"p%d" % i) for i in sizes}, values, "values by partition")
 
 
-@pytest.mark.requirement("ACQ-11")
-@crossed(BESIDE)
+@check("ACQ-11", crossed=BESIDE)
 async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=10)
     first, second = await queue.consumer(), await queue.consumer(join=False)
@@ -167,57 +149,49 @@ async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
 
     catch = await second.acquire(2)
 
-    judge.equal("ACQ-11", {2: 2, 7: 2}, catch.counts, "acquired offsets and counts")
-    sent = _sent(catch)
-    judge.holds("ACQ-11", {2, 7} <= sent, f"acquired 2 and 7, records for {sorted(sent)} came")
+    judge.equal({2: 2, 7: 2}, catch.counts, "acquired offsets and counts")
+    batches = [b for a in catch.responses for p in a.parts for b in decode_batches(p.records)]
+    sent = {record.offset for batch in batches for record in batch.records}
+    judge.holds({2, 7} <= sent, f"acquired 2 and 7, records for {sorted(sent)} came")
     # Whatever else came along is not held: its holder can still settle it.
     others = [accept(offset) for offset in range(10) if offset not in (2, 7)]
     settled = await first.ack(*others)
-    judge.equal("ACQ-11", 0, settled.ack_error, "error of the first member's acknowledgement")
-    judge.saw("ACQ-11", records_not_acquired=len(sent - {2, 7}))
+    judge.equal(0, settled.ack_error, "error of the first member's acknowledgement")
+    judge.saw(records_not_acquired=len(sent - {2, 7}))
 
 
-def _sent(catch: Catch) -> set[int]:
-    batches = [b for a in catch.responses for p in a.parts for b in decode_batches(p.records)]
-    return {record.offset for batch in batches for record in batch.records}
-
-
-async def _beside(share: Share, judge: Judge, rule: str, unknown: Where, error: int) -> None:
+async def _beside(share: Share, judge: Judge, unknown: Where, error: int) -> None:
     """Judge a fetch that names a good partition and an unknown one."""
     queue = await share.queue(records=5)
     consumer = await queue.consumer()
     other = unknown if unknown[0].id != _SELF.id else (queue.topic, unknown[1])
 
     responses = [await consumer.session.fetch(consumer.where, other)]
-    judge.equal(rule, 0, responses[0].error, "top-level error")
+    judge.equal(0, responses[0].error, "top-level error")
     part = responses[0].part(other[0].id, other[1])
-    judge.equal(rule, error, part and part.error, "error of the unknown partition")
+    judge.equal(error, part and part.error, "error of the unknown partition")
     async for _ in attempts():
         if any(response.offsets for response in responses):
             break
         responses.append(await consumer.session.fetch())
     served = [offset for response in responses for offset in response.offsets]
-    judge.equal(rule, [0, 1, 2, 3, 4], served, "offsets of the partition that exists")
+    judge.equal([0, 1, 2, 3, 4], served, "offsets of the partition that exists")
 
 
 _SELF = Topic(name="the queue's own", id=uuid.UUID(int=1), leaders=())
 """Stands for the topic that the check makes for itself."""
 
 
-@pytest.mark.requirement("ACQ-12")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-12", fast=True, crossed=(BESIDE, BEHIND))
 async def test_unknown_topic_fails_alone(share: Share, judge: Judge) -> None:
     ghost = Topic(name="ghost", id=uuid.UUID(bytes=share.rng.randbytes(16)), leaders=())
-    await _beside(share, judge, "ACQ-12", (ghost, 0), ErrorCode.UNKNOWN_TOPIC_ID)
+    await _beside(share, judge, (ghost, 0), ErrorCode.UNKNOWN_TOPIC_ID)
 
 
-@pytest.mark.requirement("ACQ-13")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-13", fast=True, crossed=(BESIDE, BEHIND))
 async def test_unknown_partition_fails_alone(share: Share, judge: Judge) -> None:
     index = share.rng.randint(1, 999)
-    await _beside(share, judge, "ACQ-13", (_SELF, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    await _beside(share, judge, (_SELF, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _gone(response: Response, doomed: Queue) -> bool:
@@ -228,15 +202,12 @@ def _gone(response: Response, doomed: Queue) -> bool:
     )
 
 
-@pytest.mark.requirement("ACQ-14")
-@crossed(AMONG)
+@check("ACQ-14", crossed=AMONG)
 async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
     placed = _one_broker(share, 1)
     doomed = await share.queue(records=2, assignments=placed)
     other = Queue(
-        share=share,
-        topic=await share.admin.create_topic(assignments=placed),
-        group=doomed.group,
+        share=share, topic=await share.admin.create_topic(assignments=placed), group=doomed.group
     )
     consumer = await doomed.consumer()
     await consumer.member.subscribe(doomed.topic, other.topic)
@@ -254,5 +225,5 @@ async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
         if gone and last in served:
             break
 
-    judge.holds("ACQ-14", gone, f"the deleted topic was never reported; last: {response.errors}")
-    judge.equal("ACQ-14", set(range(3)), served, "offsets of the other topic")
+    judge.holds(gone, f"the deleted topic was never reported; last: {response.errors}")
+    judge.equal(set(range(3)), served, "offsets of the other topic")

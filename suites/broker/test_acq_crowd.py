@@ -1,19 +1,10 @@
 """A crowd of members on one share-partition: nobody shares an offset, the window holds."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from dataclasses import dataclass, field
 
-import pytest
-
-from fixtures.clients.member import Ack, accept, release
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LIMIT = 100
 """In-flight limit where the window is watched: the lowest allowed by default (KIP-1240)."""
@@ -91,8 +82,7 @@ class Crowd:
         self.accepted |= kept
 
 
-@pytest.mark.requirement("ACQ-23")
-@crossed(AMONG)
+@check("ACQ-23", crossed=AMONG)
 async def test_no_offset_has_two_holders(share: Share, judge: Judge) -> None:
     total = 240
     queue = await share.queue(records=total, batches=share.rng.choice([8, 24, 60]))
@@ -100,13 +90,11 @@ async def test_no_offset_has_two_holders(share: Share, judge: Judge) -> None:
 
     await crowd.run(queue, members=6)
 
-    judge.holds("ACQ-23", not crowd.double, "offsets with two holders", witness=crowd.double[:3])
-    judge.saw("ACQ-23", deliveries=crowd.deliveries)
+    judge.holds(not crowd.double, "offsets with two holders", witness=crowd.double[:3])
+    judge.saw(deliveries=crowd.deliveries)
 
 
-@pytest.mark.requirement("ACQ-57")
-@pytest.mark.feature("group-lock-limit")
-@crossed(AMONG)
+@check("ACQ-57", feature="group-lock-limit", crossed=AMONG)
 async def test_crowd_stays_inside_the_window(share: Share, judge: Judge) -> None:
     total = 3 * LIMIT
     config = {"share.partition.max.record.locks": str(LIMIT)}
@@ -116,5 +104,5 @@ async def test_crowd_stays_inside_the_window(share: Share, judge: Judge) -> None
 
     await crowd.run(queue, members=8)
 
-    judge.holds("ACQ-57", crowd.most <= LIMIT, f"{crowd.most} records held, the limit is {LIMIT}")
-    judge.saw("ACQ-57", deliveries=crowd.deliveries, most_held=crowd.most)
+    judge.holds(crowd.most <= LIMIT, f"{crowd.most} records held, the limit is {LIMIT}")
+    judge.saw(deliveries=crowd.deliveries, most_held=crowd.most)

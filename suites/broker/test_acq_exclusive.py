@@ -1,40 +1,26 @@
 """Exclusivity: an offset has one holder at a time, groups know nothing of each other."""
 
-from __future__ import annotations
-
 from collections import Counter
 
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject, release
-from fixtures.wire.errors import ErrorCode
-from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("ACQ-20", "ACQ-21")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-20", "ACQ-21", fast=True, crossed=(BESIDE, BEHIND))
 async def test_held_record_is_given_to_nobody(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
     holder, other = await queue.consumer(), await queue.consumer()
     held = await holder.acquire(10)
 
-    first = await queue.produce(1)
-    others = await other.drain(until=first)
-    second = await queue.produce(1)
-    own = await holder.drain(until=second)
+    first, others = await up_to_new(queue, other)
+    second, own = await up_to_new(queue, holder)
 
-    judge.equal("ACQ-20", [first], others.offsets, "offsets acquired for another member")
-    judge.equal("ACQ-21", [second], own.offsets, "offsets acquired for the holder itself")
-    judge.saw("ACQ-20", held=len(held.counts))
-    judge.saw("ACQ-21", held=len(held.counts))
+    judge["ACQ-20"].equal([first], others.offsets, "offsets acquired for another member")
+    judge["ACQ-21"].equal([second], own.offsets, "offsets acquired for the holder itself")
+    judge["ACQ-20"].saw(held=len(held.counts))
+    judge["ACQ-21"].saw(held=len(held.counts))
 
 
-@pytest.mark.requirement("ACQ-22")
-@crossed(BESIDE, BEHIND)
+@check("ACQ-22", crossed=(BESIDE, BEHIND))
 async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=12)
     first, second = await queue.consumer(), await queue.consumer(join=False)
@@ -44,25 +30,22 @@ async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
     await first.acked(*(release(offset) for offset in given))
 
     catch = await second.acquire(len(given))
-    judge.equal("ACQ-22", given, catch.offsets, "offsets of the second member")
+    judge.equal(given, catch.offsets, "offsets of the second member")
 
     foreign = await second.ack(accept(kept[0]))
     also_foreign = await first.ack(accept(given[0]))
     refused = ErrorCode.INVALID_RECORD_STATE
-    judge.equal("ACQ-22", refused, foreign.ack_error, "settling what the first member holds")
-    judge.equal("ACQ-22", refused, also_foreign.ack_error, "settling what the second one holds")
+    judge.equal(refused, foreign.ack_error, "settling what the first member holds")
+    judge.equal(refused, also_foreign.ack_error, "settling what the second one holds")
 
     mine = await first.ack(*(accept(offset) for offset in kept))
     theirs = await second.ack(*(accept(offset) for offset in given))
-    judge.equal("ACQ-22", (0, 0), (mine.ack_error, theirs.ack_error), "settling one's own")
-    sentinel = await queue.produce(1)
-    rest = await second.drain(until=sentinel)
-    judge.equal("ACQ-22", [sentinel], rest.offsets, "offsets delivered after all were accepted")
+    judge.equal((0, 0), (mine.ack_error, theirs.ack_error), "settling one's own")
+    sentinel, rest = await up_to_new(queue, second)
+    judge.equal([sentinel], rest.offsets, "offsets delivered after all were accepted")
 
 
-@pytest.mark.requirement("ACQ-24")
-@pytest.mark.fast
-@crossed(BESIDE)
+@check("ACQ-24", fast=True, crossed=BESIDE)
 async def test_groups_are_independent(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=9, batches=3)
     sibling = await share.sibling(queue)
@@ -70,22 +53,18 @@ async def test_groups_are_independent(share: Share, judge: Judge) -> None:
     await one.acquire(9)
     await one.acked(accept(0, 2), reject(3, 4), release(5, 6))
 
-    last = await queue.produce(1)
-    catch = await two.drain(until=last)
+    last, catch = await up_to_new(queue, two)
     expected = dict.fromkeys(range(10), 1)
-    judge.equal("ACQ-24", expected, catch.counts, "counts in the other group")
+    judge.equal(expected, catch.counts, "counts in the other group")
 
     settled = await two.ack(accept(0, 8))
-    judge.equal("ACQ-24", 0, settled.ack_error, "error of settling in the other group")
-    sentinel = await queue.produce(1)
-    rest = await one.drain(until=sentinel)
+    judge.equal(0, settled.ack_error, "error of settling in the other group")
+    sentinel, rest = await up_to_new(queue, one)
     expected = {5: 2, 6: 2, last: 1, sentinel: 1}
-    judge.equal("ACQ-24", expected, rest.counts, "what the first group is still given")
+    judge.equal(expected, rest.counts, "what the first group is still given")
 
 
-@pytest.mark.requirement("ACQ-25")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-25", fast=True, crossed=(BESIDE, BEHIND))
 async def test_every_record_once(share: Share, judge: Judge) -> None:
     total = share.rng.randint(60, 150)
     queue = await share.queue(records=total, batches=share.rng.choice([1, 7, 20]))
@@ -103,6 +82,6 @@ async def test_every_record_once(share: Share, judge: Judge) -> None:
 
     missing = sorted(set(range(total)) - deliveries.keys())
     again = sorted(offset for offset, times in deliveries.items() if times > 1)
-    judge.equal("ACQ-25", [], missing, "offsets that were never delivered")
-    judge.equal("ACQ-25", [], again, "offsets that were delivered more than once")
-    judge.saw("ACQ-25", records=total)
+    judge.equal([], missing, "offsets that were never delivered")
+    judge.equal([], again, "offsets that were delivered more than once")
+    judge.saw(records=total)

@@ -1,18 +1,10 @@
 """How many records one fetch acquires: MaxRecords, BatchSize, acquire modes, MaxBytes, fairness."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from typing import Any
 
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, release
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 RECORD_LIMIT = 1
 """ShareAcquireMode of a strict MaxRecords (KIP-1206)."""
@@ -31,9 +23,7 @@ async def _spread(share: Share, partitions: int, size: int, records: int = 1) ->
     return queue
 
 
-@pytest.mark.requirement("ACQ-30")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-30", fast=True, crossed=(BESIDE, BEHIND))
 async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
     size = share.rng.randint(2, 9)
     queue = await share.queue(records=6 * size, batches=6)
@@ -44,13 +34,11 @@ async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
     first = (await consumer.acquire(1, max_records=wanted)).offsets
     second = (await consumer.acquire(1, max_records=1)).offsets
 
-    judge.equal("ACQ-30", list(range(whole)), first, f"{wanted} of batches of {size}")
-    judge.equal("ACQ-30", list(range(whole, whole + size)), second, f"1 of batches of {size}")
+    judge.equal(list(range(whole)), first, f"{wanted} of batches of {size}")
+    judge.equal(list(range(whole, whole + size)), second, f"1 of batches of {size}")
 
 
-@pytest.mark.requirement("ACQ-31")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-31", fast=True, crossed=(BESIDE, BEHIND))
 async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
     size = share.rng.randint(3, 12)
     queue = await share.queue(records=6 * size, batches=6)
@@ -65,11 +53,10 @@ async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
 
     for start in range(0, 6 * size, size):
         whole = any(r.first <= start and start + size - 1 <= r.last for r in ranges)
-        judge.holds("ACQ-31", whole, f"batch {start} was torn apart", witness=tuple(ranges[:3]))
+        judge.holds(whole, f"batch {start} was torn apart", witness=tuple(ranges[:3]))
 
 
-@pytest.mark.requirement("ACQ-32")
-@crossed(BESIDE, BEHIND)
+@check("ACQ-32", crossed=(BESIDE, BEHIND))
 async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
     size = share.rng.randint(2, 6)
     queue = await share.queue(records=8 * size, batches=8)
@@ -81,16 +68,13 @@ async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
     ranges = [r for a in catch.responses for part in a.parts for r in part.ranges]
     for acquired in ranges:
         aligned = acquired.first % size == 0 and (acquired.last + 1) % size == 0
-        judge.holds("ACQ-32", aligned, f"{acquired} is not cut along batches of {size}")
+        judge.holds(aligned, f"{acquired} is not cut along batches of {size}")
         begun = len(acquired.offsets) - size
-        judge.holds("ACQ-32", begun < limit, f"{acquired} went on beyond BatchSize {limit}")
-    judge.saw("ACQ-32", ranges=len(ranges))
+        judge.holds(begun < limit, f"{acquired} went on beyond BatchSize {limit}")
+    judge.saw(ranges=len(ranges))
 
 
-@pytest.mark.requirement("ACQ-33", "ACQ-34")
-@pytest.mark.feature("record-limit")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-33", "ACQ-34", feature="record-limit", fast=True, crossed=(BESIDE, BEHIND))
 async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
     total = 40
     queue = await share.queue(records=total, batches=share.rng.choice([1, 2, 5]))
@@ -101,33 +85,29 @@ async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
         limit = share.rng.randint(1, 9)
         response = await consumer.fetch(max_records=limit, share_acquire_mode=RECORD_LIMIT)
         taken = consumer.sound(response).offsets
-        judge.holds("ACQ-33", len(taken) <= limit, f"MaxRecords {limit}, acquired {taken}")
+        judge["ACQ-33"].holds(len(taken) <= limit, f"MaxRecords {limit}, acquired {taken}")
         seen.update(taken)
         if len(seen) >= total:
             break
 
-    judge.equal("ACQ-34", Counter(range(total)), seen, "how often each offset was acquired")
+    judge["ACQ-34"].equal(Counter(range(total)), seen, "how often each offset was acquired")
 
 
-@pytest.mark.requirement("ACQ-33")
-@pytest.mark.feature("record-limit")
+@check("ACQ-33", feature="record-limit")
 async def test_record_limit_cuts_what_was_released(share: Share, judge: Judge) -> None:
     total = share.rng.randint(8, 20)
     queue = await share.queue(records=total)
-    consumer = await queue.consumer()
-    await consumer.acquire(total)
+    consumer = await queue.holder(total)
     await consumer.acked(release(0, total - 1))
     limit = share.rng.randint(2, total - 1)
 
     again = await consumer.acquire(1, max_records=limit, share_acquire_mode=RECORD_LIMIT)
 
     expected = dict.fromkeys(range(limit), 2)
-    judge.equal("ACQ-33", expected, again.counts, f"{limit} of {total} released records")
+    judge.equal(expected, again.counts, f"{limit} of {total} released records")
 
 
-@pytest.mark.requirement("ACQ-35")
-@pytest.mark.feature("record-limit")
-@crossed(RELOADED)
+@check("ACQ-35", feature="record-limit", crossed=RELOADED)
 async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=3, assignments=_together(share, 3))
     for index in queue.topic.partitions:
@@ -143,17 +123,15 @@ async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
         )
         named = []
         count = len(consumer.sound(response).offsets)
-        judge.holds("ACQ-35", count <= limit, f"MaxRecords {limit}, acquired {count} in all")
+        judge.holds(count <= limit, f"MaxRecords {limit}, acquired {count} in all")
         total += count
         if total >= 30:
             break
 
-    judge.equal("ACQ-35", 30, total, "records acquired in all")
+    judge.equal(30, total, "records acquired in all")
 
 
-@pytest.mark.requirement("ACQ-36")
-@pytest.mark.feature("record-limit")
-@crossed(BESIDE, BEHIND)
+@check("ACQ-36", feature="record-limit", crossed=(BESIDE, BEHIND))
 async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=20, batches=2)
     strict, soft = await queue.consumer(), await queue.consumer(join=False)
@@ -163,13 +141,12 @@ async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
     second = await soft.acquire(10 - limit, max_records=10 - limit)
     third = await strict.acquire(1, max_records=1, share_acquire_mode=RECORD_LIMIT)
 
-    judge.equal("ACQ-36", list(range(limit)), first.offsets, "offsets of the strict member")
-    judge.equal("ACQ-36", list(range(limit, 10)), second.offsets, "offsets of the other member")
-    judge.equal("ACQ-36", [10], third.offsets, "offsets of the strict member afterwards")
+    judge.equal(list(range(limit)), first.offsets, "offsets of the strict member")
+    judge.equal(list(range(limit, 10)), second.offsets, "offsets of the other member")
+    judge.equal([10], third.offsets, "offsets of the strict member afterwards")
 
 
-@pytest.mark.requirement("ACQ-37")
-@crossed(AMONG)
+@check("ACQ-37", crossed=AMONG)
 async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> None:
     large = share.rng.randbytes(share.rng.randint(50_000, 300_000))
     queue = await share.queue(records=[large])
@@ -181,11 +158,10 @@ async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> 
         if found:
             break
 
-    judge.holds("ACQ-37", found == [large], f"{len(found)} records came, not the large one")
+    judge.holds(found == [large], f"{len(found)} records came, not the large one")
 
 
-@pytest.mark.requirement("ACQ-38")
-@crossed(AMONG)
+@check("ACQ-38", crossed=AMONG)
 async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> None:
     queue = await _spread(share, partitions=4, size=20)
     for limit in range(1, 6):
@@ -199,10 +175,10 @@ async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> Non
             seen |= {p.partition for p in consumer.sound(response).parts if p.offsets}
             if len(seen) == 4:
                 break
-        judge.equal("ACQ-38", {0, 1, 2, 3}, seen, f"partitions served with MaxBytes {limit}")
+        judge.equal({0, 1, 2, 3}, seen, f"partitions served with MaxBytes {limit}")
 
 
-async def _ask_for_nothing(share: Share, judge: Judge, rule: str, **nothing: int) -> None:
+async def _ask_for_nothing(share: Share, judge: Judge, **nothing: int) -> None:
     queue = await share.queue(records=4)
     consumer = await queue.consumer()
     await consumer.fetch(max_records=0)
@@ -210,33 +186,29 @@ async def _ask_for_nothing(share: Share, judge: Judge, rule: str, **nothing: int
     response = await consumer.fetch(max_wait_ms=40_000, timeout=60, **nothing)
     took = time.monotonic() - sent
 
-    judge.equal(rule, ((), []), (response.errors, response.offsets), "errors and offsets")
-    judge.holds(rule, took < WITHIN, f"the response took {took:.1f} s")
+    judge.equal(((), []), (response.errors, response.offsets), "errors and offsets")
+    judge.holds(took < WITHIN, f"the response took {took:.1f} s")
     held = await consumer.acquire(4)
-    judge.equal(rule, dict.fromkeys(range(4), 1), held.counts, "counts afterwards")
+    judge.equal(dict.fromkeys(range(4), 1), held.counts, "counts afterwards")
 
 
-@pytest.mark.requirement("ACQ-39")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-39", fast=True, crossed=(BESIDE, BEHIND))
 async def test_no_records_wanted(share: Share, judge: Judge) -> None:
-    await _ask_for_nothing(share, judge, "ACQ-39", max_records=0)
+    await _ask_for_nothing(share, judge, max_records=0)
 
 
-@pytest.mark.requirement("ACQ-40")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-40", fast=True, crossed=(BESIDE, BEHIND))
 async def test_no_bytes_wanted(share: Share, judge: Judge) -> None:
-    await _ask_for_nothing(share, judge, "ACQ-40", max_bytes=0)
+    await _ask_for_nothing(share, judge, max_bytes=0)
 
 
-@pytest.mark.requirement("ACQ-41")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("ACQ-41", fast=True, crossed=(BESIDE, BEHIND))
 async def test_earliest_available_first(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=20, batches=20)
     consumer = await queue.consumer()
-    await _take(consumer, 10)
+    taken = 0
+    while taken < 10:
+        taken += len((await consumer.acquire(1, max_records=10 - taken)).counts)
     back = sorted(share.rng.sample(range(10), k=3))
     for offset in share.rng.sample(back, k=3):
         await consumer.acked(release(offset))
@@ -247,18 +219,11 @@ async def test_earliest_available_first(share: Share, judge: Judge) -> None:
     while len(order) < 4:
         order += (await consumer.acquire(1, max_records=1)).offsets
 
-    judge.equal("ACQ-41", [*back, 10], order[:4], "order in which offsets were acquired")
-    judge.saw("ACQ-41", released=len(back))
+    judge.equal([*back, 10], order[:4], "order in which offsets were acquired")
+    judge.saw(released=len(back))
 
 
-async def _take(consumer: Consumer, count: int) -> None:
-    taken = 0
-    while taken < count:
-        taken += len((await consumer.acquire(1, max_records=count - taken)).counts)
-
-
-@pytest.mark.requirement("ACQ-42")
-@crossed(AMONG)
+@check("ACQ-42", crossed=AMONG)
 async def test_no_partition_starves(share: Share, judge: Judge) -> None:
     partitions, size = 4, 500
     queue = await _spread(share, partitions, size, records=40)
@@ -272,34 +237,28 @@ async def test_no_partition_starves(share: Share, judge: Judge) -> None:
         named = []
         for part in response.parts:
             turns[part.partition] += bool(part.offsets)
-            await _accept(consumer, queue, part.partition, part.offsets)
+            if part.offsets:
+                acks = {(queue.topic, part.partition): [accept(offset) for offset in part.offsets]}
+                await consumer.session.acknowledge(acks)
         fetches += bool(response.offsets)
         if fetches == 5 * partitions:
             break
 
     starved = [index for index in queue.topic.partitions if not turns[index]]
-    judge.equal("ACQ-42", [], starved, f"partitions never served in {fetches} fetches by {by}")
-    judge.saw("ACQ-42", fetches=fetches)
+    judge.equal([], starved, f"partitions never served in {fetches} fetches by {by}")
+    judge.saw(fetches=fetches)
 
 
-async def _accept(consumer: Consumer, queue: Queue, index: int, offsets: list[int]) -> None:
-    if offsets:
-        acks = {(queue.topic, index): [accept(offset) for offset in offsets]}
-        await consumer.session.acknowledge(acks)
-
-
-@pytest.mark.requirement("ACQ-43")
-@pytest.mark.feature("record-limit")
-@crossed(BESIDE, BEHIND)
+@check("ACQ-43", feature="record-limit", crossed=(BESIDE, BEHIND))
 async def test_unknown_mode_is_refused(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=3)
     consumer = await queue.consumer()
     mode = share.rng.choice([2, 9, 127, -1])
 
     response = await consumer.fetch(share_acquire_mode=mode)
-    judge.holds("ACQ-43", response.error != 0, f"acquire mode {mode} was answered without error")
-    judge.equal("ACQ-43", [], response.offsets, "offsets acquired")
+    judge.holds(response.error != 0, f"acquire mode {mode} was answered without error")
+    judge.equal([], response.offsets, "offsets acquired")
 
     fresh = await queue.consumer(join=False)
     held = await fresh.acquire(3)
-    judge.equal("ACQ-43", dict.fromkeys(range(3), 1), held.counts, "counts for another member")
+    judge.equal(dict.fromkeys(range(3), 1), held.counts, "counts for another member")

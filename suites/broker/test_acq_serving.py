@@ -1,18 +1,9 @@
 """Who serves a ShareFetch, and whom: leaders, members, share-partitions that are not ready."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, BESIDE, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 def _another(share: Share, leader: int) -> int:
@@ -23,9 +14,7 @@ def _another(share: Share, leader: int) -> int:
     return share.rng.choice(others)
 
 
-@pytest.mark.requirement("ACQ-01", "ACQ-02")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACQ-01", "ACQ-02", fast=True, crossed=AMONG)
 async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=5)
     consumer = await queue.consumer()
@@ -37,25 +26,23 @@ async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
     held = await consumer.acquire(5)
 
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    judge.equal("ACQ-01", (0, refused), (response.error, part.error), "errors of the other broker")
-    judge.equal("ACQ-01", [], part.offsets, "offsets acquired from the other broker")
-    judge.equal(
-        "ACQ-01", dict.fromkeys(range(5), 1), held.counts, "counts at the leader afterwards"
+    judge["ACQ-01"].equal((0, refused), (response.error, part.error), "errors of the other broker")
+    judge["ACQ-01"].equal([], part.offsets, "offsets acquired from the other broker")
+    judge["ACQ-01"].equal(
+        dict.fromkeys(range(5), 1), held.counts, "counts at the leader afterwards"
     )
-    judge.equal("ACQ-02", leader, part.leader[0], "CurrentLeader")
-    judge.holds("ACQ-02", part.leader[1] >= 0, f"the leader's epoch is {part.leader[1]}")
+    judge["ACQ-02"].equal(leader, part.leader[0], "CurrentLeader")
+    judge["ACQ-02"].holds(part.leader[1] >= 0, f"the leader's epoch is {part.leader[1]}")
     named = response.endpoints.get(leader)
-    judge.equal("ACQ-02", share.cluster.brokers[leader], named, "the leader's NodeEndpoint")
+    judge["ACQ-02"].equal(share.cluster.brokers[leader], named, "the leader's NodeEndpoint")
 
 
-@pytest.mark.requirement("ACQ-03")
-@crossed(AMONG)
+@check("ACQ-03", crossed=AMONG)
 async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
     nodes = share.rng.sample(sorted(share.cluster.brokers), k=len(share.cluster.brokers))[:2]
     _another(share, nodes[0])
     queue = await share.queue(records=1, assignments=[nodes])
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     waiting = asyncio.create_task(consumer.fetch(max_wait_ms=40_000, timeout=60))
     await asyncio.wait([waiting], timeout=0.5)
     if waiting.done():
@@ -65,7 +52,7 @@ async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
     done, _ = await asyncio.wait([waiting], timeout=WITHIN)
     waiting.cancel()
 
-    judge.holds("ACQ-03", done, f"the fetch still waited {WITHIN:g} s after its leader had moved")
+    judge.holds(done, f"the fetch still waited {WITHIN:g} s after its leader had moved")
     # A broker that stopped leading may say so at once or end the fetch with nothing and say so to
     # the next one; both send the client to the new leader without delay (KAFKA-19567).
     errors = waiting.result().errors
@@ -74,13 +61,11 @@ async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
         (ErrorCode.NOT_LEADER_OR_FOLLOWER,): "ShareFetchResponse ErrorCode: not the leader",
         (ErrorCode.FENCED_LEADER_EPOCH,): "ShareFetchResponse CurrentLeader: comes with this error",
     }
-    judge.one_of("ACQ-03", allowed, errors, "errors of the fetch that waited")
-    judge.equal("ACQ-03", [], waiting.result().offsets, "offsets acquired from the former leader")
+    judge.one_of(allowed, errors, "errors of the fetch that waited")
+    judge.equal([], waiting.result().offsets, "offsets acquired from the former leader")
 
 
-@pytest.mark.requirement("ACQ-04")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACQ-04", fast=True, crossed=AMONG)
 async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=6, batches=6)
     member = await queue.consumer()
@@ -95,12 +80,11 @@ async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
         if response.errors or seen:
             break
 
-    judge.equal("ACQ-04", (), response.errors, "errors of the stranger's fetch")
-    judge.equal("ACQ-04", [3, 4, 5], seen, "offsets that the stranger acquired")
+    judge.equal((), response.errors, "errors of the stranger's fetch")
+    judge.equal([3, 4, 5], seen, "offsets that the stranger acquired")
 
 
-@pytest.mark.requirement("ACQ-15")
-@crossed(BESIDE)
+@check("ACQ-15", crossed=BESIDE)
 async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=4, untouched=True)
     early = await queue.consumer(join=False)
@@ -109,7 +93,7 @@ async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
     before = await early.fetch()
     if before.error == ErrorCode.UNKNOWN_MEMBER_ID:
         raise OutOfReach("nobody can fetch who has not joined")
-    judge.equal("ACQ-15", [], before.offsets, "offsets acquired before anyone subscribed")
+    judge.equal([], before.offsets, "offsets acquired before anyone subscribed")
 
     await queue.consumer()
     counts: dict[int, int] = {}
@@ -117,11 +101,10 @@ async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
     while len(counts) < 4 and time.monotonic() < deadline:
         for part in (await early.fetch()).parts:
             counts |= part.counts
-    judge.equal("ACQ-15", dict.fromkeys(range(4), 1), counts, "counts after a member subscribed")
+    judge.equal(dict.fromkeys(range(4), 1), counts, "counts after a member subscribed")
 
 
-@pytest.mark.requirement("ACQ-16")
-@crossed(BESIDE)
+@check("ACQ-16", crossed=BESIDE)
 async def test_first_fetches_at_once(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=30, batches=6, lock_ms=share.bounds.longest_lock)
     await share.member(queue.group, queue.topic)
@@ -131,12 +114,12 @@ async def test_first_fetches_at_once(share: Share, judge: Judge) -> None:
     responses = await asyncio.gather(*calls)
 
     errors = [code for response in responses for code in response.errors]
-    judge.equal("ACQ-16", [], errors, "errors of the first fetches")
+    judge.equal([], errors, "errors of the first fetches")
     counts = [pair for response in responses for pair in response.only.counts.items()]
     once = sorted({(offset, 1) for offset, _ in counts})
-    judge.equal("ACQ-16", once, sorted(counts), "offsets and counts of the first fetches")
+    judge.equal(once, sorted(counts), "offsets and counts of the first fetches")
     # A fetch need not bring as many as it may: what is left comes to one of them.
     if (left := 30 - len(counts)) > 0:
         counts += (await members[0].acquire(left)).counts.items()
-    judge.equal("ACQ-16", [(n, 1) for n in range(30)], sorted(counts), "offsets and counts")
-    judge.saw("ACQ-16", by_the_first_fetches=30 - left)
+    judge.equal([(n, 1) for n in range(30)], sorted(counts), "offsets and counts")
+    judge.saw(by_the_first_fetches=30 - left)

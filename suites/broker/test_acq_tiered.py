@@ -1,23 +1,14 @@
 """Records whose segments are in remote storage only (KIP-405), which a plug-in of ours plays."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from random import Random
 
 import pytest
 
-from fixtures.clients.admin import EARLIEST
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject
 from fixtures.wire.frame import Transcript
-from spec.verdict import Undecided
-from suites.broker.deadletters import boxed
-from suites.broker.gaps import Compacted, keys, rewritten
-from suites.broker.plugins import plugged
-from suites.broker.share import Queue, Share
-from suites.broker.situations import ACROSS_BATCHES, meets
-from suites.judge import Judge
+from suites.broker.brokers import plugged
+from suites.broker.kit import *
+from suites.broker.logs import keys
 from suites.options import RunOptions
 
 EARLIEST_LOCAL = -4
@@ -59,11 +50,7 @@ async def tiered(
 
 
 async def _tiered(queue: Queue) -> tuple[Compacted, int]:
-    """Write segments until old ones are remote only; return the first offset that is local.
-
-    Raises:
-        Undecided: they stayed local.
-    """
+    """Write segments until old ones are remote only; return the first offset that is local."""
     written, local = Compacted(queue), 0
     names = keys(*range(RECORDS))
     await written.write(*(names[at : at + 2] for at in range(0, RECORDS, 2)))
@@ -77,10 +64,7 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
     return written, local
 
 
-@pytest.mark.requirement("ACQ-71")
-@pytest.mark.solo
-@pytest.mark.timeout(120)
-@meets(ACROSS_BATCHES)
+@check("ACQ-71", meets=ACROSS_BATCHES, solo={}, timeout=120)
 async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
     queue = await tiered.queue(topic_config=TIERED, lock_ms=60_000)
     written, local = await _tiered(queue)
@@ -88,31 +72,26 @@ async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
     consumer = await queue.consumer()
     caught = await written.next_catch(consumer)
     what = f"offsets acquired, remote below {local}"
-    judge.equal("ACQ-71", list(range(RECORDS)), caught.offsets, what)
+    judge.equal(list(range(RECORDS)), caught.offsets, what)
     parts = [part for response in caught.responses for part in response.parts]
     came = [record for part in parts for record in part.acquired_records()]
     values = {record.offset: record.value for record in came if record.offset < RECORDS}
-    judge.equal("ACQ-71", dict(enumerate(keys(*range(RECORDS)))), values, "values that came along")
+    judge.equal(dict(enumerate(keys(*range(RECORDS)))), values, "values that came along")
     await consumer.acked(accept(0, RECORDS - 1))
     await rewritten(consumer, await written.fresh())
-    judge.equal("ACQ-71", RECORDS, await queue.spso(RECORDS), "start offset with all accepted")
-    judge.saw("ACQ-71", remote=local)
+    judge.equal(RECORDS, await queue.spso(RECORDS), "start offset with all accepted")
+    judge.saw(remote=local)
 
 
-@pytest.mark.requirement("DLQ-12")
-@pytest.mark.feature("dead-letters")
-@pytest.mark.solo
-@pytest.mark.timeout(120)
-@meets(ACROSS_BATCHES)
+@check("DLQ-12", feature="dead-letters", meets=ACROSS_BATCHES, solo={}, timeout=120)
 async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
     box = await boxed(tiered, copy=True, topic_config=TIERED, lock_ms=60_000)
     _, local = await _tiered(box.queue)
 
-    consumer = await box.queue.consumer()
-    await consumer.acquire(RECORDS)
+    consumer = await box.queue.holder(RECORDS)
     await consumer.acked(reject(0, RECORDS - 1))
     letters = await box.arrived(range(RECORDS))
     content = {letter.offset: (letter.record.key, letter.record.value) for letter in letters}
     expected = {offset: (name, name) for offset, name in enumerate(keys(*range(RECORDS)))}
-    judge.equal("DLQ-12", expected, content, f"key and value of letters, remote below {local}")
-    judge.saw("DLQ-12", remote=local)
+    judge.equal(expected, content, f"key and value of letters, remote below {local}")
+    judge.saw(remote=local)

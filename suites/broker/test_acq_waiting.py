@@ -4,28 +4,18 @@ A fetch that has to be woken may wait ``LONG`` and has to be answered within ``W
 event, so that a broker that only answers when the time is over is always found out.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 
-import pytest
-
-from fixtures.clients.cluster import WITHIN, gather_all
-from fixtures.clients.member import Response, accept, release
-from spec.verdict import Undecided
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, RELOADED, crossed
-from suites.broker.timing import Span, apart, idle_consumer, judge_prompt, judge_span
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.timing import Span, idle_consumer, judge_prompt
 
 LONG = 50_000
 """MaxWaitMs of a fetch that has to be answered before it is over."""
 
-EARLY = 0.05
+WAKES_EARLY = 0.05
 """Seconds that the clocks of the two sides may disagree over one wait."""
 
 
@@ -46,9 +36,7 @@ async def _start(consumer: Consumer) -> Waiting:
     return Waiting(consumer, task)
 
 
-async def _woken(
-    judge: Judge, rule: str, waiting: Waiting, by: str, within: float = WITHIN
-) -> list[int]:
+async def _woken(judge: Judge, waiting: Waiting, by: str, within: float = WITHIN) -> list[int]:
     """Judge that the fetch is answered; return what it or the member's next one acquired.
 
     A response that is empty but comes at once will do: the member asks again without delay.
@@ -56,8 +44,8 @@ async def _woken(
     began = time.monotonic()
     done, _ = await asyncio.wait([waiting.task], timeout=within)
     waiting.task.cancel()
-    judge.holds(rule, done, f"a fetch still waited {within:g} s after {by}")
-    judge.saw(rule, milliseconds_until_woken=int((time.monotonic() - began) * 1000))
+    judge.holds(done, f"a fetch still waited {within:g} s after {by}")
+    judge.saw(milliseconds_until_woken=int((time.monotonic() - began) * 1000))
     offsets = Consumer.sound(waiting.task.result()).offsets
     return offsets or (await waiting.consumer.acquire(1)).offsets
 
@@ -68,26 +56,22 @@ async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
     return first, second
 
 
-@pytest.mark.requirement("ACQ-60")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACQ-60", fast=True, crossed=AMONG)
 async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     wait = share.rng.randint(400, 1500) / 1000
 
     sent = time.monotonic()
     response = await consumer.fetch(max_wait_ms=int(wait * 1000))
     took = time.monotonic() - sent
 
-    judge.equal("ACQ-60", ((), []), (response.errors, response.offsets), "errors and offsets")
-    judge.holds("ACQ-60", took > wait - EARLY, f"answered after {took:.3f} s, MaxWaitMs {wait} s")
-    judge.holds("ACQ-60", took < wait + WITHIN, f"answered after {took:.1f} s, MaxWaitMs {wait} s")
+    judge.equal(((), []), (response.errors, response.offsets), "errors and offsets")
+    judge.holds(took > wait - WAKES_EARLY, f"answered after {took:.3f} s, MaxWaitMs {wait} s")
+    judge.holds(took < wait + WITHIN, f"answered after {took:.1f} s, MaxWaitMs {wait} s")
 
 
-@pytest.mark.requirement("ACQ-60")
-@crossed(AMONG)
+@check("ACQ-60", crossed=AMONG)
 async def test_waits_last_as_asked(share: Share, judge: Judge) -> None:
     idle = await idle_consumer(share)
 
@@ -110,35 +94,29 @@ async def _timed_fetch(consumer: Consumer, seconds: float) -> float:
     return time.monotonic() - asked
 
 
-@pytest.mark.requirement("ACQ-61")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACQ-61", fast=True, crossed=AMONG)
 async def test_no_wait(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     empty = await consumer.fetch(max_wait_ms=0)
     await queue.produce(3)
     filled = await consumer.acquire(3, max_wait_ms=0)
 
-    judge.equal("ACQ-61", [], empty.offsets, "acquired with nothing available")
-    judge.equal("ACQ-61", [1, 2, 3], filled.offsets, "acquired afterwards")
+    judge.equal([], empty.offsets, "acquired with nothing available")
+    judge.equal([1, 2, 3], filled.offsets, "acquired afterwards")
     call = partial(_timed_fetch, consumer, 0)
-    await judge_prompt(share, judge, "ACQ-61", "a fetch with MaxWaitMs 0", call)
+    await judge_prompt(share, judge, "a fetch with MaxWaitMs 0", call)
 
 
-@pytest.mark.requirement("ACQ-62")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACQ-62", fast=True, crossed=AMONG)
 async def test_new_records_wake(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     waiting = await _start(consumer)
 
     await queue.produce(2)
 
-    judge.equal("ACQ-62", [1, 2], await _woken(judge, "ACQ-62", waiting, "a produce"), "acquired")
+    judge.equal([1, 2], await _woken(judge, waiting, "a produce"), "acquired")
 
     async def again() -> float:
         waiting = await _start(consumer)
@@ -147,12 +125,10 @@ async def test_new_records_wake(share: Share, judge: Judge) -> None:
         await waiting.task
         return time.monotonic() - asked
 
-    await judge_prompt(share, judge, "ACQ-62", "a produced record and its delivery", again)
+    await judge_prompt(share, judge, "a produced record and its delivery", again)
 
 
-@pytest.mark.requirement("ACQ-63")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACQ-63", fast=True, crossed=AMONG)
 async def test_release_wakes(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=6)
     holder, other = await _pair(queue)
@@ -162,8 +138,8 @@ async def test_release_wakes(share: Share, judge: Judge) -> None:
 
     await holder.acked(release(first, first + 1))
 
-    got = await _woken(judge, "ACQ-63", waiting, "a release")
-    judge.equal("ACQ-63", [first, first + 1], got, "acquired by the fetch that waited")
+    got = await _woken(judge, waiting, "a release")
+    judge.equal([first, first + 1], got, "acquired by the fetch that waited")
 
 
 async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
@@ -179,20 +155,18 @@ async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
     return holder, other, len(held)
 
 
-@pytest.mark.requirement("ACQ-64")
-@crossed(AMONG)
+@check("ACQ-64", crossed=AMONG)
 async def test_moving_window_wakes(share: Share, judge: Judge) -> None:
     holder, other, size = await _full_window(share)
     waiting = await _start(other)
 
     await holder.acked(accept(0, 99))
 
-    got = await _woken(judge, "ACQ-64", waiting, "an acknowledgement")
-    judge.equal("ACQ-64", size, min(got), "first offset that the fetch that waited acquired")
+    got = await _woken(judge, waiting, "an acknowledgement")
+    judge.equal(size, min(got), "first offset that the fetch that waited acquired")
 
 
-@pytest.mark.requirement("ACQ-65")
-@crossed(AMONG)
+@check("ACQ-65", crossed=AMONG)
 async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
     holder, other, size = await _full_window(share)
     waiting = await _start(other)
@@ -201,12 +175,11 @@ async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
     carried = await holder.fetch(accept(0, 99), max_records=0)
     Consumer.sound(carried)
 
-    got = await _woken(judge, "ACQ-65", waiting, "an acknowledgement inside a fetch")
-    judge.equal("ACQ-65", size, min(got), "first offset that the fetch that waited acquired")
+    got = await _woken(judge, waiting, "an acknowledgement inside a fetch")
+    judge.equal(size, min(got), "first offset that the fetch that waited acquired")
 
 
-@pytest.mark.requirement("ACQ-66")
-@crossed(AMONG)
+@check("ACQ-66", crossed=AMONG)
 async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
     lock = share.bounds.prompt_lock
     queue = await share.queue(records=5, lock_ms=lock)
@@ -215,13 +188,12 @@ async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
     waiting = await _start(other)
 
     began = f"the locks had begun, which last {lock / 1000:g} s"
-    got = await _woken(judge, "ACQ-66", waiting, began, lock / 1000 + WITHIN)
+    got = await _woken(judge, waiting, began, lock / 1000 + WITHIN)
 
-    judge.equal("ACQ-66", list(range(5)), got, "acquired by the fetch that waited")
+    judge.equal(list(range(5)), got, "acquired by the fetch that waited")
 
 
-@pytest.mark.requirement("ACQ-67")
-@crossed(AMONG)
+@check("ACQ-67", crossed=AMONG)
 async def test_session_close_wakes(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=5)
     holder, other = await _pair(queue)
@@ -230,49 +202,38 @@ async def test_session_close_wakes(share: Share, judge: Judge) -> None:
 
     await holder.close()
 
-    got = await _woken(judge, "ACQ-67", waiting, "a session was closed")
-    judge.equal("ACQ-67", list(range(5)), got, "acquired by the fetch that waited")
+    got = await _woken(judge, waiting, "a session was closed")
+    judge.equal(list(range(5)), got, "acquired by the fetch that waited")
 
 
-@pytest.mark.requirement("ACQ-68")
-@crossed(RELOADED)
+@check("ACQ-68", crossed=RELOADED)
 async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     fetch = consumer.fetch(max_wait_ms=LONG, min_bytes=5000, timeout=LONG / 1000 + 20)
     waiting = Waiting(consumer, asyncio.create_task(fetch))
     await queue.produce([bytes(1000)])
 
     done, _ = await asyncio.wait([waiting.task], timeout=1.0)
-    judge.holds("ACQ-68", not done, "a fetch for 5000 bytes was answered with 1000 bytes there")
+    judge.holds(not done, "a fetch for 5000 bytes was answered with 1000 bytes there")
     await queue.produce([bytes(3000), bytes(3000)])
 
-    got = await _woken(judge, "ACQ-68", waiting, "7000 bytes were there for a MinBytes of 5000")
-    judge.equal("ACQ-68", [1, 2, 3], got, "acquired by the fetch that waited")
+    got = await _woken(judge, waiting, "7000 bytes were there for a MinBytes of 5000")
+    judge.equal([1, 2, 3], got, "acquired by the fetch that waited")
 
 
-@pytest.mark.requirement("ACQ-69")
-@crossed(AMONG)
+@check("ACQ-69", crossed=AMONG)
 async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     await queue.produce([bytes(100)])
 
     response = await consumer.fetch(max_wait_ms=1000, min_bytes=100_000)
 
-    judge.equal("ACQ-69", ((), [1]), (response.errors, response.offsets), "errors and offsets")
+    judge.equal(((), [1]), (response.errors, response.offsets), "errors and offsets")
 
 
-async def _timed(call: Awaitable[Response]) -> tuple[Response, float]:
-    began = time.monotonic()
-    return await call, time.monotonic() - began
-
-
-@pytest.mark.requirement("ACQ-70")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ACQ-70", fast=True, crossed=AMONG)
 async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> None:
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(partitions=4, assignments=[[node]] * 4)
@@ -283,7 +244,8 @@ async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> No
     await queue.produce(3, filled)
 
     fetch = consumer.session.fetch(max_wait_ms=LONG, timeout=LONG / 1000 + 20)
-    response, took = await _timed(fetch)
+    began = time.monotonic()
+    response, took = await fetch, time.monotonic() - began
 
-    judge.equal("ACQ-70", [0, 1, 2], response.offsets, f"acquired from partition {filled}")
-    judge.holds("ACQ-70", took < WITHIN, f"the response took {took:.1f} s")
+    judge.equal([0, 1, 2], response.offsets, f"acquired from partition {filled}")
+    judge.holds(took < WITHIN, f"the response took {took:.1f} s")

@@ -1,16 +1,6 @@
 """The in-flight window: where it ends, what fills it, what moves it, and that nothing gets lost."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Ack, accept, release
-from suites.broker.acknowledging import soon
-from suites.broker.settings import LOCK
-from suites.broker.share import NOT_FOR, Consumer, Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LIMIT = 100
 """In-flight limit of the groups here: the lowest that a broker allows by default (KIP-1240)."""
@@ -21,8 +11,7 @@ LOCKS = "share.partition.max.record.locks"
 async def _full(share: Share, records: int) -> tuple[Queue, Consumer]:
     """Return a group whose first ``LIMIT`` single-record batches are all held by one member."""
     queue = await share.queue(records=records, batches=records, group_config={LOCKS: str(LIMIT)})
-    holder = await queue.consumer()
-    await holder.acquire(LIMIT)
+    holder = await queue.holder(LIMIT)
     return queue, holder
 
 
@@ -32,10 +21,7 @@ async def _nothing_more(consumer: Consumer) -> list[int]:
     return response.offsets
 
 
-@pytest.mark.requirement("ACQ-50")
-@pytest.mark.feature("group-lock-limit")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACQ-50", feature="group-lock-limit", fast=True, crossed=(BESIDE, RELOADED))
 async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
     size = share.rng.choice([1, 3, 10])
     records = (LIMIT // size + 5) * size
@@ -51,27 +37,23 @@ async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
         if len(seen) >= whole:
             break
 
-    judge.equal("ACQ-50", list(range(whole)), sorted(seen), f"acquired, batches of {size}")
-    judge.equal("ACQ-50", [], await _nothing_more(members[0]), "acquired beyond the window")
+    judge.equal(list(range(whole)), sorted(seen), f"acquired, batches of {size}")
+    judge.equal([], await _nothing_more(members[0]), "acquired beyond the window")
 
 
-@pytest.mark.requirement("ACQ-51")
-@pytest.mark.feature("group-lock-limit")
-@crossed(BESIDE, RELOADED)
+@check("ACQ-51", feature="group-lock-limit", crossed=(BESIDE, RELOADED))
 async def test_finished_records_take_up_room(share: Share, judge: Judge) -> None:
     _, holder = await _full(share, LIMIT + 20)
     await holder.acked(accept(1, LIMIT - 1))
 
-    judge.equal("ACQ-51", [], await _nothing_more(holder), "acquired with offset 0 unfinished")
+    judge.equal([], await _nothing_more(holder), "acquired with offset 0 unfinished")
 
     await holder.acked(accept(0))
     catch = await holder.acquire(20)
-    judge.equal("ACQ-51", list(range(LIMIT, LIMIT + 20)), catch.offsets, "acquired afterwards")
+    judge.equal(list(range(LIMIT, LIMIT + 20)), catch.offsets, "acquired afterwards")
 
 
-@pytest.mark.requirement("ACQ-52")
-@pytest.mark.feature("group-lock-limit")
-@crossed(BESIDE, RELOADED)
+@check("ACQ-52", feature="group-lock-limit", crossed=(BESIDE, RELOADED))
 async def test_window_moves_by_what_was_finished(share: Share, judge: Judge) -> None:
     _, holder = await _full(share, LIMIT + 60)
     moved = share.rng.randint(1, 40)
@@ -80,24 +62,21 @@ async def test_window_moves_by_what_was_finished(share: Share, judge: Judge) -> 
     catch = await holder.acquire(moved)
 
     expected = list(range(LIMIT, LIMIT + moved))
-    judge.equal("ACQ-52", expected, catch.offsets, f"acquired after {moved} were finished")
-    judge.equal("ACQ-52", [], await _nothing_more(holder), "acquired beyond that")
+    judge.equal(expected, catch.offsets, f"acquired after {moved} were finished")
+    judge.equal([], await _nothing_more(holder), "acquired beyond that")
 
 
-@pytest.mark.requirement("ACQ-53")
-@pytest.mark.feature("group-lock-limit")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("ACQ-53", feature="group-lock-limit", fast=True, crossed=(BESIDE, RELOADED))
 async def test_released_inside_full_window(share: Share, judge: Judge) -> None:
     queue, holder = await _full(share, LIMIT + 20)
     other = await queue.consumer(join=False)
     back = sorted(share.rng.sample(range(LIMIT), k=share.rng.randint(1, 10)))
     await holder.acked(*(release(offset) for offset in back))
 
-    catch = await soon(other, len(back))
+    catch = await other.take(len(back))
 
-    judge.equal("ACQ-53", dict.fromkeys(back, 2), catch.counts, "acquired inside the window")
-    judge.equal("ACQ-53", [], await _nothing_more(other), "acquired beyond that")
+    judge.equal(dict.fromkeys(back, 2), catch.counts, "acquired inside the window")
+    judge.equal([], await _nothing_more(other), "acquired beyond that")
 
 
 async def _broker_limit(share: Share) -> int:
@@ -114,8 +93,7 @@ async def _fill(consumer: Consumer, limit: int) -> list[int]:
     return sorted(seen)
 
 
-@pytest.mark.requirement("ACQ-55")
-@crossed(AMONG)
+@check("ACQ-55", crossed=AMONG)
 async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
     limit = await _broker_limit(share)
     size = share.rng.randint(70, 130)
@@ -126,21 +104,23 @@ async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
     seen = await _fill(consumer, limit)
     more = await _nothing_more(consumer)
 
-    judge.equal("ACQ-55", list(range(len(seen))), seen, "acquired offsets")
+    judge.equal(list(range(len(seen))), seen, "acquired offsets")
     fits = limit <= len(seen) < limit + size
-    judge.holds("ACQ-55", fits, f"the limit is {limit}, {len(seen)} records were acquired")
-    judge.equal("ACQ-55", [], more, "acquired beyond the window")
+    judge.holds(fits, f"the limit is {limit}, {len(seen)} records were acquired")
+    judge.equal([], more, "acquired beyond the window")
 
 
-@pytest.mark.requirement("ACQ-54")
-@crossed(AMONG)
+@check("ACQ-54", crossed=AMONG)
 async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None:
     limit, size = await _broker_limit(share), share.rng.randint(70, 130)
     total = (limit // size + 4) * size
     queue = await share.queue(records=total, batches=total // size)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     held = await _fill(holder, limit)
-    freed = _scattered(share, held)
+    middle, end = held[len(held) // 2], held[-1]
+    width = share.rng.randint(2, 30)
+    tail = share.rng.randint(1, 40)
+    freed = [range(3, 6), range(middle, middle + width), range(end - tail, end + 1)]
     await holder.acked(*(release(part[0], part[-1]) for part in freed))
     back = {offset for part in freed for offset in part}
 
@@ -150,16 +130,8 @@ async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None
     accepted |= await _accept_all(other, until=total - len(accepted))
 
     missing = sorted(set(range(total)) - accepted)
-    judge.equal("ACQ-54", [], missing, "offsets that were never delivered to the second member")
-    judge.saw("ACQ-54", records=total, held=len(held))
-
-
-def _scattered(share: Share, held: list[int]) -> list[range]:
-    """Return ranges at the start, in the middle and up to the very end of what is held."""
-    middle, end = held[len(held) // 2], held[-1]
-    width = share.rng.randint(2, 30)
-    tail = share.rng.randint(1, 40)
-    return [range(3, 6), range(middle, middle + width), range(end - tail, end + 1)]
+    judge.equal([], missing, "offsets that were never delivered to the second member")
+    judge.saw(records=total, held=len(held))
 
 
 def _accepts(offsets: set[int]) -> list[Ack]:
@@ -182,8 +154,7 @@ async def _accept_all(consumer: Consumer, until: int, within: float = WITHIN) ->
     return accepted
 
 
-@pytest.mark.requirement("ACQ-54")
-@crossed(AMONG)
+@check("ACQ-54", crossed=AMONG)
 async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) -> None:
     limit, size = await _broker_limit(share), share.rng.randint(70, 130)
     total = (limit // size + 2) * size
@@ -197,20 +168,18 @@ async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) ->
 
     accepted = await _accept_all(other, until=total, within=lock / 1000 + WITHIN)
 
-    judge.equal("ACQ-54", [], sorted(set(range(total)) - accepted), "offsets never delivered")
-    judge.saw("ACQ-54", expired_locks=len(held))
+    judge.equal([], sorted(set(range(total)) - accepted), "offsets never delivered")
+    judge.saw(expired_locks=len(held))
 
 
-@pytest.mark.requirement("ACQ-56")
-@pytest.mark.feature("group-lock-limit")
-@crossed(AMONG)
+@check("ACQ-56", feature="group-lock-limit", crossed=AMONG)
 async def test_limit_changes_at_run_time(share: Share, judge: Judge) -> None:
     queue, holder = await _full(share, LIMIT + 80)
-    judge.equal("ACQ-56", [], await _nothing_more(holder), "acquired under the old limit")
+    judge.equal([], await _nothing_more(holder), "acquired under the old limit")
     raised = LIMIT + share.rng.randint(10, 60)
 
     await share.admin.group_config(queue.group, {LOCKS: str(raised)})
     catch = await holder.acquire(raised - LIMIT)
 
-    judge.equal("ACQ-56", list(range(LIMIT, raised)), catch.offsets, "acquired after the change")
-    judge.equal("ACQ-56", [], await _nothing_more(holder), "acquired beyond the new limit")
+    judge.equal(list(range(LIMIT, raised)), catch.offsets, "acquired after the change")
+    judge.equal([], await _nothing_more(holder), "acquired beyond the new limit")

@@ -4,36 +4,22 @@ What a single alteration means for the deliveries of its partition is with the s
 (``test_off_alter.py``).
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Member, accept, release
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker import group_types
-from suites.broker.administering import (
+from suites.broker.groups import (
     NO_TOPIC,
-    NON_EMPTY,
     NONE,
-    RACED,
     UNANSWERED,
-    UNSET,
     Answered,
     alter,
-    delete_offsets,
+    committed,
     listed,
-    refusals,
     stored,
     use,
 )
-from suites.broker.membership import beat
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, IDLE, crossed, meets
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def _used(share: Share, **options: object) -> Queue:
@@ -43,26 +29,12 @@ async def _used(share: Share, **options: object) -> Queue:
     return queue
 
 
-def _done(judge: Judge, rule: str, answered: Answered, what: str) -> None:
-    judge.equal(rule, {NONE}, refusals(answered), f"errors of {what}")
+def _done(judge: Judge, answered: Answered, what: str) -> None:
+    judge.equal({NONE}, refusals(answered), f"errors of {what}")
 
 
-async def _delivered(queue: Queue, partition: int = 0) -> dict[int, int]:
-    """Return what a new member is given, with its counts, up to a record produced last."""
-    consumer = await queue.consumer(partition)
-    sentinel = await queue.produce(1, partition)
-    return (await consumer.drain(until=sentinel)).counts
-
-
-@pytest.mark.requirement("ADM-14", "ADM-15", "ADM-16", "ADM-18")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-14", "ADM-15", "ADM-16", "ADM-18", fast=True, crossed=AMONG)
 async def test_one_request_for_many(share: Share, judge: Judge) -> None:
-    """ADM-18: Of the partitions in one request those that do not exist fail, and only those.
-
-    ADM-16: What was not named keeps its state. ADM-14, ADM-15: Delivery begins at the offset set
-    last, with counts of one.
-    """
     queue = await _used(share, partitions=2)
     other = await share.admin.create_topic()
     await use(queue, partition=1)
@@ -77,40 +49,35 @@ async def test_one_request_for_many(share: Share, judge: Judge) -> None:
     await alter(share, queue.group, {(name, 0): last})
 
     codes = {(name, 0): NONE, (name, 9): NO_TOPIC, (nowhere, 0): NO_TOPIC}
-    judge.equal("ADM-18", (NONE, codes), mixed, "errors of a request with unknown partitions")
+    judge["ADM-18"].equal((NONE, codes), mixed, "errors of a request with unknown partitions")
     after = {"same topic": await stored(queue, 1), "other topic": await stored(beside)}
-    judge.equal("ADM-16", untouched, after, "stored state of partitions that were not named")
-    counts = await _delivered(queue)
-    judge.equal("ADM-14", last, min(counts), "first offset delivered")
-    judge.equal("ADM-15", dict.fromkeys(range(last, 11), 1), counts, f"delivered from {last} on")
+    judge["ADM-16"].equal(untouched, after, "stored state of partitions that were not named")
+    counts = await given_anew(queue)
+    judge["ADM-14"].equal(last, min(counts), "first offset delivered")
+    judge["ADM-15"].equal(dict.fromkeys(range(last, 11), 1), counts, f"delivered from {last} on")
 
 
-@pytest.mark.requirement("ADM-23")
-@pytest.mark.fast
+@check("ADM-23", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("loaded", [False, True], ids=["nobody looks", "a leader loads between"])
-@crossed(AMONG)
 async def test_the_last_one_holds(share: Share, judge: Judge, *, loaded: bool) -> None:
-    """ADM-23: Each alteration raises the state epoch, so that the last one holds.
-
-    A leader that has loaded the state of the first must not write over the second. It loads for a
-    session of a member that has left: fetching needs no membership.
-    """
+    # A leader that has loaded the state of the first must not write over the second. It loads
+    # for a session of a member that has left: fetching needs no membership.
     queue, consumer = await _paused(share, locked=False)
     epochs = [(await stored(queue))[0]]
     for to in (2, 0):
         answered = await alter(share, queue.group, {(queue.topic.name, 0): to})
-        _done(judge, "ADM-23", answered, f"altering to {to}")
+        _done(judge, answered, f"altering to {to}")
         epochs.append((await stored(queue))[0])
         if loaded and to:
             await _notices(consumer, to)
     if loaded:
         # Refused or not, this write is of a state that was discarded.
         await consumer.ack(accept(2, 9))
-        judge.equal("ADM-23", (0, []), (await stored(queue))[1:], "stored after an old write")
+        judge.equal((0, []), (await stored(queue))[1:], "stored after an old write")
     else:
         rising = epochs[0] < epochs[1] < epochs[2]
-        judge.holds("ADM-23", rising, f"state epochs before and after two alterations: {epochs}")
-        judge.equal("ADM-23", 0, (await queue.offsets()).start, "start offset that is shown")
+        judge.holds(rising, f"state epochs before and after two alterations: {epochs}")
+        judge.equal(0, (await queue.offsets()).start, "start offset that is shown")
 
 
 async def _notices(consumer: Consumer, start: int) -> None:
@@ -124,65 +91,55 @@ async def _notices(consumer: Consumer, start: int) -> None:
     raise Undecided("the leader never noticed the first alteration")
 
 
-@pytest.mark.requirement("ADM-13")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-13", fast=True, crossed=AMONG)
 async def test_not_with_members(share: Share, judge: Judge) -> None:
     queue = await share.queue(10, partitions=2, batches=10)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 2), release(5))
     before = await stored(queue)
     name = queue.topic.name
 
     answered = await alter(share, queue.group, {(name, 0): 0, (name, 1): 0})
 
-    judge.equal("ADM-13", {NON_EMPTY}, refusals(answered), "errors of the alteration")
-    judge.equal("ADM-13", before, await stored(queue), "stored state")
+    judge.equal({NON_EMPTY}, refusals(answered), "errors of the alteration")
+    judge.equal(before, await stored(queue), "stored state")
     rest = await consumer.acquire(1)
-    judge.equal("ADM-13", {5: 2}, rest.counts, "what the member is given next")
+    judge.equal({5: 2}, rest.counts, "what the member is given next")
 
 
-@pytest.mark.requirement("ADM-17")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-17", fast=True, crossed=AMONG)
 async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
     queue = await share.queue(10, partitions=2, batches=5, reset=None)
     name, group, start = queue.topic.name, queue.group, share.rng.randint(1, 9)
 
     answered = await alter(share, group, {(name, 0): start, (name, 1): 0})
 
-    _done(judge, "ADM-17", answered, "altering the offsets of a group that does not exist")
+    _done(judge, answered, "altering the offsets of a group that does not exist")
     made = await listed(share, [group])
-    judge.equal("ADM-17", {group: ("share", "Empty")}, made, "the group that was made")
-    counts = await _delivered(queue)
-    judge.equal("ADM-17", dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
+    judge.equal({group: ("share", "Empty")}, made, "the group that was made")
+    counts = await given_anew(queue)
+    judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
 
 
-@pytest.mark.requirement("ADM-19")
-@crossed(AMONG)
+@check("ADM-19", crossed=AMONG)
 async def test_beyond_the_end(share: Share, judge: Judge) -> None:
-    """ADM-19: With a start offset beyond the log's end nothing is delivered until the log is there.
-
-    Twenty records one by one: the sentinel that nothing below came is what lies above.
-    """
+    # Twenty records one by one: the sentinel that nothing below came is what lies above.
     queue = await _used(share)
     ahead = 10 + share.rng.randint(1, 15)
     answered = await alter(share, queue.group, {(queue.topic.name, 0): ahead})
-    _done(judge, "ADM-19", answered, f"altering to {ahead}, beyond the end")
-    judge.equal("ADM-19", ahead, (await queue.offsets()).start, "start offset that is shown")
+    _done(judge, answered, f"altering to {ahead}, beyond the end")
+    judge.equal(ahead, (await queue.offsets()).start, "start offset that is shown")
 
     consumer = await queue.consumer()
     early = consumer.sound(await consumer.fetch(max_wait_ms=100))
     await queue.produce(20, batches=20)
     catch = await consumer.drain(until=29)
 
-    judge.equal("ADM-19", [], early.offsets, "delivered while the log was shorter")
-    judge.equal("ADM-19", list(range(ahead, 30)), catch.offsets, f"delivered from {ahead} on")
+    judge.equal([], early.offsets, "delivered while the log was shorter")
+    judge.equal(list(range(ahead, 30)), catch.offsets, f"delivered from {ahead} on")
 
 
-@pytest.mark.requirement("ADM-20")
-@crossed(AMONG)
+@check("ADM-20", crossed=AMONG)
 async def test_below_the_log(share: Share, judge: Judge) -> None:
     queue = await _used(share)
     start = 2 * share.rng.randint(1, 4)
@@ -191,26 +148,23 @@ async def test_below_the_log(share: Share, judge: Judge) -> None:
 
     answered = await alter(share, queue.group, {(queue.topic.name, 0): below})
 
-    _done(judge, "ADM-20", answered, f"altering to {below}, below the start {start}")
-    counts = await _delivered(queue)
-    judge.equal("ADM-20", dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
+    _done(judge, answered, f"altering to {below}, below the start {start}")
+    counts = await given_anew(queue)
+    judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
 
 
-@pytest.mark.requirement("ADM-21")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-21", fast=True, crossed=AMONG)
 async def test_back_to_unset(share: Share, judge: Judge) -> None:
     queue = await _used(share)
 
     answered = await alter(share, queue.group, {(queue.topic.name, 0): UNSET})
 
-    _done(judge, "ADM-21", answered, "altering to -1")
-    judge.equal("ADM-21", UNSET, (await queue.offsets()).start, "start offset that is shown")
+    _done(judge, answered, "altering to -1")
+    judge.equal(UNSET, (await queue.offsets()).start, "start offset that is shown")
 
 
-@pytest.mark.requirement("ADM-22")
+@check("ADM-22", crossed=AMONG)
 @pytest.mark.parametrize("offset", [-2, -5, -(2**63)])
-@crossed(AMONG)
 async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -> None:
     queue = await _used(share)
 
@@ -222,41 +176,35 @@ async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -
         frozenset({NONE}): "KIP-932 §Log retention: the log start bounds it from below",
     }
     told = f"errors of altering to {offset}"
-    judge.one_of("ADM-22", allowed, frozenset(errors), told)
+    judge.one_of(allowed, frozenset(errors), told)
     if errors == {NONE}:
-        counts = await _delivered(queue)
-        judge.equal("ADM-22", list(range(11)), sorted(counts), f"delivered after {offset}")
+        counts = await given_anew(queue)
+        judge.equal(list(range(11)), sorted(counts), f"delivered after {offset}")
 
 
 async def _paused(share: Share, *, locked: bool) -> tuple[Queue, Consumer]:
     """Return a consumer that the group has lost, but not its leader: session and locks are open."""
     queue = await share.queue(10, batches=10, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 3), *([] if locked else [release(4, 9)]))
     await consumer.member.leave()
     return queue, consumer
 
 
-@pytest.mark.requirement("ADM-24")
-@pytest.mark.fast
+@check("ADM-24", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("locked", [False, True], ids=["released", "locked"])
-@crossed(AMONG)
 async def test_the_leader_forgets(share: Share, judge: Judge, *, locked: bool) -> None:
-    """ADM-24: A leader that had the share-partition in memory delivers by the new offset at once.
-
-    The session that asks is the one that was open all the time: fetching needs no membership.
-    """
+    # The session that asks is the one that was open all the time: fetching needs no membership.
     queue, consumer = await _paused(share, locked=locked)
     start = share.rng.randint(0, 3)
 
     answered = await alter(share, queue.group, {(queue.topic.name, 0): start})
-    _done(judge, "ADM-24", answered, f"altering to {start}")
-    sentinel = await queue.produce(1)
-    counts = (await consumer.drain(until=sentinel)).counts
+    _done(judge, answered, f"altering to {start}")
+    _, caught = await up_to_new(queue, consumer)
+    counts = caught.counts
 
     expected = dict.fromkeys(range(start, 11), 1)
-    judge.equal("ADM-24", expected, counts, f"delivered to the old session from {start} on")
+    judge.equal(expected, counts, f"delivered to the old session from {start} on")
 
 
 ROUNDS, TOGETHER = 24, 6
@@ -291,9 +239,7 @@ async def _first(member: Member, topic: Topic, index: int) -> int:
     return first
 
 
-@pytest.mark.requirement("ADM-25")
-@pytest.mark.timeout(90)
-@meets(IDLE)
+@check("ADM-25", meets=IDLE, timeout=90)
 async def test_races_with_a_join(share: Share, judge: Judge) -> None:
     topic = await share.admin.create_topic(2)
     for index in topic.partitions:
@@ -301,25 +247,23 @@ async def test_races_with_a_join(share: Share, judge: Judge) -> None:
     for _ in range(ROUNDS // TOGETHER):
         rounds = await asyncio.gather(*(_raced(share, topic) for _ in range(TOGETHER)))
         for error, wanted, firsts in rounds:
-            judge.one_of("ADM-25", RACED, error, "error of an alteration in a race")
+            judge.one_of(RACED, error, "error of an alteration in a race")
             if error == NONE:
-                judge.equal("ADM-25", wanted, firsts, "first offsets after an accepted alteration")
-            judge.saw("ADM-25", **{"accepted" if error == NONE else "refused": 1})
+                judge.equal(wanted, firsts, "first offsets after an accepted alteration")
+            judge.saw(**{"accepted" if error == NONE else "refused": 1})
 
 
-@pytest.mark.requirement("ADM-26")
-@pytest.mark.fast
+@check("ADM-26", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("kind", ["classic", "consumer"])
-@crossed(AMONG)
 async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None:
     queue = await share.queue(10)
     group, name = queue.group, queue.topic.name
     if kind == "classic":
-        await group_types.classic_group(share, queue, group, offset=7)
+        await classic_group(share, queue, group, offset=7)
     else:
-        insider = await group_types.consumer_group(share, queue, group)
-        await group_types.consumer_beat(share, group, insider, name, -1)
-        if error := await group_types.committed(share, queue, group, 7):
+        insider = await consumer_group(share, queue, group)
+        await consumer_beat(share, group, insider, name, -1)
+        if error := await committed(share, queue, group, 7):
             raise Undecided(f"OffsetCommit of an empty consumer group got {error_name(error)}")
 
     altered = await alter(share, group, {(name, 0): 3})
@@ -327,9 +271,7 @@ async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None
 
     for what, answered in (("altering", altered), ("deleting", deleted)):
         refused = not refusals(answered) & {NONE, UNANSWERED, "UNKNOWN_SERVER_ERROR"}
-        judge.holds("ADM-26", refused, f"{what} share offsets of a {kind} group got {answered}")
-    judge.equal(
-        "ADM-26", [kind], await group_types.kind(share, group), "kind of the group afterwards"
-    )
-    offsets = await group_types.committed_offsets(share, group)
-    judge.equal("ADM-26", {(name, 0): 7}, offsets, "committed offsets afterwards")
+        judge.holds(refused, f"{what} share offsets of a {kind} group got {answered}")
+    judge.equal([kind], await kind_of(share, group), "kind of the group afterwards")
+    offsets = await committed_offsets(share, group)
+    judge.equal({(name, 0): 7}, offsets, "committed offsets afterwards")

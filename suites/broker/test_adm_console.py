@@ -1,7 +1,5 @@
 """The tools that consume as members of share groups, and the one that prints the share state."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -9,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import attempts
 from fixtures.clients.tools import (
     CONSOLE_CONSUMER,
     CONSOLE_SHARE_CONSUMER,
@@ -18,14 +15,8 @@ from fixtures.clients.tools import (
     ToolRun,
     Tools,
 )
-from spec.verdict import Undecided
-from suites.broker.administering import use
-from suites.broker.group_types import delete_group
-from suites.broker.locks import in_time
-from suites.broker.share import Queue, Share
-from suites.broker.statestore import Store
-from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
-from suites.judge import Judge
+from suites.broker.groups import use
+from suites.broker.kit import *
 
 COUNT = 9
 """Records for a tool to consume."""
@@ -61,8 +52,7 @@ def _json(run: ToolRun) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.requirement("ADM-44")
-@pytest.mark.timeout(400)
+@check("ADM-44", timeout=400)
 @pytest.mark.parametrize("how", ["accept", "release", "reject"])
 async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> None:
     tools = await Tools.of(share.cluster.info)
@@ -77,7 +67,7 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
     expected = [f"record {number}" for number in range(1, COUNT + 1)]
     if run.lines != expected:
         in_time(since, share.bounds.longest_lock)
-    judge.equal("ADM-44", expected, run.lines, f"records printed by {tools.version}")
+    judge.equal(expected, run.lines, f"records printed by {tools.version}")
     state = {"accept": ACKNOWLEDGED, "release": AVAILABLE, "reject": ARCHIVED}[how]
     seen: set[tuple[int, int]] = set()
     async for _ in attempts():
@@ -85,11 +75,10 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
         if seen == {(state, 1)}:
             break
         in_time(since, share.bounds.longest_lock)
-    judge.equal("ADM-44", {(state, 1)}, seen, f"states and counts stored after {how}")
+    judge.equal({(state, 1)}, seen, f"states and counts stored after {how}")
 
 
-@pytest.mark.requirement("ADM-44")
-@pytest.mark.timeout(400)
+@check("ADM-44", timeout=400)
 async def test_counting_consumers(share: Share, judge: Judge) -> None:
     tools = await Tools.of(share.cluster.info)
     (fast, since), (sure, _) = await _pinned(share), await _pinned(share)
@@ -122,14 +111,13 @@ async def test_counting_consumers(share: Share, judge: Judge) -> None:
     once = {(ACKNOWLEDGED, 1)}
     if (consumed, settled, states, counts) != (COUNT, COUNT, once, [str(COUNT)]):
         in_time(since, share.bounds.longest_lock)
-    judge.equal("ADM-44", COUNT, consumed, f"records consumed by {verifiable}")
-    judge.equal("ADM-44", COUNT, settled, f"records acknowledged by {verifiable}")
-    judge.equal("ADM-44", once, states, "stored by the verifiable one")
-    judge.equal("ADM-44", [str(COUNT)], counts, f"records counted by {perf}")
+    judge.equal(COUNT, consumed, f"records consumed by {verifiable}")
+    judge.equal(COUNT, settled, f"records acknowledged by {verifiable}")
+    judge.equal(once, states, "stored by the verifiable one")
+    judge.equal([str(COUNT)], counts, f"records counted by {perf}")
 
 
-@pytest.mark.requirement("ADM-45")
-@pytest.mark.timeout(400)
+@check("ADM-45", timeout=400)
 async def test_state_formatter(share: Share, judge: Judge) -> None:
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue()
@@ -157,10 +145,10 @@ async def test_state_formatter(share: Share, judge: Judge) -> None:
     records = [record for record in await trail.records() if record.offset < end]
     expected = [(record.kind, _plain(record.value)) for record in records]
     printed = [(_kind(found), found["value"]) for found in _json(run) if _ours(found, queue.group)]
-    judge.equal("ADM-45", [k for k, _ in expected], [k for k, _ in printed], f"kinds, by {run}")
+    judge.equal([k for k, _ in expected], [k for k, _ in printed], f"kinds, by {run}")
     for (_, value), (kind, said) in zip(expected, printed, strict=True):
         seen = None if said is None else {k: said["data"].get(k) for k in value or {}}
-        judge.equal("ADM-45", value, seen, f"value of a {kind}")
+        judge.equal(value, seen, f"value of a {kind}")
 
 
 def _ours(found: dict[str, Any], group: str) -> bool:

@@ -1,52 +1,29 @@
 """DeleteGroups on share groups: only empty ones, each on its own, and nothing of them is left."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import SHARE, attempts, eventually, share_key
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
-from suites.broker import group_types
-from suites.broker.administering import (
+from suites.broker.groups import (
     NO_GROUP,
-    NON_EMPTY,
     NONE,
-    UNSET,
-    delete_groups,
+    committed,
     described,
     listed,
-    neighbours,
+    streams_beat,
+    streams_group,
     use,
 )
-from suites.broker.administering import (
-    shown as shown_offsets,
-)
-from suites.broker.membership import beat, good_beat
-from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, IDLE, crossed, meets
-from suites.judge import Judge
+from suites.broker.groups import shown as shown_offsets
+from suites.broker.kit import *
 
 
 async def _summary(queue: Queue, partition: int) -> int:
     """Return the start offset that the share coordinator has of a share-partition, -1 for none."""
-    cluster = queue.share.cluster
-    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, partition), SHARE)
-    wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": partition}]}
-    response = await (await cluster.to(node)).call(
-        "ReadShareGroupStateSummary", group_id=queue.group, topics=[wanted]
-    )
-    return int(response.results[0].partitions[0].start_offset)
+    key = StateKey(queue.share, queue.group, queue.topic.id, partition)
+    return int((await key.summary()).start_offset)
 
 
-@pytest.mark.requirement("ADM-32", "ADM-34")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-32", "ADM-34", fast=True, crossed=AMONG)
 async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
-    """ADM-32: With an empty group its share state goes, in all of its topics.
-
-    ADM-34: A group of the same name begins by the reset strategy, with counts of one.
-    """
     queue = await share.queue(partitions=2)
     beside = Queue(share=share, topic=await share.admin.create_topic(), group=queue.group)
     await use(queue)
@@ -55,46 +32,36 @@ async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
 
     answered = await delete_groups(share, queue.group)
 
-    judge.equal("ADM-32", {queue.group: NONE}, answered, "error of the deletion")
+    judge["ADM-32"].equal({queue.group: NONE}, answered, "error of the deletion")
     found = (await described(share, [queue.group]))[queue.group]
-    judge.equal("ADM-32", NO_GROUP, error_name(found.error_code), "error of describing it then")
-    judge.equal("ADM-32", {}, await listed(share, [queue.group]), "ListGroups afterwards")
+    judge["ADM-32"].equal(NO_GROUP, error_name(found.error_code), "error of describing it then")
+    judge["ADM-32"].equal({}, await listed(share, [queue.group]), "ListGroups afterwards")
     stored = [await _summary(queue, 0), await _summary(queue, 1), await _summary(beside, 0)]
-    judge.equal("ADM-32", [UNSET] * 3, stored, "start offsets stored afterwards")
+    judge["ADM-32"].equal([UNSET] * 3, stored, "start offsets stored afterwards")
 
-    consumer = await queue.consumer()
-    sentinel = await queue.produce(1)
-    counts = (await consumer.drain(until=sentinel)).counts
-    judge.equal("ADM-34", dict.fromkeys(range(11), 1), counts, "delivered to the second group")
+    counts = await given_anew(queue)
+    judge["ADM-34"].equal(dict.fromkeys(range(11), 1), counts, "delivered to the second group")
 
 
-@pytest.mark.requirement("ADM-33")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-33", fast=True, crossed=AMONG)
 async def test_not_with_members(share: Share, judge: Judge) -> None:
     queue = await share.queue(10)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
 
     answered = await delete_groups(share, queue.group)
 
-    judge.equal("ADM-33", {queue.group: NON_EMPTY}, answered, "error of the deletion")
+    judge.equal({queue.group: NON_EMPTY}, answered, "error of the deletion")
     part = await consumer.ack(accept(0, 9))
-    judge.equal("ADM-33", 0, part.ack_error, "error of settling what was held")
+    judge.equal(0, part.ack_error, "error of settling what was held")
     after = await beat(consumer.member)
-    judge.equal("ADM-33", 0, after.error_code, "error of the member's heartbeat")
-    sentinel = await queue.produce(1)
-    rest = await consumer.drain(until=sentinel)
-    judge.equal("ADM-33", {sentinel: 1}, rest.counts, "delivered afterwards")
+    judge.equal(0, after.error_code, "error of the member's heartbeat")
+    sentinel, rest = await up_to_new(queue, consumer)
+    judge.equal({sentinel: 1}, rest.counts, "delivered afterwards")
 
 
-@pytest.mark.requirement("ADM-36", "ADM-51")
-@pytest.mark.fast
+@check("ADM-36", "ADM-51", fast=True)
 async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
-    """ADM-36: Groups of any kind and state are deleted or refused one by one in a request.
-
-    One of the share groups has used a topic that is no longer there.
-    """
+    # One of the share groups has used a topic that is no longer there.
     empty, live, classic, consumer, unknown = await neighbours(share, 5)
     queue = await share.queue()
     lost = Queue(share=share, topic=await share.admin.create_topic(), group=empty)
@@ -104,25 +71,19 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     await share.admin.delete_topics(lost.topic.name)
     await _until_forgotten(lost)
     await share.member(live, queue.topic)
-    await group_types.classic_group(share, queue, classic)
-    insider = await group_types.consumer_group(share, queue, consumer)
+    await classic_group(share, queue, classic)
+    insider = await consumer_group(share, queue, consumer)
     names = [live, classic, consumer, unknown]
     share.rng.shuffle(names)
 
     answered = await delete_groups(share, empty, *names)
 
     left = await listed(share, [empty, *names])
-    await group_types.consumer_beat(share, consumer, insider, queue.topic.name, -1)
-    expected = {
-        empty: NONE,
-        live: NON_EMPTY,
-        classic: NONE,
-        consumer: NON_EMPTY,
-        unknown: NO_GROUP,
-    }
-    judge.equal("ADM-51", NONE, answered[empty], "error of the group that used a deleted topic")
-    judge.equal("ADM-36", expected, answered, "errors")
-    judge.equal("ADM-36", {live, consumer}, set(left), "groups that are left")
+    await consumer_beat(share, consumer, insider, queue.topic.name, -1)
+    expected = {empty: NONE, live: NON_EMPTY, classic: NONE, consumer: NON_EMPTY, unknown: NO_GROUP}
+    judge["ADM-51"].equal(NONE, answered[empty], "error of the group that used a deleted topic")
+    judge["ADM-36"].equal(expected, answered, "errors")
+    judge["ADM-36"].equal({live, consumer}, set(left), "groups that are left")
 
 
 async def _until_forgotten(queue: Queue) -> None:
@@ -142,44 +103,39 @@ async def _until_forgotten(queue: Queue) -> None:
     await eventually(f"{queue.topic.name} being forgotten", ask)
 
 
-@pytest.mark.requirement("ADM-38")
-@pytest.mark.fast
+@check("ADM-38", fast=True)
 @pytest.mark.parametrize("kind", ["classic", "consumer", "streams"])
 async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> None:
     queue, newcomer = await share.queue(), share.member_id()
     group, topic = queue.group, queue.topic.name
     if kind == "streams":
         other = share.cluster.fresh_name("g")
-        insider = await group_types.streams_group(share, queue, other)
-        await group_types.streams_beat(share, other, insider, topic, -1)
+        insider = await streams_group(share, queue, other)
+        await streams_beat(share, other, insider, topic, -1)
     member = await share.member(group, queue.topic)
     await good_beat(member, member_epoch=-1)
 
     async def join() -> int:
         if kind == "classic":
-            return await group_types.committed(share, queue, group)
-        beat = group_types.consumer_beat if kind == "consumer" else group_types.streams_beat
+            return await committed(share, queue, group)
+        beat = consumer_beat if kind == "consumer" else streams_beat
         return int((await beat(share, group, newcomer, topic, 0)).error_code)
 
     early = await join()
-    refused = early not in group_types.SILENT
-    judge.holds("ADM-38", refused, f"a {kind} member of an empty share group: {error_name(early)}")
-    judge.equal(
-        "ADM-38", ["share"], await group_types.kind(share, group), "kind before the deletion"
-    )
-    await group_types.delete_group(share, group)
+    refused = early not in SILENT
+    judge.holds(refused, f"a {kind} member of an empty share group: {error_name(early)}")
+    judge.equal(["share"], await kind_of(share, group), "kind before the deletion")
+    await delete_group(share, group)
     late = await join()
-    judge.equal("ADM-38", NONE, error_name(late), f"error of a {kind} member after the deletion")
-    judge.equal("ADM-38", [kind], await group_types.kind(share, group), "kind after the deletion")
+    judge.equal(NONE, error_name(late), f"error of a {kind} member after the deletion")
+    judge.equal([kind], await kind_of(share, group), "kind after the deletion")
     if kind == "consumer":
-        await group_types.consumer_beat(share, group, newcomer, topic, -1)
+        await consumer_beat(share, group, newcomer, topic, -1)
     elif kind == "streams":
-        await group_types.streams_beat(share, group, newcomer, topic, -1)
+        await streams_beat(share, group, newcomer, topic, -1)
 
 
-@pytest.mark.requirement("ADM-40")
-@pytest.mark.fast
-@meets(IDLE)
+@check("ADM-40", fast=True, meets=IDLE)
 async def test_a_deleted_topic_is_forgotten(share: Share, judge: Judge) -> None:
     queue, kept = await share.queue(partitions=2), await share.admin.create_topic()
     member = await share.member(queue.group, queue.topic, kept)
@@ -198,11 +154,11 @@ async def test_a_deleted_topic_is_forgotten(share: Share, judge: Judge) -> None:
         if assigned == {kept.id} and shown == {kept.name}:
             break
 
-    judge.equal("ADM-40", {kept.id}, assigned, "topics that the member is assigned")
-    judge.equal("ADM-40", {kept.name}, shown, "topics that the group's description shows assigned")
+    judge.equal({kept.id}, assigned, "topics that the member is assigned")
+    judge.equal({kept.name}, shown, "topics that the group's description shows assigned")
     names: set[str] | None = None
     async for _ in attempts():
         names = {name for name, _ in await shown_offsets(share, queue.group)}
         if names == {kept.name}:
             break
-    judge.equal("ADM-40", {kept.name}, names, "topics that the group shows offsets of")
+    judge.equal({kept.name}, names, "topics that the group shows offsets of")

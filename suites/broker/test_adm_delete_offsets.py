@@ -1,35 +1,14 @@
 """DeleteShareGroupOffsets: a group forgets a topic, if nobody uses it."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import accept
-from spec.verdict import Undecided
-from suites.broker.administering import (
-    NO_GROUP,
-    NO_TOPIC,
-    NON_EMPTY,
-    NONE,
-    RACED,
-    UNSET,
-    alter,
-    delete_offsets,
-    refusals,
-    shown,
-    use,
-)
-from suites.broker.membership import beat
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, IDLE, crossed, meets
-from suites.judge import Judge
+from suites.broker.groups import NO_GROUP, NO_TOPIC, NONE, alter, shown, use
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("ADM-27")
-@pytest.mark.fast
+@check("ADM-27", fast=True)
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
 async def test_a_topic_is_forgotten(share: Share, judge: Judge, reset: str) -> None:
     queue = await share.queue(partitions=2)
@@ -39,17 +18,17 @@ async def test_a_topic_is_forgotten(share: Share, judge: Judge, reset: str) -> N
 
     answered = await delete_offsets(share, queue.group, queue.topic.name)
 
-    judge.equal("ADM-27", (NONE, {queue.topic.name: NONE}), answered, "errors of the deletion")
+    judge.equal((NONE, {queue.topic.name: NONE}), answered, "errors of the deletion")
     view = await share.admin.share_offsets(queue.group, queue.topic)
     starts = {index: offset.start for index, offset in view.items()}
-    judge.equal("ADM-27", {0: UNSET, 1: UNSET}, starts, "start offsets shown")
-    judge.equal("ADM-27", {}, await shown(share, queue.group), "what the group has to show")
+    judge.equal({0: UNSET, 1: UNSET}, starts, "start offsets shown")
+    judge.equal({}, await shown(share, queue.group), "what the group has to show")
     for index in (0, 1):
         seen = await _first_delivery(queue, index)
         begins = min(seen, default=-1)
         fits = begins == 0 if reset == "earliest" else begins >= 10
-        judge.holds("ADM-27", fits, f"partition {index} begins at {begins} by {reset}, end 10")
-        judge.equal("ADM-27", {1}, set(seen.values()), f"delivery counts in partition {index}")
+        judge.holds(fits, f"partition {index} begins at {begins} by {reset}, end 10")
+        judge.equal({1}, set(seen.values()), f"delivery counts in partition {index}")
 
 
 async def _first_delivery(queue: Queue, partition: int) -> dict[int, int]:
@@ -62,36 +41,31 @@ async def _first_delivery(queue: Queue, partition: int) -> dict[int, int]:
     return {}
 
 
-@pytest.mark.requirement("ADM-52")
-@pytest.mark.fast
+@check("ADM-52", fast=True)
 async def test_group_that_is_not_there(share: Share, judge: Judge) -> None:
     topic = await share.admin.create_topic()
 
     unknown = await delete_offsets(share, share.cluster.fresh_name("g"), topic.name)
 
-    judge.equal("ADM-52", {NO_GROUP}, refusals(unknown), "errors with a group that is not there")
+    judge.equal({NO_GROUP}, refusals(unknown), "errors with a group that is not there")
 
 
-@pytest.mark.requirement("ADM-28")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-28", fast=True, crossed=AMONG)
 async def test_who_may_not(share: Share, judge: Judge) -> None:
     queue = await share.queue(10)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 4))
     before = await queue.offsets()
 
     live = await delete_offsets(share, queue.group, queue.topic.name)
 
-    judge.equal("ADM-28", {NON_EMPTY}, refusals(live), "errors with a member in the group")
-    judge.equal("ADM-28", before, await queue.offsets(), "offsets afterwards")
+    judge.equal({NON_EMPTY}, refusals(live), "errors with a member in the group")
+    judge.equal(before, await queue.offsets(), "offsets afterwards")
     part = await consumer.ack(accept(5, 9))
-    judge.equal("ADM-28", 0, part.ack_error, "error of settling what was held all the time")
+    judge.equal(0, part.ack_error, "error of settling what was held all the time")
 
 
-@pytest.mark.requirement("ADM-29")
-@pytest.mark.fast
+@check("ADM-29", fast=True)
 async def test_each_topic_on_its_own(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     second, unused = await share.admin.create_topic(), await share.admin.create_topic()
@@ -105,8 +79,8 @@ async def test_each_topic_on_its_own(share: Share, judge: Judge) -> None:
 
     good, bad = (queue.topic.name, second.name), (unused.name, nowhere)
     expected = dict.fromkeys(good, NONE) | dict.fromkeys(bad, NO_TOPIC)
-    judge.equal("ADM-29", (NONE, expected), answered, "errors")
-    judge.equal("ADM-29", {}, await shown(share, queue.group), "offsets that are left")
+    judge.equal((NONE, expected), answered, "errors")
+    judge.equal({}, await shown(share, queue.group), "offsets that are left")
 
 
 ROUNDS, TOGETHER = 24, 6
@@ -138,17 +112,15 @@ async def _raced(share: Share, topic: Topic) -> tuple[str, int, dict[int, int]]:
     return ",".join(sorted(refusals(answered))), first[0], again
 
 
-@pytest.mark.requirement("ADM-31")
-@pytest.mark.timeout(90)
-@meets(IDLE)
+@check("ADM-31", meets=IDLE, timeout=90)
 async def test_races_with_a_join(share: Share, judge: Judge) -> None:
     topic = await share.admin.create_topic()
     await share.admin.produce(topic, 10, batches=10)
     for _ in range(ROUNDS // TOGETHER):
         rounds = await asyncio.gather(*(_raced(share, topic) for _ in range(TOGETHER)))
         for error, first, again in rounds:
-            judge.one_of("ADM-31", RACED, error, "error of a deletion in a race")
+            judge.one_of(RACED, error, "error of a deletion in a race")
             begins = 0 if error == NONE else 5
-            judge.equal("ADM-31", begins, first, f"first offset delivered, deletion got {error}")
-            judge.equal("ADM-31", {}, again, "delivered again after it was accepted")
-            judge.saw("ADM-31", **{"deleted" if error == NONE else "refused": 1})
+            judge.equal(begins, first, f"first offset delivered, deletion got {error}")
+            judge.equal({}, again, "delivered again after it was accepted")
+            judge.saw(**{"deleted" if error == NONE else "refused": 1})

@@ -1,24 +1,14 @@
 """Describing share groups: what is shown of a group and its members, and of which groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Member
-from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import OutOfReach
-from suites.broker import group_types
-from suites.broker.administering import NO_GROUP, asked, described, offsets_of, starts
-from suites.broker.administering import neighbours as neighbouring
-from suites.broker.membership import beating, every, good_beat
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.groups import NO_GROUP, described, fields_of, offsets_of, starts
+from suites.broker.groups import neighbours as neighbouring
+from suites.broker.kit import *
+from suites.broker.membership import every
 
 NOT_ASKED = -(2**31)
 READ, DESCRIBE = 1 << 3, 1 << 8
@@ -66,8 +56,7 @@ def _seen(member: Struct) -> dict[str, object]:
     }
 
 
-@pytest.mark.requirement("ADM-01")
-@pytest.mark.fast
+@check("ADM-01", fast=True)
 async def test_everything_about_a_group(share: Share, judge: Judge) -> None:
     queue, other = await share.queue(partitions=3), await share.admin.create_topic(2)
     both = (queue.topic, other)
@@ -88,13 +77,13 @@ async def test_everything_about_a_group(share: Share, judge: Judge) -> None:
             epochs = {found.group_epoch, found.assignment_epoch, one.epoch, two.epoch}
             if expected == actual and len(epochs) == 1:
                 break
-        judge.equal("ADM-01", expected, actual, "members")
-        judge.equal("ADM-01", "Stable", found.group_state, "state of the group")
+        judge.equal(expected, actual, "members")
+        judge.equal("Stable", found.group_state, "state of the group")
         of_group = (found.group_epoch, found.assignment_epoch)
-        judge.equal("ADM-01", (one.epoch, one.epoch), of_group, "group and assignment epoch")
-        judge.holds("ADM-01", found.assignor_name, "the description names no assignor")
+        judge.equal((one.epoch, one.epoch), of_group, "group and assignment epoch")
+        judge.holds(found.assignor_name, "the description names no assignor")
         hosts = [member.client_host for member in found.members]
-        judge.holds("ADM-01", all(hosts), f"the hosts of the members are {hosts}")
+        judge.holds(all(hosts), f"the hosts of the members are {hosts}")
     finally:
         for guest in (one, two):
             await guest.leave()
@@ -109,7 +98,7 @@ class _Four:
         self.topic = topic
 
     @classmethod
-    async def make(cls, share: Share) -> _Four:
+    async def make(cls, share: Share) -> "_Four":
         names = await neighbouring(share, 3)
         four = cls(share, names, await share.admin.create_topic(2))
         for group in (four.live, four.empty):
@@ -126,13 +115,8 @@ class _Four:
         return [self.unknown, *rest]
 
 
-@pytest.mark.requirement("ADM-02", "ADM-04")
-@pytest.mark.fast
+@check("ADM-02", "ADM-04", fast=True)
 async def test_each_group_has_its_own_entry(share: Share, judge: Judge) -> None:
-    """ADM-04: Of several groups in one request each is answered for itself, whatever the others.
-
-    ADM-02: The one that does not exist is GROUP_ID_NOT_FOUND.
-    """
     four = await _Four.make(share)
 
     found = await described(share, four.shuffled)
@@ -142,14 +126,13 @@ async def test_each_group_has_its_own_entry(share: Share, judge: Judge) -> None:
         for group, entry in found.items()
     }
     good = {four.live: ("NONE", "Stable", 1), four.empty: ("NONE", "Empty", 0)}
-    judge.equal("ADM-04", good, {g: entries.get(g) for g in good}, "groups that exist")
-    judge.equal("ADM-04", set(four.shuffled), set(entries), "groups that are answered")
-    judge.holds("ADM-04", found[""].error_code, "a group without a name is described")
-    judge.equal("ADM-02", NO_GROUP, entries[four.unknown][0], "error of the unknown group")
+    judge["ADM-04"].equal(good, {g: entries.get(g) for g in good}, "groups that exist")
+    judge["ADM-04"].equal(set(four.shuffled), set(entries), "groups that are answered")
+    judge["ADM-04"].holds(found[""].error_code, "a group without a name is described")
+    judge["ADM-02"].equal(NO_GROUP, entries[four.unknown][0], "error of the unknown group")
 
 
-@pytest.mark.requirement("ADM-04")
-@pytest.mark.fast
+@check("ADM-04", fast=True)
 async def test_offsets_of_each_group(share: Share, judge: Judge) -> None:
     four = await _Four.make(share)
     wanted = {four.live: {four.topic.name: [1]}, four.unknown: None, four.empty: None}
@@ -159,12 +142,11 @@ async def test_offsets_of_each_group(share: Share, judge: Judge) -> None:
     zero, one = ((four.topic.name, index) for index in (0, 1))
     good = {four.live: (0, {one}), four.empty: (0, {zero, one})}
     seen = {g: (found[g].error_code, set(starts(found[g]))) for g in good if g in found}
-    judge.equal("ADM-04", good, seen, "errors and partitions of the groups that exist")
-    judge.equal("ADM-04", set(wanted), set(found), "groups that are answered")
+    judge.equal(good, seen, "errors and partitions of the groups that exist")
+    judge.equal(set(wanted), set(found), "groups that are answered")
 
 
-@pytest.mark.requirement("ADM-12")
-@pytest.mark.fast
+@check("ADM-12", fast=True)
 @pytest.mark.parametrize("wanted", ["named", "all"])
 async def test_offsets_of_no_group(share: Share, judge: Judge, wanted: str) -> None:
     topic, group = await share.admin.create_topic(), share.cluster.fresh_name("g")
@@ -173,7 +155,7 @@ async def test_offsets_of_no_group(share: Share, judge: Judge, wanted: str) -> N
     found = (await offsets_of(share, {group: topics}))[group]
 
     error = error_name(found.error_code)
-    judge.equal("ADM-12", NO_GROUP, error, f"error of the unknown group, {wanted} partitions")
+    judge.equal(NO_GROUP, error, f"error of the unknown group, {wanted} partitions")
 
 
 DESCRIBERS = {
@@ -186,40 +168,36 @@ DESCRIBERS = {
 async def _describe(share: Share, group: str, by: str) -> tuple[str, int]:
     """Return error and number of members that a kind's own API shows of a group of any kind."""
     field = "groups" if by == "classic" else "group_ids"
-    response = await asked(share, group, DESCRIBERS[by], **{field: [group]})
+    response = await ask_coordinator(share, group, DESCRIBERS[by], **{field: [group]})
     found = response.groups[0]
     return error_name(found.error_code), len(found.members)
 
 
-@pytest.mark.requirement("ADM-03")
-@pytest.mark.fast
+@check("ADM-03", fast=True)
 async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     names = {by: share.cluster.fresh_name("g") for by in DESCRIBERS}
     await share.member(names["share"], queue.topic)
-    insider = await group_types.consumer_group(share, queue, names["consumer"])
-    await group_types.classic_group(share, queue, names["classic"])
+    insider = await consumer_group(share, queue, names["consumer"])
+    await classic_group(share, queue, names["classic"])
 
     seen = {
         (kind, by): await _describe(share, group, by)
         for kind, group in names.items()
         for by in DESCRIBERS
     }
-    await group_types.consumer_beat(share, names["consumer"], insider, queue.topic.name, -1)
+    await consumer_beat(share, names["consumer"], insider, queue.topic.name, -1)
 
     own = {kind: seen[kind, kind] for kind in names}
     alive = {"share": ("NONE", 1), "consumer": ("NONE", 1), "classic": ("NONE", 0)}
-    judge.equal("ADM-03", alive, own, "error and members by the API of the kind")
+    judge.equal(alive, own, "error and members by the API of the kind")
     for kind, by in (("consumer", "share"), ("classic", "share"), ("share", "consumer")):
         error, members = seen[kind, by]
         refused = error not in ("NONE", "UNKNOWN_SERVER_ERROR") and not members
-        judge.holds(
-            "ADM-03", refused, f"{DESCRIBERS[by]} of a {kind} group: {error}, {members} members"
-        )
+        judge.holds(refused, f"{DESCRIBERS[by]} of a {kind} group: {error}, {members} members")
 
 
-@pytest.mark.requirement("ADM-05")
-@pytest.mark.fast
+@check("ADM-05", fast=True)
 async def test_authorized_operations(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     await share.member(queue.group, queue.topic)
@@ -228,27 +206,17 @@ async def test_authorized_operations(share: Share, judge: Judge) -> None:
     fields = {"include_authorized_operations": True}
     telling = (await described(share, [queue.group], **fields))[queue.group]
 
-    judge.equal("ADM-05", NOT_ASKED, silent.authorized_operations, "operations not asked for")
+    judge.equal(NOT_ASKED, silent.authorized_operations, "operations not asked for")
     told = telling.authorized_operations
     # This very check has read and described the group, so that it must be allowed to.
     may = told != NOT_ASKED and told & READ and told & DESCRIBE
-    judge.holds("ADM-05", may, f"asked for, the operations are {told:#x}")
+    judge.holds(may, f"asked for, the operations are {told:#x}")
 
 
-def _requests(group: str, topic: Topic) -> dict[str, dict[str, Any]]:
-    """Return one good request of each kind about a group, with what a coordinator would do."""
-    name = topic.name
-    altered = [{"topic_name": name, "partitions": [{"partition_index": 0, "start_offset": 0}]}]
-    every_one = [{"group_id": group, "topics": None}]
-    named = [{"group_id": group, "topics": [{"topic_name": name, "partitions": [0]}]}]
-    return {
-        "ShareGroupDescribe": {"group_ids": [group]},
-        "DescribeShareGroupOffsets of all": {"groups": every_one},
-        "DescribeShareGroupOffsets of named": {"groups": named},
-        "AlterShareGroupOffsets": {"group_id": group, "topics": altered},
-        "DeleteShareGroupOffsets": {"group_id": group, "topics": [{"topic_name": name}]},
-        "DeleteGroups": {"groups_names": [group]},
-    }
+def _fields(kind: str, group: str, topic: Topic) -> tuple[str, dict[str, Any]]:
+    """Return API and fields of a good request of a kind about a group."""
+    api, _, of = kind.partition(" of ")
+    return api, fields_of(api, group, *([] if of == "all" else [topic.name]))
 
 
 def _error(response: Struct) -> str:
@@ -269,15 +237,13 @@ REQUESTS = (
 )
 
 
-@pytest.mark.requirement("ADM-08")
+@check("ADM-08", crossed=AMONG)
 @pytest.mark.parametrize("request_kind", REQUESTS)
-@crossed(AMONG)
 async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_kind: str) -> None:
     queue = await share.queue(1)
     member = await share.member(queue.group, queue.topic)
     await member.leave()
-    fields = _requests(queue.group, queue.topic)[request_kind]
-    api = request_kind.split(maxsplit=1)[0]
+    api, fields = _fields(request_kind, queue.group, queue.topic)
     coordinator = await share.cluster.coordinator(queue.group)
     others = [node for node in share.cluster.brokers if node != coordinator]
     if not others:
@@ -286,23 +252,21 @@ async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_
     responses = [await (await share.cluster.to(node)).call(api, **fields) for node in others]
 
     errors = [_error(response) for response in responses]
-    judge.equal("ADM-08", {"NOT_COORDINATOR"}, set(errors), f"errors of {request_kind}")
+    judge.equal({"NOT_COORDINATOR"}, set(errors), f"errors of {request_kind}")
 
 
-@pytest.mark.requirement("ADM-50")
-@pytest.mark.fast
+@check("ADM-50", fast=True)
 @pytest.mark.parametrize("request_kind", [r for r in REQUESTS if r != "DeleteGroups"])
 async def test_a_group_needs_an_id(share: Share, judge: Judge, request_kind: str) -> None:
     topic = await share.admin.create_topic()
-    fields = _requests("", topic)[request_kind]
+    api, fields = _fields(request_kind, "", topic)
 
     errors = set()
     for node in share.cluster.brokers:
         connection = await share.cluster.to(node)
-        response = await connection.call(request_kind.split(maxsplit=1)[0], **fields)
-        errors.add(_error(response))
+        errors.add(_error(await connection.call(api, **fields)))
 
     # Those that look for the coordinator of "" first may say that they are not the one.
     errors -= {ErrorCode.NOT_COORDINATOR.name}
     invalid = {ErrorCode.INVALID_GROUP_ID.name}
-    judge.equal("ADM-50", invalid, errors, f"errors of {request_kind} without a group id")
+    judge.equal(invalid, errors, f"errors of {request_kind} without a group id")

@@ -1,22 +1,17 @@
 """Committed offsets are not for share groups: no request of the other protocols gets one in."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.transactions import TransactionalProducer
-from fixtures.wire.errors import error_name
-from suites.broker import group_types
-from suites.broker.administering import asked, described, listed
-from suites.broker.membership import good_beat
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.groups import committed, described, listed
+from suites.broker.kit import *
 
 
 async def _offset_delete(share: Share, queue: Queue) -> int:
     partitions = [{"partition_index": 0}]
     topics = [{"name": queue.topic.name, "partitions": partitions}]
-    response = await asked(share, queue.group, "OffsetDelete", group_id=queue.group, topics=topics)
+    response = await ask_coordinator(
+        share, queue.group, "OffsetDelete", group_id=queue.group, topics=topics
+    )
     if response.error_code:
         return int(response.error_code)
     return int(response.topics[0].partitions[0].error_code)
@@ -30,8 +25,7 @@ async def _in_transaction(share: Share, queue: Queue) -> int:
     return error
 
 
-@pytest.mark.requirement("ADM-39")
-@pytest.mark.fast
+@check("ADM-39", fast=True)
 @pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
 async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) -> None:
     queue = await share.queue()
@@ -41,18 +35,18 @@ async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) 
     before = (await described(share, [queue.group]))[queue.group].to_dict()
 
     errors = {
-        "OffsetCommit": await group_types.committed(share, queue, queue.group),
+        "OffsetCommit": await committed(share, queue, queue.group),
         "TxnOffsetCommit": await _in_transaction(share, queue),
         "OffsetDelete": await _offset_delete(share, queue),
     }
 
     for api, error in errors.items():
         refusal = f"{api} on a share group got {error_name(error)}"
-        judge.holds("ADM-39", error not in group_types.SILENT, refusal)
-    stored = await group_types.committed_offsets(share, queue.group)
-    judge.equal("ADM-39", {}, stored, "committed offsets afterwards")
+        judge.holds(error not in SILENT, refusal)
+    stored = await committed_offsets(share, queue.group)
+    judge.equal({}, stored, "committed offsets afterwards")
     after = (await described(share, [queue.group]))[queue.group].to_dict()
-    judge.equal("ADM-39", before, after, "the group's description")
+    judge.equal(before, after, "the group's description")
     state = "Empty" if empty else "Stable"
     mine = await listed(share, [queue.group])
-    judge.equal("ADM-39", {queue.group: ("share", state)}, mine, "the group in ListGroups")
+    judge.equal({queue.group: ("share", state)}, mine, "the group in ListGroups")

@@ -5,43 +5,18 @@ The state topic of a cluster of the check's own is told to take no record any mo
 coordinator that is not there would be asked again for half a minute.
 """
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import attempts
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.administering import (
-    NO_GROUP,
-    NONE,
-    UNSET,
-    delete_groups,
-    delete_offsets,
-    described,
-    listed,
-    refusals,
-    use,
-)
-from suites.broker.share import Queue, Share
-from suites.broker.situations import IDLE, meets
-from suites.judge import Judge
-
-STATE_TOPIC = "__share_group_state"
-_SET, _DELETE = 0, 1
+from fixtures.clients.configs import alter
+from suites.broker.groups import NO_GROUP, NONE, described, listed, use
+from suites.broker.kit import *
 
 
 async def _jam(share: Share, *, jammed: bool) -> None:
     """Let the state topic refuse every record, or take them again; wait until that is in force."""
     name = "max.message.bytes"
-    change = {"name": name, "config_operation": _SET, "value": "1"}
-    if not jammed:
-        change |= {"config_operation": _DELETE, "value": None}
-    wanted = {"resource_type": TOPIC_RESOURCE, "resource_name": STATE_TOPIC, "configs": [change]}
-    response = await (await share.cluster.any()).call("IncrementalAlterConfigs", resources=[wanted])
-    if code := response.responses[0].error_code:
-        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(code)}")
+    values = {name: "1" if jammed else None}
+    response = await alter(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, values)
+    if response.error_code:
+        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(response.error_code)}")
     async for _ in attempts():
         seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
         if (seen[name] == "1") == jammed:
@@ -56,14 +31,8 @@ async def _used(share: Share) -> Queue:
     return queue
 
 
-@pytest.mark.requirement("ADM-30", "ADM-35")
-@pytest.mark.solo
-@meets(IDLE)
+@check("ADM-30", "ADM-35", meets=IDLE, solo={})
 async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
-    """ADM-35: A group whose share state cannot be deleted stays, and says so; ask again later.
-
-    ADM-30: So do its offsets, when only they were to be deleted.
-    """
     share = solo_share
     one, two = await _used(share), await _used(share)
     name = one.topic.name
@@ -74,17 +43,17 @@ async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
     left = await listed(share, [one.group, two.group])
     await _jam(share, jammed=False)
 
-    judge.holds("ADM-35", group[two.group] != NONE, "a group is gone and its state was not deleted")
-    judge.equal("ADM-35", {one.group, two.group}, set(left), "groups that are left")
+    judge["ADM-35"].holds(group[two.group] != NONE, "a group is gone and its state was not deleted")
+    judge["ADM-35"].equal({one.group, two.group}, set(left), "groups that are left")
     again = await delete_groups(share, two.group)
-    judge.equal("ADM-35", {two.group: NONE}, again, "error of deleting the group again")
+    judge["ADM-35"].equal({two.group: NONE}, again, "error of deleting the group again")
     found = (await described(share, [two.group]))[two.group]
-    judge.equal("ADM-35", NO_GROUP, error_name(found.error_code), "error of describing it then")
+    judge["ADM-35"].equal(NO_GROUP, error_name(found.error_code), "error of describing it then")
 
     failed = NONE not in refusals(offsets)
-    judge.holds("ADM-30", failed, f"offsets whose state was not deleted: {offsets}")
+    judge["ADM-30"].holds(failed, f"offsets whose state was not deleted: {offsets}")
     again_offsets = await delete_offsets(share, one.group, name)
-    judge.equal("ADM-30", (NONE, {name: NONE}), again_offsets, "errors of the repeated deletion")
+    judge["ADM-30"].equal((NONE, {name: NONE}), again_offsets, "errors of the repeated deletion")
     view = await share.admin.share_offsets(one.group, one.topic)
     starts = [offset.start for offset in view.values()]
-    judge.equal("ADM-30", [UNSET, UNSET], starts, "start offsets shown afterwards")
+    judge["ADM-30"].equal([UNSET, UNSET], starts, "start offsets shown afterwards")

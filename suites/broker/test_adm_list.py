@@ -1,20 +1,11 @@
 """Listing groups: share groups among those of other kinds, by type and by state."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import pytest
-
-from suites.broker import group_types
-from suites.broker.administering import listed
-from suites.broker.many import AT, among
-from suites.broker.membership import good_beat
-from suites.broker.share import Share
-from suites.broker.situations import MANY, meets
-from suites.judge import Judge
+from suites.broker.groups import listed
+from suites.broker.kit import *
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +31,15 @@ async def zoo(share: Share) -> AsyncIterator[Zoo]:
     await share.member(animals.live, queue.topic)
     gone = await share.member(animals.empty, queue.topic)
     await good_beat(gone, member_epoch=-1)
-    insider = await group_types.consumer_group(share, queue, animals.consumer)
-    await group_types.classic_group(share, queue, animals.classic)
+    insider = await consumer_group(share, queue, animals.consumer)
+    await classic_group(share, queue, animals.classic)
     try:
         yield animals
     finally:
-        await group_types.consumer_beat(share, animals.consumer, insider, queue.topic.name, -1)
+        await consumer_beat(share, animals.consumer, insider, queue.topic.name, -1)
 
 
-@pytest.mark.requirement("ADM-06")
-@pytest.mark.fast
+@check("ADM-06", fast=True)
 async def test_by_type(share: Share, judge: Judge) -> None:
     async with zoo(share) as animals:
         shares = await listed(share, animals.names, types_filter=["share"])
@@ -57,14 +47,13 @@ async def test_by_type(share: Share, judge: Judge) -> None:
 
     expected = dict.fromkeys((animals.live, animals.empty), "share")
     types = {group: found[0] for group, found in shares.items()}
-    judge.equal("ADM-06", expected, types, "types of the groups listed as share groups")
+    judge.equal(expected, types, "types of the groups listed as share groups")
     types = {group: found[0] for group, found in everything.items()}
     others = {animals.consumer: "consumer", animals.classic: "classic"}
-    judge.equal("ADM-06", expected | others, types, "types of the groups listed without a filter")
+    judge.equal(expected | others, types, "types of the groups listed without a filter")
 
 
-@pytest.mark.requirement("ADM-07")
-@pytest.mark.fast
+@check("ADM-07", fast=True)
 async def test_by_state(share: Share, judge: Judge) -> None:
     async with zoo(share) as animals:
         for names, expected in (
@@ -77,17 +66,12 @@ async def test_by_state(share: Share, judge: Judge) -> None:
         ):
             mine = (animals.live, animals.empty)
             found = await listed(share, mine, states_filter=names, types_filter=["Share"])
-            judge.equal("ADM-07", expected, set(found), f"share groups in the states {names}")
+            judge.equal(expected, set(found), f"share groups in the states {names}")
 
 
-@meets(MANY)
+@check("ADM-06", "ADM-07", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("ADM-06", "ADM-07")
 async def test_one_unknown_filter(share: Share, judge: Judge, position: str) -> None:
-    """ADM-07: Of many states each filters share groups, beside one that there is not.
-
-    ADM-06: So does each of many types.
-    """
     async with zoo(share) as animals:
         states = among(["Stable", "Dead", "Assigning"], "Sideways", position)
         by_state = await listed(share, animals.names, states_filter=states, types_filter=["share"])
@@ -95,5 +79,5 @@ async def test_one_unknown_filter(share: Share, judge: Judge, position: str) -> 
         by_type = await listed(share, animals.names, types_filter=types)
 
     several = {animals.live, animals.empty, animals.consumer}
-    judge.equal("ADM-06", several, set(by_type), f"groups of the types {types}")
-    judge.equal("ADM-07", {animals.live}, set(by_state), f"share groups in the states {states}")
+    judge["ADM-06"].equal(several, set(by_type), f"groups of the types {types}")
+    judge["ADM-07"].equal({animals.live}, set(by_state), f"share groups in the states {states}")

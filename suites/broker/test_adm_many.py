@@ -1,50 +1,27 @@
 """Administering many groups, topics and partitions in one request, one of them wrongly."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.administering import (
+from suites.broker.groups import (
     NO_GROUP,
     NO_TOPIC,
     NONE,
-    UNSET,
     Place,
     alter,
-    delete_groups,
-    delete_offsets,
     described,
-    neighbours,
     offsets_of,
     shown,
     starts,
-    vacant,
 )
-from suites.broker.many import AT, MANY, POSITIONS, Grid, among, grid
-from suites.broker.membership import beating, covered, every, good_beat
-from suites.broker.share import Share
-from suites.broker.situations import MANY as MANY_AT_ONCE
-from suites.broker.situations import meets
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import every
 
 
 def _places(topics: tuple[Topic, ...]) -> list[Place]:
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
-@meets(MANY_AT_ONCE)
+@check("ADM-01", "ADM-04", "ADM-36", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("ADM-01", "ADM-04", "ADM-36")
 async def test_one_unknown_group(share: Share, judge: Judge, position: str) -> None:
-    """ADM-04: Beside an unknown group, wherever it stands, each of the others is described.
-
-    ADM-01: With all its members, and their topics and partitions. ADM-36: Beside an unknown group
-    all others are deleted.
-    """
     groups = await neighbours(share, MANY + 1)
     unknown, *known = groups
     world = await grid(share, known[0], partitions=MANY**2)
@@ -66,9 +43,9 @@ async def test_one_unknown_group(share: Share, judge: Judge, position: str) -> N
         await vacant(share, group)
     told = await delete_groups(share, *among(known, unknown, position))
     expected = dict.fromkeys(known, NONE) | {unknown: NO_GROUP}
-    judge.equal("ADM-36", expected, told, "errors of the deletion")
+    judge["ADM-36"].equal(expected, told, "errors of the deletion")
     codes = {g: error_name(f.error_code) for g, f in (await described(share, known)).items()}
-    judge.equal("ADM-36", dict.fromkeys(known, NO_GROUP), codes, "groups described afterwards")
+    judge["ADM-36"].equal(dict.fromkeys(known, NO_GROUP), codes, "groups described afterwards")
 
 
 async def _judge_described(
@@ -102,10 +79,10 @@ async def _judge_described(
         }
         if seen == expected:
             break
-    judge.equal("ADM-04", set(asked), set(found), "groups that are answered")
-    judge.equal("ADM-01", expected, seen, "members of the groups, their topics and partitions")
+    judge["ADM-04"].equal(set(asked), set(found), "groups that are answered")
+    judge["ADM-01"].equal(expected, seen, "members of the groups, their topics and partitions")
     bad = {group for group, entry in found.items() if entry.error_code}
-    judge.equal("ADM-04", set(asked) - set(members), bad, "groups with an error")
+    judge["ADM-04"].equal(set(asked) - set(members), bad, "groups with an error")
 
 
 async def _begun(share: Share, group: str) -> Grid:
@@ -121,14 +98,9 @@ async def _begun(share: Share, group: str) -> Grid:
     return world
 
 
-@meets(MANY_AT_ONCE)
+@check("ADM-04", "ADM-10", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("ADM-04", "ADM-10")
 async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> None:
-    """ADM-10: Of nine partitions in each of three groups each has its own start offset shown.
-
-    ADM-04: An unknown group, or a topic without offsets, spoils none of the others.
-    """
     unknown, *known = await neighbours(share, MANY + 1)
     worlds = [await _begun(share, group) for group in known]
     nowhere = share.cluster.fresh_name("t")
@@ -144,21 +116,17 @@ async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> Non
     }
     asked = among(known, unknown, position)
     found = await offsets_of(share, {group: wanted.get(group, wanted[known[0]]) for group in asked})
-    judge.equal("ADM-04", set(asked), set(found), "groups that are answered")
+    judge["ADM-04"].equal(set(asked), set(found), "groups that are answered")
     for group, world in zip(known, worlds, strict=True):
         expected = {place: index + 1 for index, place in enumerate(_places(world.topics))}
         expected[nowhere, 0] = UNSET
-        judge.equal("ADM-10", expected, starts(found[group]), "start offsets of a group")
+        judge["ADM-10"].equal(expected, starts(found[group]), "start offsets of a group")
 
 
-@meets(MANY_AT_ONCE)
-@pytest.mark.requirement("ADM-10")
-@pytest.mark.timeout(150)
+@check("ADM-10", meets=IN_LISTS, timeout=150)
 async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
-    """ADM-10: Beside a partition that its topic does not have, all others have their offset.
-
-    Kafka takes half a minute (finding 017), in which it serves nothing else of the connection.
-    """
+    # Kafka takes half a minute (finding 017), in which it serves nothing else of the
+    # connection.
     group = share.cluster.fresh_name("g")
     world = await _begun(share, group)
     named = [
@@ -172,17 +140,12 @@ async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
     expected = {place: index + 1 for index, place in enumerate(_places(world.topics))}
     found = starts(response.groups[0])
     seen = {place: start for place, start in found.items() if place[1] != 1000}
-    judge.equal("ADM-10", expected, seen, "start offsets, in each topic beside one not there")
+    judge.equal(expected, seen, "start offsets, in each topic beside one not there")
 
 
-@meets(MANY_AT_ONCE)
+@check("ADM-16", "ADM-18", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("ADM-16", "ADM-18")
 async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
-    """ADM-18: Beside a partition or topic that does not exist all others are altered.
-
-    ADM-16: Each to its own offset.
-    """
     world = await _begun(share, share.cluster.fresh_name("g"))
     places = _places(world.topics)
     topic = world.topics[among(range(1, 9), 0, position).index(0) // 3].name
@@ -193,23 +156,18 @@ async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
         }
         told = await alter(share, world.member.group, offsets, strangers=True)
         expected = (NONE, dict.fromkeys(places, NONE) | {bad: NO_TOPIC})
-        judge.equal("ADM-18", expected, told, f"errors, the {position} one being {bad[1]}")
+        judge["ADM-18"].equal(expected, told, f"errors, the {position} one being {bad[1]}")
     offsets = {place: 12 - index for index, place in enumerate(places)}
     seen = await shown(share, world.member.group)
-    judge.equal("ADM-16", offsets, seen, "start offsets that are shown")
+    judge["ADM-16"].equal(offsets, seen, "start offsets that are shown")
 
 
-@meets(MANY_AT_ONCE)
+@check("ADM-27", "ADM-29", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("ADM-27", "ADM-29")
 async def test_deleting_many(share: Share, judge: Judge, position: str) -> None:
-    """ADM-29: Beside a topic that does not exist the offsets of all others are deleted.
-
-    ADM-27: In all their partitions.
-    """
     world = await _begun(share, share.cluster.fresh_name("g"))
     names = [topic.name for topic in world.topics]
     bad = share.cluster.fresh_name("t")
     told = await delete_offsets(share, world.member.group, *among(names, bad, position))
-    judge.equal("ADM-29", (NONE, dict.fromkeys(names, NONE) | {bad: NO_TOPIC}), told, "errors")
-    judge.equal("ADM-27", {}, await shown(share, world.member.group), "offsets shown afterwards")
+    judge["ADM-29"].equal((NONE, dict.fromkeys(names, NONE) | {bad: NO_TOPIC}), told, "errors")
+    judge["ADM-27"].equal({}, await shown(share, world.member.group), "offsets shown afterwards")

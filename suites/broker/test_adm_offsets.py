@@ -1,23 +1,11 @@
 """DescribeShareGroupOffsets: what a group shows of its share-partitions, and of all others."""
 
-from __future__ import annotations
-
-import pytest
-
-from suites.broker.administering import UNSET, offsets_of, shown, starts, use
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, IDLE, crossed, meets
-from suites.judge import Judge
+from suites.broker.groups import offsets_of, shown, starts, use
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("ADM-09", "ADM-10")
-@pytest.mark.fast
-@meets(IDLE)
+@check("ADM-09", "ADM-10", fast=True, meets=IDLE)
 async def test_all_and_named(share: Share, judge: Judge) -> None:
-    """ADM-09: Asked for all, a group shows every share-partition it has, subscribed to or not.
-
-    ADM-10: Asked for some, it shows those and -1 for what it has not.
-    """
     queue = await share.queue(partitions=2)
     left, unused = await share.admin.create_topic(), await share.admin.create_topic(2)
     await use(queue, left)
@@ -30,16 +18,14 @@ async def test_all_and_named(share: Share, judge: Judge) -> None:
     some = (await offsets_of(share, {queue.group: wanted}))[queue.group]
 
     expected = {(name, 0): 7, (name, 1): 7, (left.name, 0): 7}
-    judge.equal("ADM-09", expected, everything, "all that the group has to show")
+    judge["ADM-09"].equal(expected, everything, "all that the group has to show")
     expected = {(name, 1): 7, (left.name, 0): 7, (unused.name, 1): UNSET}
-    judge.equal("ADM-10", expected, starts(some), "what was asked for by name")
+    judge["ADM-10"].equal(expected, starts(some), "what was asked for by name")
     errors = [part.error_code for topic in some.topics for part in topic.partitions]
-    judge.equal("ADM-10", [0, 0, 0], errors, "errors of what was asked for by name")
+    judge["ADM-10"].equal([0, 0, 0], errors, "errors of what was asked for by name")
 
 
-@pytest.mark.requirement("ADM-11")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-11", fast=True, crossed=AMONG)
 async def test_topics_that_are_not_there(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     await use(queue)
@@ -49,6 +35,6 @@ async def test_topics_that_are_not_there(share: Share, judge: Judge) -> None:
     found = (await offsets_of(share, {queue.group: wanted}))[queue.group]
 
     expected = {(nowhere, 0): UNSET, (nowhere, 3): UNSET, (queue.topic.name, 0): 7}
-    judge.equal("ADM-11", expected, starts(found), "offsets that are shown")
+    judge.equal(expected, starts(found), "offsets that are shown")
     errors = [part.error_code for topic in found.topics for part in topic.partitions]
-    judge.equal("ADM-11", [0, 0, 0, 0], [found.error_code, *errors], "errors")
+    judge.equal([0, 0, 0, 0], [found.error_code, *errors], "errors")

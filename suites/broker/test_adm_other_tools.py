@@ -1,20 +1,11 @@
 """kafka-groups.sh and kafka-configs.sh, which are for groups of every kind, put to share groups."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 
-import pytest
-
 from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools
 from fixtures.machine.maven import kafka_release
-from spec.verdict import Undecided
-from suites.broker.group_types import classic_group, consumer_group
-from suites.broker.membership import beating
-from suites.broker.settings import LOCK, everywhere
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 PATIENCE = 340.0
 """Seconds that the tools may take together."""
@@ -28,13 +19,9 @@ def _told(run: ToolRun, *groups: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in run.words if row[0] in groups}
 
 
-@pytest.mark.requirement("ADM-46")
-@pytest.mark.timeout(400)
+@check("ADM-46", timeout=400)
 async def test_groups_of_all_types(share: Share, judge: Judge) -> None:
-    """ADM-46: Share groups are listed as such beside others, and alone where only they are wanted.
-
-    Groups of other types that a filter lets through are none of this rule's business.
-    """
+    # Groups of other types that a filter lets through are none of this rule's business.
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
@@ -55,12 +42,12 @@ async def test_groups_of_all_types(share: Share, judge: Judge) -> None:
     said = _told(every, queue.group, other, old)
     if not {other, old} <= said.keys():
         raise Undecided(f"the list does not have the consumer groups: {every}")
-    judge.equal("ADM-46", ["Share", "share"], said.get(queue.group), f"listed by {tools.version}")
+    judge.equal(["Share", "share"], said.get(queue.group), f"listed by {tools.version}")
     for run in (ours, typed):
         seen = sorted(_told(run, queue.group, other, old))
-        judge.equal("ADM-46", [queue.group], seen, f"groups listed by {run.command}")
+        judge.equal([queue.group], seen, f"groups listed by {run.command}")
     seen = sorted(_told(others, queue.group))
-    judge.equal("ADM-46", [], seen, f"share groups listed by {others.command}")
+    judge.equal([], seen, f"share groups listed by {others.command}")
 
 
 def _entries(run: ToolRun) -> dict[str, str]:
@@ -73,8 +60,7 @@ async def _stored(share: Share, group: str) -> set[str | None]:
     return {shown.get(LOCK) for shown in (await everywhere(share, group)).values()}
 
 
-@pytest.mark.requirement("ADM-47")
-@pytest.mark.timeout(400)
+@check("ADM-47", timeout=400)
 async def test_group_configs(share: Share, judge: Judge) -> None:
     tools = await Tools.of(share.cluster.info, kafka_release)
     group = share.cluster.fresh_name("g")
@@ -85,16 +71,16 @@ async def test_group_configs(share: Share, judge: Judge) -> None:
         return asyncio.create_task(tools.run(CONFIGS, *about, "--alter", *how))
 
     done = await alter("--add-config", f"{LOCK}=20001")
-    judge.equal("ADM-47", 0, done.status, f"status of {done}")
+    judge.equal(0, done.status, f"status of {done}")
     shown = await tools.run(CONFIGS, *about, "--describe")
-    judge.equal("ADM-47", {LOCK: "20001"}, _entries(shown), f"configs of the group's own: {shown}")
+    judge.equal({LOCK: "20001"}, _entries(shown), f"configs of the group's own: {shown}")
 
     refused = await alter("--add-config", f"{LOCK}={MINUTE_MS}")
-    judge.holds("ADM-47", refused.status, f"a lock of {MINUTE_MS} ms was taken: {refused}")
-    judge.holds("ADM-47", LOCK in f"{refused}"[len(refused.command) :], f"not said why: {refused}")
+    judge.holds(refused.status, f"a lock of {MINUTE_MS} ms was taken: {refused}")
+    judge.holds(LOCK in f"{refused}"[len(refused.command) :], f"not said why: {refused}")
 
     back = await alter("--delete-config", LOCK)
-    judge.equal("ADM-47", 0, back.status, f"status of {back}")
+    judge.equal(0, back.status, f"status of {back}")
     bare = await tools.run(CONFIGS, *about, "--describe")
-    judge.equal("ADM-47", {}, _entries(bare), f"configs of the group's own afterwards: {bare}")
-    judge.equal("ADM-47", before, await _stored(share, group), f"{LOCK} afterwards, as before")
+    judge.equal({}, _entries(bare), f"configs of the group's own afterwards: {bare}")
+    judge.equal(before, await _stored(share, group), f"{LOCK} afterwards, as before")

@@ -3,21 +3,14 @@
 Every command is a process of its own, so that one command is judged for all that it says.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from fixtures.clients.tools import SHARE_GROUPS, ToolRun, Tools
-from fixtures.wire.records import Record, encode_batch
-from suites.broker.administering import Place, alter, listed, shown, use, vacant
-from suites.broker.membership import beating, good_beat
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.groups import Place, alter, listed, shown, use
+from suites.broker.kit import *
 
 PATIENCE = 340.0
 """Seconds that the tools may take together."""
@@ -27,8 +20,7 @@ def _groups(*names: str) -> list[str]:
     return [word for name in names for word in ("--group", name)]
 
 
-@pytest.mark.requirement("ADM-41")
-@pytest.mark.timeout(400)
+@check("ADM-41", timeout=400)
 async def test_what_is_printed(share: Share, judge: Judge) -> None:
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue(partitions=2)
@@ -51,17 +43,15 @@ async def test_what_is_printed(share: Share, judge: Judge) -> None:
     lists, who, offsets, states = await asked
 
     mine = {live, queue.group}
-    judge.equal(
-        "ADM-41", mine, mine & set(lists.lines), f"groups that are listed by {tools.version}"
-    )
+    judge.equal(mine, mine & set(lists.lines), f"groups that are listed by {tools.version}")
     assigned = {row["CONSUMER-ID"]: row.get("ASSIGNMENT", "") for row in who.table()}
     expected = {member.member_id: _assignment(queue, member.assigned) for member in members}
-    judge.equal("ADM-41", expected, assigned, "members and assignments")
+    judge.equal(expected, assigned, "members and assignments")
     seen = {(r["GROUP"], r.get("PARTITION")): r.get("START-OFFSET") for r in offsets.table()}
     places = {(queue.group, "0"): "7", (queue.group, "1"): "-", (live, "0"): "-", (live, "1"): "-"}
-    judge.equal("ADM-41", places, seen, "start offsets")
+    judge.equal(places, seen, "start offsets")
     state = {row["GROUP"]: (row["STATE"], row["#MEMBERS"]) for row in states.table()}
-    judge.equal("ADM-41", {live: ("Stable", "2"), queue.group: ("Empty", "0")}, state, "states")
+    judge.equal({live: ("Stable", "2"), queue.group: ("Empty", "0")}, state, "states")
 
 
 def _assignment(queue: Queue, assigned: frozenset[tuple[Any, int]]) -> str:
@@ -90,8 +80,7 @@ def _new_offsets(run: ToolRun) -> dict[Place, int]:
     return {(row["TOPIC"], int(row["PARTITION"])): int(row["NEW-OFFSET"]) for row in run.table()}
 
 
-@pytest.mark.requirement("ADM-42")
-@pytest.mark.timeout(400)
+@check("ADM-42", timeout=400)
 async def test_resetting_offsets(share: Share, judge: Judge) -> None:
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue(partitions=2)
@@ -114,19 +103,19 @@ async def test_resetting_offsets(share: Share, judge: Judge) -> None:
         reset(fresh, "--topic", unused, "--to-latest", "--execute"),
     )
     zeros = dict.fromkeys(everything, 0)
-    judge.equal("ADM-42", zeros, _new_offsets(dry), f"offsets that a dry run shows: {dry}")
-    judge.equal("ADM-42", everything, await shown(share, queue.group), "offsets after a dry run")
-    judge.equal("ADM-42", {(unused, 0): 6}, _new_offsets(new), f"shown for a new group: {new}")
-    judge.equal("ADM-42", {(unused, 0): 6}, await shown(share, fresh), "offsets of a new group")
+    judge.equal(zeros, _new_offsets(dry), f"offsets that a dry run shows: {dry}")
+    judge.equal(everything, await shown(share, queue.group), "offsets after a dry run")
+    judge.equal({(unused, 0): 6}, _new_offsets(new), f"shown for a new group: {new}")
+    judge.equal({(unused, 0): 6}, await shown(share, fresh), "offsets of a new group")
 
     dated = await reset(queue.group, "--topic", name, "--to-datetime", date, "--execute")
     expected = dict.fromkeys(everything, OLD)
-    judge.equal("ADM-42", expected, _new_offsets(dated), f"shown for a date: {dated}")
-    judge.equal("ADM-42", expected, await shown(share, queue.group), "offsets by a date")
+    judge.equal(expected, _new_offsets(dated), f"shown for a date: {dated}")
+    judge.equal(expected, await shown(share, queue.group), "offsets by a date")
 
     first = await reset(queue.group, "--all-topics", "--to-earliest", "--execute")
-    judge.equal("ADM-42", zeros, _new_offsets(first), f"shown for earliest: {first}")
-    judge.equal("ADM-42", zeros, await shown(share, queue.group), "offsets by earliest")
+    judge.equal(zeros, _new_offsets(first), f"shown for earliest: {first}")
+    judge.equal(zeros, await shown(share, queue.group), "offsets by earliest")
 
 
 def _about(run: ToolRun, name: str) -> str:
@@ -134,8 +123,7 @@ def _about(run: ToolRun, name: str) -> str:
     return " | ".join(line for line in run.lines if name in line)
 
 
-@pytest.mark.requirement("ADM-43")
-@pytest.mark.timeout(400)
+@check("ADM-43", timeout=400)
 async def test_deleting(share: Share, judge: Judge) -> None:
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue()
@@ -158,12 +146,12 @@ async def test_deleting(share: Share, judge: Judge) -> None:
     groups, some, refused = await asked
 
     left = await listed(share, [live, empty])
-    judge.equal("ADM-43", {live}, set(left), f"groups that are left, the tool says: {groups}")
+    judge.equal({live}, set(left), f"groups that are left, the tool says: {groups}")
     for group in (live, unknown):
         said = _about(groups, group)
-        judge.holds("ADM-43", "not" in said, f"of {group} the tool says {said!r}")
-    judge.holds("ADM-43", "success" in _about(groups, empty), f"of {empty}: {groups}")
-    judge.holds("ADM-43", "Success" in _about(some, name), f"of a topic with offsets: {some}")
-    judge.holds("ADM-43", "Error" in _about(some, nowhere), f"of a topic without: {some}")
-    judge.equal("ADM-43", {}, await shown(share, queue.group), "offsets that are left")
-    judge.holds("ADM-43", "Error" in refused.out, f"of a group with members: {refused}")
+        judge.holds("not" in said, f"of {group} the tool says {said!r}")
+    judge.holds("success" in _about(groups, empty), f"of {empty}: {groups}")
+    judge.holds("Success" in _about(some, name), f"of a topic with offsets: {some}")
+    judge.holds("Error" in _about(some, nowhere), f"of a topic without: {some}")
+    judge.equal({}, await shown(share, queue.group), "offsets that are left")
+    judge.holds("Error" in refused.out, f"of a group with members: {refused}")

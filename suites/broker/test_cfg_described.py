@@ -1,16 +1,8 @@
 """What an administrator is shown of the configurations, key by key of the release's table."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.admin import BROKER_RESOURCE, GROUP_RESOURCE
-from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.configs import TYPES, Setting, Source, describe
-from spec.configs import Config, Scope
-from suites.broker.settings import LOCK, broker_values, table
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import table
 
 
 def _type(config: Config) -> str:
@@ -23,47 +15,45 @@ def _missing(found: dict[str, Setting], known: dict[str, Config]) -> list[str]:
     return sorted(wanted - found.keys())
 
 
-@pytest.mark.requirement("CFG-18")
-@pytest.mark.fast
+@check("CFG-18", fast=True)
 async def test_group_keys(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")
     known = table(share, Scope.GROUP)
     broker = await broker_values(share)
     found = await describe(share.cluster, GROUP_RESOURCE, group)
-    judge.equal("CFG-18", [], _missing(found, known), "keys that are not shown")
+    judge.equal([], _missing(found, known), "keys that are not shown")
     for name, config in known.items():
         if name not in found:
             continue
         setting = found[name]
         in_force = broker.get(config.broker, config.default) if config.broker else config.default
-        judge.equal("CFG-18", in_force, setting.value, f"{name} of a group that sets nothing")
-        judge.equal("CFG-18", _type(config), TYPES[setting.type], f"type of {name}")
+        judge.equal(in_force, setting.value, f"{name} of a group that sets nothing")
+        judge.equal(_type(config), TYPES[setting.type], f"type of {name}")
         own = setting.source == Source.GROUP
-        judge.holds("CFG-18", not own, f"{name} is shown as the group's own, which set nothing")
+        judge.holds(not own, f"{name} is shown as the group's own, which set nothing")
         defaults = {
             in_force: "documentation of DescribeConfigs: what holds where the group sets nothing",
             config.default: "documentation of group configs: the column of defaults",
         }
-        judge.one_of("CFG-18", defaults, setting.default, f"default shown of {name}")
+        judge.one_of(defaults, setting.default, f"default shown of {name}")
 
     await share.admin.group_config(group, {LOCK: "20001"})
     setting = (await describe(share.cluster, GROUP_RESOURCE, group))[LOCK]
     seen = (setting.value, setting.source)
-    judge.equal("CFG-18", ("20001", Source.GROUP), seen, f"{LOCK} and its source, once set")
+    judge.equal(("20001", Source.GROUP), seen, f"{LOCK} and its source, once set")
 
 
-@pytest.mark.requirement("CFG-27")
-@pytest.mark.fast
+@check("CFG-27", fast=True)
 async def test_configured_groups_are_listed(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")
-    judge.equal("CFG-27", False, group in await _listed(share), "whether it is listed before")
+    judge.equal(False, group in await _listed(share), "whether it is listed before")
     await share.admin.group_config(group, {LOCK: "20001"})
     names: list[str] = []
     async for _ in attempts(WITHIN):
         names = await _listed(share)
         if group in names:
             break
-    judge.equal("CFG-27", True, group in names, "whether a configured group is listed")
+    judge.equal(True, group in names, "whether a configured group is listed")
 
 
 async def _listed(share: Share) -> list[str]:
@@ -72,16 +62,15 @@ async def _listed(share: Share) -> list[str]:
     return [resource.resource_name for resource in response.config_resources]
 
 
-@pytest.mark.requirement("CFG-26")
-@pytest.mark.fast
+@check("CFG-26", fast=True)
 async def test_broker_keys(share: Share, judge: Judge) -> None:
     known = table(share, Scope.BROKER)
     for node in sorted(share.cluster.brokers):
         found = await describe(share.cluster, BROKER_RESOURCE, str(node), node=node)
-        judge.equal("CFG-26", [], _missing(found, known), f"keys not shown by {node}")
+        judge.equal([], _missing(found, known), f"keys not shown by {node}")
         for name, config in known.items():
             if name in found:
                 setting = found[name]
-                judge.equal("CFG-26", config.type, TYPES[setting.type], f"type of {name}")
-                judge.equal("CFG-26", config.default, setting.default, f"default of {name}")
-        judge.saw("CFG-26", keys=len(found.keys() & known.keys()))
+                judge.equal(config.type, TYPES[setting.type], f"type of {name}")
+                judge.equal(config.default, setting.default, f"default of {name}")
+        judge.saw(keys=len(found.keys() & known.keys()))

@@ -1,21 +1,9 @@
 """Whose configuration is in force: the group's own or the broker's, from when on, and where."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.configs import describe_group
-from fixtures.clients.member import Member, release
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.configs import Scope
-from spec.verdict import OutOfReach
 from suites.broker.deadletters import LIMIT
-from suites.broker.delivery_counts import delivery_limit, hold_at
-from suites.broker.locks import SLACK, reconfigure, watch
-from suites.broker.settings import HEARTBEAT, LOCK, RESET, bounds, broker_values, table
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import bounds, table
 
 Told = tuple[int, int]
 """Lock duration and heartbeat interval in ms, as a group's members are told them."""
@@ -58,7 +46,7 @@ def _own(share: Share, *taken: int) -> tuple[Told, dict[str, str]]:
     return values, {LOCK: str(values[0]), HEARTBEAT: str(values[1])}
 
 
-@pytest.mark.requirement("CFG-13")
+@check("CFG-13")
 async def test_groups_do_not_share_values(share: Share, judge: Judge) -> None:
     default = await _broker_defaults(share)
     one, configs = _own(share, *default)
@@ -69,10 +57,10 @@ async def test_groups_do_not_share_values(share: Share, judge: Judge) -> None:
     queues = (first, second, third)
 
     seen = [await _told(queue, await _joined(queue)) for queue in queues]
-    judge.equal("CFG-13", [one, two, default], seen, "lock and heartbeat of the three groups")
+    judge.equal([one, two, default], seen, "lock and heartbeat of the three groups")
 
 
-@pytest.mark.requirement("CFG-13")
+@check("CFG-13")
 async def test_short_locks_are_one_groups(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     short = await share.queue(1, lock_ms=lock)
@@ -83,11 +71,10 @@ async def test_short_locks_are_one_groups(share: Share, judge: Judge) -> None:
 
     back = await watch(await short.consumer(join=False), [0], lock / 1000 + SLACK)
     still = other.sound(await other.fetch(max_wait_ms=0)).offsets
-    judge.equal("CFG-13", ([0], []), (sorted(back), still), "offsets that came back in each group")
+    judge.equal(([0], []), (sorted(back), still), "offsets that came back in each group")
 
 
-@pytest.mark.requirement("CFG-14")
-@pytest.mark.fast
+@check("CFG-14", fast=True)
 async def test_change_reaches_every_broker(share: Share, judge: Judge) -> None:
     nodes = sorted(share.cluster.brokers)
     queue = await share.queue(assignments=[[node] for node in nodes])
@@ -100,28 +87,26 @@ async def test_change_reaches_every_broker(share: Share, judge: Judge) -> None:
     await share.admin.try_group_config(queue.group, configs)
     for partition, node in enumerate(nodes):
         seen = await _until_told(queue, member, after, partition)
-        judge.equal("CFG-14", after, seen, f"lock and heartbeat with broker {node} leading")
+        judge.equal(after, seen, f"lock and heartbeat with broker {node} leading")
         shown = await describe_group(share.cluster, queue.group, node)
         values = (int(shown[LOCK]), int(shown[HEARTBEAT]))
-        judge.equal("CFG-14", after, values, f"configurations that broker {node} shows")
+        judge.equal(after, values, f"configurations that broker {node} shows")
 
 
-@pytest.mark.requirement("CFG-15")
-@pytest.mark.fast
+@check("CFG-15", fast=True)
 async def test_removal_brings_the_default_back(share: Share, judge: Judge) -> None:
     default = await _broker_defaults(share)
     own, configs = _own(share, *default)
     queue = await share.queue(group_config=configs)
     member = await _joined(queue)
-    judge.equal("CFG-15", own, await _until_told(queue, member, own), "lock and heartbeat, set")
+    judge.equal(own, await _until_told(queue, member, own), "lock and heartbeat, set")
 
     await share.admin.try_group_config(queue.group, dict.fromkeys(configs))
     seen = await _until_told(queue, member, default)
-    judge.equal("CFG-15", default, seen, "lock and heartbeat, removed")
+    judge.equal(default, seen, "lock and heartbeat, removed")
 
 
-@pytest.mark.requirement("CFG-15")
-@pytest.mark.fast
+@check("CFG-15", fast=True)
 async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge) -> None:
     config = table(share, Scope.GROUP).get(LIMIT)
     if config is None:
@@ -130,8 +115,7 @@ async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge)
     if lowest >= default:
         raise OutOfReach(f"no limit below the default of {default} is allowed")
     queue = await share.queue(1, group_config={LIMIT: str(lowest)})
-    consumer = await queue.consumer()
-    await hold_at(consumer, 1, lowest)
+    consumer = await held_at(queue, 1, lowest)
 
     removed = {LIMIT.replace(".", "_"): None}
     await reconfigure(queue, consumer, share.bounds.lock(29_000), **removed)
@@ -139,20 +123,19 @@ async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge)
     catch = await consumer.drain(until=await queue.produce(1))
 
     seen = catch.counts.get(0)
-    judge.equal("CFG-15", lowest + 1, seen, f"count of a record that a limit of {lowest} ends")
+    judge.equal(lowest + 1, seen, f"count of a record that a limit of {lowest} ends")
 
 
-@pytest.mark.requirement("CFG-17")
-@pytest.mark.fast
+@check("CFG-17", fast=True)
 async def test_configured_before_it_exists(share: Share, judge: Judge) -> None:
     default = await _broker_defaults(share)
     own, configs = _own(share, *default)
     queue = await share.queue(5, group_config={**configs, RESET: "earliest"})
     described = await share.admin.describe_group(queue.group)
     missing = ErrorCode.GROUP_ID_NOT_FOUND.name
-    judge.equal("CFG-17", missing, error_name(described.error_code), "the group, configured only")
+    judge.equal(missing, error_name(described.error_code), "the group, configured only")
 
     consumer = await queue.consumer()
-    judge.equal("CFG-17", own, await _told(queue, consumer.member), "what the first member is told")
+    judge.equal(own, await _told(queue, consumer.member), "what the first member is told")
     came = await watch(consumer, range(5), WITHIN)
-    judge.equal("CFG-17", list(range(5)), sorted(came), "offsets by the configured reset")
+    judge.equal(list(range(5)), sorted(came), "offsets by the configured reset")

@@ -1,30 +1,16 @@
 """Configuring many groups, and many keys of each, in one request, one of them wrongly."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.wire.errors import error_name
-from suites.broker.many import AT, MANY, among
-from suites.broker.settings import LOCK, RESET, everywhere
-from suites.broker.share import Share
-from suites.broker.situations import MANY as MANY_AT_ONCE
-from suites.broker.situations import meets
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LEVEL = "share.isolation.level"
 GOOD = {RESET: "latest", LEVEL: "read_committed", LOCK: "20002"}
 BAD = (RESET, "soonest"), ("share.no.such.key", "1")
 
 
-@meets(MANY_AT_ONCE)
+@check("CFG-10", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("CFG-10")
 async def test_one_bad_group(share: Share, judge: Judge, position: str) -> None:
-    """CFG-10: Of many groups one is refused and left as it was, wherever it stands; no other is.
-
-    It is refused for one of many keys, wherever that stands.
-    """
+    # One group is refused for one of its many keys, wherever that stands.
     groups = [share.cluster.fresh_name("g") for _ in range(MANY + 2)]
     *good, unset, wrong = groups
     before = {group: await everywhere(share, group) for group in groups}
@@ -37,13 +23,11 @@ async def test_one_bad_group(share: Share, judge: Judge, position: str) -> None:
         told = await share.admin.try_group_configs(wanted)
         seen = {group: error_name(one.error_code) for group, one in told.items()}
         expected = dict.fromkeys(good, "NONE") | {bad: "INVALID_CONFIG"}
-        judge.equal(
-            "CFG-10", expected, seen, f"errors, the {position} one asking for {name}={value}"
-        )
+        judge.equal(expected, seen, f"errors, the {position} one asking for {name}={value}")
 
     # What comes after them is in force everywhere, so whatever they changed would be, too.
     await share.admin.group_config(groups[-1], {LOCK: "20001"})
     for group in groups:
         change = GOOD if group in good else {LOCK: "20001"} if group == wrong else {}
         wished = {node: shown | change for node, shown in before[group].items()}
-        judge.equal("CFG-10", wished, await everywhere(share, group), "configurations by broker")
+        judge.equal(wished, await everywhere(share, group), "configurations by broker")

@@ -1,25 +1,15 @@
 """The group keys of KIP-1240: their bounds, and that each value does what it says."""
 
-from __future__ import annotations
-
-import pytest
-
 from fixtures.clients.configs import describe_group
-from fixtures.clients.member import release, renew
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.configs import Scope
-from suites.broker.settings import bounds, broker_values, table
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import bounds, table
 
 LIMIT = "share.delivery.count.limit"
 WINDOW = "share.partition.max.record.locks"
 RENEW = "share.renew.acknowledge.enable"
 
 
-@pytest.mark.requirement("CFG-19")
-@pytest.mark.feature("group-delivery-limit")
-@pytest.mark.fast
+@check("CFG-19", feature="group-delivery-limit", fast=True)
 async def test_bounds(share: Share, judge: Judge) -> None:
     broker = await broker_values(share)
     group = share.cluster.fresh_name("g")
@@ -31,16 +21,15 @@ async def test_bounds(share: Share, judge: Judge) -> None:
         for value, expected in values:
             response = await share.admin.try_group_config(group, {name: value})
             code = error_name(response.error_code)
-            judge.equal("CFG-19", expected, code, f"response to {name}={value}")
+            judge.equal(expected, code, f"response to {name}={value}")
         await share.admin.group_config(group, {name: str(limits.high)})
     for value in ("false", "true"):
         await share.admin.group_config(group, {RENEW: value})
         shown = (await describe_group(share.cluster, group))[RENEW]
-        judge.equal("CFG-19", value, shown, f"{RENEW} shown")
+        judge.equal(value, shown, f"{RENEW} shown")
 
 
-@pytest.mark.requirement("CFG-19")
-@pytest.mark.feature("group-delivery-limit")
+@check("CFG-19", feature="group-delivery-limit")
 async def test_effects(share: Share, judge: Judge) -> None:
     broker = await broker_values(share)
     keys = table(share, Scope.GROUP)
@@ -52,18 +41,16 @@ async def test_effects(share: Share, judge: Judge) -> None:
     held = await consumer.acquire(window, max_records=window + 20)
     more = consumer.sound(await consumer.fetch(max_wait_ms=200)).offsets
     seen = sorted({*held.offsets, *more})
-    judge.equal("CFG-19", list(range(window)), seen, f"offsets held with {WINDOW}={window}")
+    judge.equal(list(range(window)), seen, f"offsets held with {WINDOW}={window}")
 
     part = await consumer.ack(renew(0), is_renew_ack=True)
     refused = ErrorCode.INVALID_RECORD_STATE.name
-    judge.equal("CFG-19", refused, error_name(part.ack_error), f"a renewal with {RENEW}=false")
+    judge.equal(refused, error_name(part.ack_error), f"a renewal with {RENEW}=false")
 
     for _ in range(limit):
         await consumer.acked(release(0))
         again = await consumer.fetch(max_wait_ms=200, max_records=1)
         if 0 not in again.offsets:
             break
-        judge.holds(
-            "CFG-19", again.only.counts[0] <= limit, f"delivery {again.only.counts[0]} of {limit}"
-        )
-    judge.holds("CFG-19", 0 not in again.offsets, f"offset 0 came back after {limit} deliveries")
+        judge.holds(again.only.counts[0] <= limit, f"delivery {again.only.counts[0]} of {limit}")
+    judge.holds(0 not in again.offsets, f"offset 0 came back after {limit} deliveries")

@@ -1,25 +1,7 @@
 """Group configurations that are refused, and what is left of them: nothing."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.configs import Scope
-from spec.verdict import OutOfReach
-from suites.broker.settings import (
-    HEARTBEAT,
-    LOCK,
-    RESET,
-    SESSION,
-    bounds,
-    broker_values,
-    everywhere,
-    table,
-    wrong,
-)
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import bounds, table, wrong
 
 INVALID = ErrorCode.INVALID_CONFIG.name
 GOOD_RESETS = (
@@ -47,8 +29,7 @@ async def _response(share: Share, group: str, **values: str) -> str:
     return error_name(response.error_code)
 
 
-@pytest.mark.requirement("CFG-10")
-@pytest.mark.fast
+@check("CFG-10", fast=True)
 async def test_wrong_values(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")
     kept = {RESET: "earliest"}
@@ -59,39 +40,37 @@ async def test_wrong_values(share: Share, judge: Judge) -> None:
     for name, config in table(share, Scope.GROUP).items():
         for value in wrong(config, bounds(config, broker)):
             code = await _response(share, group, **{name: value, RESET: "latest"})
-            judge.equal("CFG-10", INVALID, code, f"response to {name}={value}")
+            judge.equal(INVALID, code, f"response to {name}={value}")
             tried += 1
     code = await _response(share, group, **{"share.no.such.key": "1", RESET: "latest"})
-    judge.equal("CFG-10", INVALID, code, "response to a key that does not exist")
+    judge.equal(INVALID, code, "response to a key that does not exist")
 
     # What comes after them is in force everywhere, so whatever they changed would be, too.
     await share.admin.group_config(group, {LOCK: "20001"})
     after = await everywhere(share, group)
     expected = {node: seen | {LOCK: "20001"} for node, seen in before.items()}
-    judge.equal("CFG-10", expected, after, "configurations by broker after the refusals")
-    judge.saw("CFG-10", refusals=tried + 1)
+    judge.equal(expected, after, "configurations by broker after the refusals")
+    judge.saw(refusals=tried + 1)
 
 
-@pytest.mark.requirement("CFG-11")
-@pytest.mark.fast
+@check("CFG-11", fast=True)
 async def test_offset_reset(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")
     for value in GOOD_RESETS:
         code = await _response(share, group, **{RESET: value})
-        judge.equal("CFG-11", "NONE", code, f"response to {value}")
+        judge.equal("NONE", code, f"response to {value}")
     last = share.rng.choice(GOOD_RESETS)
     await share.admin.group_config(group, {RESET: last})
     for value in BAD_RESETS:
         code = await _response(share, group, **{RESET: value})
-        judge.equal("CFG-11", INVALID, code, f"response to {value!r}")
+        judge.equal(INVALID, code, f"response to {value!r}")
 
     await share.admin.group_config(group, {LOCK: "20001"})
     shown = {seen[RESET] for seen in (await everywhere(share, group)).values()}
-    judge.equal("CFG-11", {last}, shown, "offset reset in force after the refusals")
+    judge.equal({last}, shown, "offset reset in force after the refusals")
 
 
-@pytest.mark.requirement("CFG-12")
-@pytest.mark.fast
+@check("CFG-12", fast=True)
 async def test_session_within_the_heartbeat(share: Share, judge: Judge) -> None:
     broker = await broker_values(share)
     keys = table(share, Scope.GROUP)
@@ -103,15 +82,15 @@ async def test_session_within_the_heartbeat(share: Share, judge: Judge) -> None:
 
     group = share.cluster.fresh_name("g")
     code = await _response(share, group, **{HEARTBEAT: str(both), SESSION: str(both)})
-    judge.equal("CFG-12", INVALID, code, f"response to both at {both} ms")
+    judge.equal(INVALID, code, f"response to both at {both} ms")
     await share.admin.group_config(group, {HEARTBEAT: str(both)})
     code = await _response(share, group, **{SESSION: str(both)})
-    judge.equal("CFG-12", INVALID, code, f"response to a session of {both} ms after the heartbeat")
+    judge.equal(INVALID, code, f"response to a session of {both} ms after the heartbeat")
     code = await _response(share, group, **{SESSION: str(both + 1)})
-    judge.equal("CFG-12", "NONE", code, "response to a session of one millisecond more")
+    judge.equal("NONE", code, "response to a session of one millisecond more")
     code = await _response(share, group, **{HEARTBEAT: str(both + 1)})
-    judge.equal("CFG-12", INVALID, code, "response to a heartbeat of as much, after the session")
+    judge.equal(INVALID, code, "response to a heartbeat of as much, after the session")
 
     await share.admin.group_config(group, {RESET: "earliest"})
     shown = {(seen[HEARTBEAT], seen[SESSION]) for seen in (await everywhere(share, group)).values()}
-    judge.equal("CFG-12", {(str(both), str(both + 1))}, shown, "heartbeat and session in force")
+    judge.equal({(str(both), str(both + 1))}, shown, "heartbeat and session in force")

@@ -4,8 +4,6 @@ Each is a broker of its own that gives up within a second. Which bound is crosse
 so that a run needs one start for each key.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Mapping
@@ -14,10 +12,9 @@ from random import Random
 import pytest
 
 from fixtures.targets import TargetOptions
-from spec.verdict import EnvironmentFault, Undecided
+from spec.verdict import EnvironmentFault
 from suites import clusters
-from suites.broker.settings import HEARTBEAT, LOCK, SESSION
-from suites.judge import Judge
+from suites.broker.kit import *
 from suites.options import RunOptions
 
 Properties = Mapping[str, str]
@@ -43,7 +40,7 @@ WINDOWS = _outside("partition.max.record.locks", 500, 3000)
 INTERVALS = _outside("assignment.interval.ms", 1000, 5000)
 
 
-async def _refused(options: RunOptions, judge: Judge, rule: str, properties: Properties) -> None:
+async def _refused(options: RunOptions, judge: Judge, properties: Properties) -> None:
     """Demand that a broker with these properties gives up and names one of them."""
     given = ", ".join(f"{name}={value}" for name, value in properties.items())
     try:
@@ -53,32 +50,32 @@ async def _refused(options: RunOptions, judge: Judge, rule: str, properties: Pro
     except EnvironmentFault as fault:
         if not any(name in str(fault) for name in properties):
             raise Undecided(f"a broker with {given} ended for another reason: {fault}") from None
-        judge.holds(rule, True, f"the broker gave up: {given}")
+        judge.holds(True, f"the broker gave up: {given}")
     else:
-        judge.holds(rule, False, f"a broker started with {given}")
+        judge.holds(False, f"a broker started with {given}")
 
 
-@pytest.mark.requirement("CFG-06")
+@check("CFG-06")
 @pytest.mark.parametrize("outside", [BEATS, SESSIONS, LOCKS], ids=[HEARTBEAT, SESSION, LOCK])
 async def test_default_outside_its_bounds(
     run_options: RunOptions, judge: Judge, rng: Random, outside: tuple[Properties, Properties]
 ) -> None:
-    await _refused(run_options, judge, "CFG-06", rng.choice(outside))
+    await _refused(run_options, judge, rng.choice(outside))
 
 
-@pytest.mark.requirement("CFG-29")
+@check("CFG-29")
 async def test_session_within_the_heartbeat(run_options: RunOptions, judge: Judge) -> None:
     same = {"group.share.session.timeout.ms": "9000", "group.share.heartbeat.interval.ms": "9000"}
-    await _refused(run_options, judge, "CFG-29", same)
+    await _refused(run_options, judge, same)
 
 
-@pytest.mark.requirement("CFG-07")
+@check("CFG-07")
 async def test_fewer_sessions_than_members(run_options: RunOptions, judge: Judge) -> None:
     crossed = {"group.share.max.share.sessions": "99", "group.share.max.size": "100"}
-    await _refused(run_options, judge, "CFG-07", crossed)
+    await _refused(run_options, judge, crossed)
 
 
-@pytest.mark.requirement("CFG-08")
+@check("CFG-08")
 @pytest.mark.parametrize(
     "outside",
     [LIMITS, WINDOWS, INTERVALS],
@@ -87,10 +84,10 @@ async def test_fewer_sessions_than_members(run_options: RunOptions, judge: Judge
 async def test_later_defaults_outside_their_bounds(
     run_options: RunOptions, judge: Judge, rng: Random, outside: tuple[Properties, Properties]
 ) -> None:
-    await _refused(run_options, judge, "CFG-08", rng.choice(outside))
+    await _refused(run_options, judge, rng.choice(outside))
 
 
-@pytest.mark.requirement("CFG-30")
+@check("CFG-30")
 async def test_too_many_updates_to_a_snapshot(run_options: RunOptions, judge: Judge) -> None:
     name = "share.coordinator.snapshot.update.records.per.snapshot"
-    await _refused(run_options, judge, "CFG-30", {name: "501"})
+    await _refused(run_options, judge, {name: "501"})

@@ -1,7 +1,5 @@
 """Three brokers that are upgraded one after the other while members go on consuming."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -11,30 +9,24 @@ from random import Random
 import pytest
 
 from fixtures.clients.bounds import bounds_of
-from fixtures.clients.cluster import RETRIABLE, WITHIN, Cluster, attempts
-from fixtures.clients.member import Member, accept, release
+from fixtures.clients.cluster import Cluster
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
 from fixtures.targets import Target, TargetOptions
 from fixtures.targets.broker import Broker
-from fixtures.targets.upgrading import release_before, upgrade
-from fixtures.wire.errors import error_name
+from fixtures.targets.kafka import release_before, upgrade
 from fixtures.wire.frame import Transcript
-from spec.verdict import EnvironmentFault, OutOfReach
+from spec.verdict import EnvironmentFault
 from suites import clusters
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.gaps import rewritten
-from suites.broker.locks import watch
-from suites.broker.membership import good_beat, in_session
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 from suites.options import RunOptions
 
 RECORDS = 8
 DONE, RELEASED = (0, 1, 4), 2
 """Accepted records, a hole among them, and one released, before the first broker is upgraded."""
 
-OPEN = {2: 2, 3: 2, 5: 2, 6: 2, 7: 2}
+UNSETTLED = {2: 2, 3: 2, 5: 2, 6: 2, 7: 2}
 """What is left, and the highest delivery count that each may come with the next time."""
 
 
@@ -70,7 +62,7 @@ async def old(
 
 
 async def _settled_before(queue: Queue) -> Member:
-    """Leave in each partition what DONE, RELEASED and OPEN say; return the member."""
+    """Leave in each partition what DONE, RELEASED and UNSETTLED say; return the member."""
     member = await queue.share.member(queue.group, queue.topic)
     for partition in queue.topic.partitions:
         await queue.produce(RECORDS, partition)
@@ -109,28 +101,24 @@ async def _judge_part(judge: Judge, queue: Queue, number: int) -> None:
     """Judge what a broker that was just upgraded makes of the partition that it leads."""
     mixed = await queue.consumer(number, join=False)
     last = await queue.produce(1, number)
-    came = await watch(mixed, [*OPEN, last], WITHIN + 30)
+    came = await watch(mixed, [*UNSETTLED, last], WITHIN + 30)
     what = f"offsets of partition {number} with {number + 1} brokers upgraded"
-    judge.equal("CFG-20", [*OPEN, last], sorted(came), what)
-    high = {o: s.count for o, s in came.items() if o in OPEN and s.count > OPEN[o]}
-    judge.equal("CFG-20", {}, high, "delivery counts that are too high")
-    judge.equal("CFG-20", 2, came[RELEASED].count, "delivery count of the record released")
+    judge["CFG-20"].equal([*UNSETTLED, last], sorted(came), what)
+    high = {o: s.count for o, s in came.items() if o in UNSETTLED and s.count > UNSETTLED[o]}
+    judge["CFG-20"].equal({}, high, "delivery counts that are too high")
+    judge["CFG-20"].equal(2, came[RELEASED].count, "delivery count of the record released")
     part = await mixed.ack(*map(accept, sorted(came)))
     result = error_name(part.ack_error)
-    judge.equal("CFG-21", "NONE", result, f"response to accepting all of partition {number}")
+    judge["CFG-21"].equal("NONE", result, f"response to accepting all of partition {number}")
     await rewritten(mixed, await queue.produce(1, number))
     start = await queue.spso(last + 1, number)
-    judge.equal("CFG-20", last + 1, start, f"start offset of partition {number}")
+    judge["CFG-20"].equal(last + 1, start, f"start offset of partition {number}")
 
 
-@pytest.mark.requirement("CFG-20", "CFG-21")
-@pytest.mark.solo
-@pytest.mark.timeout(180)
+@check("CFG-20", "CFG-21", solo={}, timeout=180)
 async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
-    """CFG-20 CFG-21: Brokers of two releases serve one group, and nothing settled comes back.
-
-    Meanwhile another group consumes what is produced without a pause.
-    """
+    # CFG-20 CFG-21: Brokers of two releases serve one group, and nothing settled comes back.
+    # During the upgrade another group consumes what is produced without a pause.
     share = old.share
     nodes = sorted(share.cluster.brokers)
     placed = [[node, *(other for other in nodes if other != node)] for node in nodes]
@@ -145,10 +133,10 @@ async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
             await good_beat(member)
             queue = await _upgraded(old, queue, number)
             what = f"response to a member with {number + 1} brokers upgraded"
-            judge.equal("CFG-21", "NONE", await _beat(share, member), what)
+            judge["CFG-21"].equal("NONE", await _beat(share, member), what)
             await _judge_part(judge, queue, number)
         await traffic.flowing()
         produced = await traffic.drained()
 
-    judge_books(judge, "CFG-21", traffic, produced)
-    judge.saw("CFG-20", upgrades=len(nodes))
+    judge_books(judge["CFG-21"], traffic, produced)
+    judge["CFG-20"].saw(upgrades=len(nodes))

@@ -1,32 +1,18 @@
 """Versions of the share APIs: what a broker offers, and what a client of the first one gets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-import pytest
-
-from fixtures.clients.cluster import WITHIN
-from fixtures.clients.member import accept, reject, release, renew
-from fixtures.wire.connection import CallFailed, Connection
-from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.connection import Connection
 from fixtures.wire.schema import SHARE_APIS, SchemaError
 from spec.releases import numbers
 from spec.requirement import SpecError
-from spec.verdict import OutOfReach
-from suites.broker.locks import watch
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 Ranges = dict[str, tuple[int, int] | None]
 
 
 def _defined(share: Share) -> Ranges:
-    """Return the versions that the release's own message definitions have.
-
-    Raises:
-        OutOfReach: the definitions at hand are those of another release.
-    """
+    """Return the versions that the release's own message definitions have."""
     jar = Path(share.cluster.info.schema_jar).stem.removeprefix("kafka-clients-")
     try:
         same = numbers(jar) == numbers(share.cluster.info.version)
@@ -66,24 +52,21 @@ async def _offered_at(share: Share, host: str, port: int) -> Ranges | None:
         return {api: connection.versions[api] for api in SHARE_APIS if api in connection.versions}
 
 
-@pytest.mark.requirement("CFG-02")
-@pytest.mark.fast
+@check("CFG-02", fast=True)
 async def test_advertised_versions(share: Share, judge: Judge) -> None:
     expected = _defined(share)
     for node in sorted(share.cluster.brokers):
         offered = (await share.cluster.to(node)).versions
         seen: Ranges = {api: offered.get(api) for api in SHARE_APIS}
-        judge.equal("CFG-02", expected, seen, f"versions that broker {node} offers")
+        judge.equal(expected, seen, f"versions that broker {node} offers")
     for host, port in await _controllers(share):
         at_controller = await _offered_at(share, host, port)
         if at_controller is not None:
-            judge.equal("CFG-02", {}, at_controller, "share APIs on a controller's listener")
-            judge.saw("CFG-02", controllers=1)
+            judge.equal({}, at_controller, "share APIs on a controller's listener")
+            judge.saw(controllers=1)
 
 
-@pytest.mark.requirement("CFG-24")
-@pytest.mark.feature("renew")
-@pytest.mark.fast
+@check("CFG-24", feature="renew", fast=True)
 async def test_first_version_is_served(share: Share, judge: Judge) -> None:
     queue = await share.queue(6)
     consumer = await queue.consumer()
@@ -92,22 +75,22 @@ async def test_first_version_is_served(share: Share, judge: Judge) -> None:
         "offsets": caught.offsets,
         "records": len(caught.responses[-1].only.acquired_records()),
     }
-    judge.equal("CFG-24", {"offsets": [*range(6)], "records": 6}, first, "what a fetch brings")
+    judge.equal({"offsets": [*range(6)], "records": 6}, first, "what a fetch brings")
 
     part = await consumer.ack(accept(0), release(1, 2), reject(3), version=1)
-    judge.equal("CFG-24", "NONE", error_name(part.ack_error), "response to a mixed acknowledgement")
+    judge.equal("NONE", error_name(part.ack_error), "response to a mixed acknowledgement")
     part = await consumer.ack(renew(4), version=1)
     refused = ErrorCode.INVALID_REQUEST.name
-    judge.equal("CFG-24", refused, error_name(part.ack_error), "response to a renewal")
+    judge.equal(refused, error_name(part.ack_error), "response to a renewal")
 
     again = await watch(consumer, [1, 2], WITHIN, version=1)
     counts = {offset: seen.count for offset, seen in again.items()}
-    judge.equal("CFG-24", {1: 2, 2: 2}, counts, "deliveries of what was released")
+    judge.equal({1: 2, 2: 2}, counts, "deliveries of what was released")
     carried = await consumer.fetch(accept(1), version=1, max_wait_ms=0)
-    judge.equal("CFG-24", (), carried.errors, "errors of a fetch that acknowledges")
+    judge.equal((), carried.errors, "errors of a fetch that acknowledges")
     closed = await consumer.session.acknowledge({consumer.where: [accept(2)]}, epoch=-1, version=1)
-    judge.equal("CFG-24", (), closed.errors, "errors of a close that acknowledges")
+    judge.equal((), closed.errors, "errors of a close that acknowledges")
 
     other = await queue.consumer(join=False)
     left = await watch(other, [4, 5], WITHIN, version=1)
-    judge.equal("CFG-24", [4, 5], sorted(left), "offsets left for another member")
+    judge.equal([4, 5], sorted(left), "offsets left for another member")

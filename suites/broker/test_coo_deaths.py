@@ -1,21 +1,11 @@
 """What becomes of records whose consumer dies, and of consumers whose topic does."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.acknowledging import GONE, PROBE, result_in
-from suites.broker.locks import SLACK
-from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 NOTICED = 8.0
 """Seconds, counted from when acknowledgements show that the leader has heard of a deletion."""
@@ -24,31 +14,25 @@ LONG_WAIT_MS = 40_000
 """MaxWaitMs of a fetch that has to be answered before it is over."""
 
 
-async def _die(consumer: Consumer, how: str) -> None:
-    """End a consumer as the kernel ends a process: it is killed, ends, or is stopped for good."""
-    if how == "killed":
-        consumer.session.connection.abort()
-    elif how == "ended":
-        await consumer.session.connection.close()
-
-
-@pytest.mark.requirement("COO-34")
+@check("COO-34", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
-@crossed(BESIDE, RELOADED)
 async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: str) -> None:
     total, lock_ms = share.rng.randint(20, 60), share.bounds.prompt_lock
     queue = await share.queue(total, lock_ms=lock_ms, batches=share.rng.choice([1, 5]))
-    dead = await queue.consumer()
-    await dead.acquire(total)
+    dead = await queue.holder(total)
     done = share.rng.randint(1, total - 1)
     await dead.acked(accept(0, done - 1))
     heirs = [await queue.consumer(join=False) for _ in range(2)]
 
-    await _die(dead, how)
+    # End a consumer as the kernel ends a process: it is killed, ends, or is stopped for good.
+    if how == "killed":
+        dead.session.connection.abort()
+    elif how == "ended":
+        await dead.session.connection.close()
     wanted = set(range(done, total))
     counts = await _inherit(heirs, wanted, lock_ms / 1000 + SLACK)
 
-    judge.equal("COO-34", wanted, set(counts), f"offsets inherited from a consumer that was {how}")
+    judge.equal(wanted, set(counts), f"offsets inherited from a consumer that was {how}")
 
 
 async def _inherit(heirs: list[Consumer], wanted: set[int], within: float) -> dict[int, int]:
@@ -78,13 +62,10 @@ async def _until_gone(holder: Consumer) -> str:
     return seen
 
 
-@pytest.mark.requirement("COO-33")
-@pytest.mark.timeout(90)
-@crossed(AMONG)
+@check("COO-33", crossed=AMONG, timeout=90)
 async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
-    holder = await queue.consumer()
-    await holder.acquire(6)
+    holder = await queue.holder(6)
     waiter = await queue.consumer(join=False)
     waiting = asyncio.create_task(waiter.fetch(max_wait_ms=LONG_WAIT_MS, timeout=90))
     await asyncio.wait([waiting], timeout=0.4)
@@ -96,24 +77,21 @@ async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
 
     done, _ = await asyncio.wait([waiting], timeout=NOTICED)
     waiting.cancel()
-    judge.holds("COO-33", done, f"a fetch still waited {NOTICED:g} s after its topic was deleted")
+    judge.holds(done, f"a fetch still waited {NOTICED:g} s after its topic was deleted")
     told = {error_name(code) for code in waiting.result().errors}
     allowed = {"NONE": "order: the wait may end before the deletion is heard of"} | GONE
-    judge.none_but("COO-33", allowed, told, "errors of the fetch that waited")
+    judge.none_but(allowed, told, "errors of the fetch that waited")
 
 
-@pytest.mark.requirement("ACK-51", "SES-47")
-@pytest.mark.timeout(90)
-@crossed(AMONG)
+@check("ACK-51", "SES-47", crossed=AMONG, timeout=90)
 async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock, untouched=True)
-    holder = await queue.consumer()
-    await holder.acquire(6)
+    holder = await queue.holder(6)
 
     await share.admin.delete_topics(queue.topic.name)
 
     seen = await _until_gone(holder)
-    judge.one_of("ACK-51", GONE, seen, "result of an acknowledgement of a deleted topic")
+    judge["ACK-51"].one_of(GONE, seen, "result of an acknowledgement of a deleted topic")
     # On the same broker, so that the session that saw the old topic is asked about the new one.
     home = [[queue.topic.leaders[0]]]
     created = await share.admin.create_topic(name=queue.topic.name, assignments=home)
@@ -132,4 +110,4 @@ async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> 
             counts |= part.counts
         if len(counts) == 4:
             break
-    judge.equal("SES-47", dict.fromkeys(range(4), 1), counts, f"counts of the new topic; {errors}")
+    judge["SES-47"].equal(dict.fromkeys(range(4), 1), counts, f"counts of the new topic; {errors}")

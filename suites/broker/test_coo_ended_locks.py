@@ -5,20 +5,12 @@ that is not ready, the leader repeats it after one, two, four seconds and so on,
 stored in between.
 """
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from spec.verdict import Undecided
-from suites.broker.proxied import Proxied
-from suites.broker.share import Catch, Consumer, Queue
-from suites.broker.situations import meets
-from suites.broker.stored import AVAILABLE, read_state
-from suites.judge import Judge
+from suites.broker.brokers import Proxied
+from suites.broker.kit import *
 
 LOCK_MS = 3000
 RECORDS = 5
@@ -42,23 +34,8 @@ async def _run_out(queue: Queue, first: Consumer, times: int) -> list[Consumer]:
     return consumers
 
 
-async def _stored_available(queue: Queue, within: float) -> list[int]:
-    """Return the offsets that are stored as available, as soon as there are any."""
-    found: list[int] = []
-    async for _ in attempts(within):
-        state = await read_state(queue)
-        available = [b for b in state.state_batches if b.delivery_state == AVAILABLE]
-        found = [o for b in available for o in range(b.first_offset, b.last_offset + 1)]
-        if found:
-            break
-    return found
-
-
-@pytest.mark.requirement("COO-36")
-@pytest.mark.solo
-@pytest.mark.timeout(120)
+@check("COO-36", meets=("stored start", "reload"), solo={}, timeout=120)
 @pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
-@meets("stored start", "reload")
 async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refused: bool) -> None:
     queue = await between.share.queue(lock_ms=LOCK_MS)
     await queue.produce(RECORDS)
@@ -74,13 +51,19 @@ async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refus
             _demand_counts(caught, 1)
     await last.acked(accept(0, RECORDS - 1))
 
-    taken_back = await _stored_available(queue, REPEATED_FOR if refused else 1.0)
+    within = REPEATED_FOR if refused else 1.0
+    taken_back: list[int] = []
+    async for _ in attempts(within):
+        state = await read_state(queue)
+        available = [b for b in state.state_batches if b.delivery_state == AVAILABLE]
+        taken_back = [o for b in available for o in range(b.first_offset, b.last_offset + 1)]
+        if taken_back:
+            break
     await last.depart()
     reader = await queue.consumer(join=False)
-    sentinel = await queue.produce(1)
-    seen = await reader.drain(until=sentinel)
+    sentinel, seen = await up_to_new(queue, reader)
 
     again = sorted(seen.counts.keys() - {sentinel})
     told = f"delivered again after an ACCEPT was answered NONE, stored as available: {taken_back}"
-    judge.equal("COO-36", [], again, told)
-    judge.saw("COO-36", accepted=RECORDS, refused=int(refused))
+    judge.equal([], again, told)
+    judge.saw(accepted=RECORDS, refused=int(refused))

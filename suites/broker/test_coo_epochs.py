@@ -1,15 +1,7 @@
 """The epochs of a share group at rest."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import attempts, eventually, gather_all
-from fixtures.clients.member import Member
-from fixtures.wire.codec import Struct
-from suites.broker.membership import covered, crowd, every, good_beat
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import every
 
 
 async def _described(share: Share, group: str) -> Struct:
@@ -30,8 +22,7 @@ async def _at_rest(queue: Queue, members: list[Member]) -> int:
     return await eventually("group, assignment and members having one epoch", ask)
 
 
-@pytest.mark.requirement("COO-06")
-@pytest.mark.fast
+@check("COO-06", fast=True)
 async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     members = [await share.member(queue.group, queue.topic) for _ in range(share.rng.randint(1, 3))]
@@ -44,12 +35,11 @@ async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
         group, target = found.group_epoch, found.assignment_epoch
         if group == target:
             break
-    judge.equal("COO-06", group, target, "assignment epoch of the empty group")
-    judge.saw("COO-06", left=len(members))
+    judge.equal(group, target, "assignment epoch of the empty group")
+    judge.saw(left=len(members))
 
 
-@pytest.mark.requirement("COO-07")
-@pytest.mark.fast
+@check("COO-07", fast=True)
 async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=share.rng.randint(1, 4))
     members = await crowd(share, queue, share.rng.randint(1, 4))
@@ -57,8 +47,8 @@ async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None
 
     for _ in range(10):
         responses = [await member.heartbeat() for member in members]
-        judge.equal("COO-07", [0] * len(members), [a.error_code for a in responses], "errors")
-        judge.equal("COO-07", {before}, {a.member_epoch for a in responses}, "member epochs")
+        judge.equal([0] * len(members), [a.error_code for a in responses], "errors")
+        judge.equal({before}, {a.member_epoch for a in responses}, "member epochs")
     found = await _described(share, queue.group)
-    judge.equal("COO-07", before, found.group_epoch, "group epoch after many heartbeats")
-    judge.equal("COO-07", before, found.assignment_epoch, "assignment epoch after many heartbeats")
+    judge.equal(before, found.group_epoch, "group epoch after many heartbeats")
+    judge.equal(before, found.assignment_epoch, "assignment epoch after many heartbeats")

@@ -5,23 +5,12 @@ higher epoch under its leader, by the same RPCs that brokers send each other, so
 next write fails at once and for good.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.acknowledging import next_catch, result, spread
-from suites.broker.locks import SLACK, watch
-from suites.broker.share import Catch, Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed, meets
-from suites.broker.statestore import StateKey, Store
-from suites.judge import Judge
+from suites.broker.kit import *
 
 KNOWN = {
     "NOT_LEADER_OR_FOLLOWER": "ShareAcknowledgeResponse ErrorCode: the leader was fenced",
@@ -36,8 +25,7 @@ KNOWN = {
 async def _held(share: Share, lock_ms: int = 0) -> tuple[Queue, Consumer, StateKey]:
     """Return a member that holds ten records, and the key of their state."""
     queue = await share.queue(10, lock_ms=lock_ms or share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     return queue, consumer, Store(share).of(queue)
 
 
@@ -61,10 +49,8 @@ async def _replace(key: StateKey) -> None:
     await _done(key.initialize(epoch, start=5), "Initialize")
 
 
-@pytest.mark.requirement("COO-15", "COO-16")
-@pytest.mark.fast
+@check("COO-15", "COO-16", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("fence", [_read_ahead, _replace], ids=["leader-epoch", "state-epoch"])
-@crossed(AMONG)
 async def test_fenced_leader(
     share: Share, judge: Judge, fence: Callable[[StateKey], Awaitable[None]]
 ) -> None:
@@ -73,13 +59,11 @@ async def test_fenced_leader(
 
     seen = result(await consumer.ack(accept(1, 3)))
 
-    judge.one_of("COO-15", KNOWN, seen, "result of an acknowledgement that cannot be stored")
-    judge.equal("COO-16", "NOT_LEADER_OR_FOLLOWER", seen, "result from a leader that is fenced")
+    judge["COO-15"].one_of(KNOWN, seen, "result of an acknowledgement that cannot be stored")
+    judge["COO-16"].equal("NOT_LEADER_OR_FOLLOWER", seen, "result from a leader that is fenced")
 
 
-@pytest.mark.requirement("COO-17")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("COO-17", fast=True, crossed=AMONG)
 async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
     queue, consumer, key = await _held(share)
     await _replace(key)
@@ -93,11 +77,10 @@ async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
     seen = await _patiently(other, sentinel)
 
     expected = dict.fromkeys([*range(5, 10), sentinel], 1)
-    judge.equal("COO-17", expected, seen.counts, "delivery counts by the state loaded anew")
+    judge.equal(expected, seen.counts, "delivery counts by the state loaded anew")
 
 
-@pytest.mark.requirement("COO-17")
-@crossed(AMONG)
+@check("COO-17", crossed=AMONG)
 async def test_fetch_that_waited_at_a_fenced_leader(share: Share, judge: Judge) -> None:
     queue, consumer, key = await _held(share)
     waiter = await queue.consumer(join=False)
@@ -118,9 +101,9 @@ async def test_fetch_that_waited_at_a_fenced_leader(share: Share, judge: Judge) 
     second = await _patiently(await queue.consumer(join=False), sentinel)
 
     twice = sorted(first.counts.keys() & second.counts.keys())
-    judge.equal("COO-17", [], twice, "records that two members hold after the state was loaded")
+    judge.equal([], twice, "records that two members hold after the state was loaded")
     expected = dict.fromkeys([*range(5, 10), woken, sentinel], 1)
-    judge.equal("COO-17", expected, first.counts | second.counts, "delivery counts of both")
+    judge.equal(expected, first.counts | second.counts, "delivery counts of both")
 
 
 async def _patiently(consumer: Consumer, until: int) -> Catch:
@@ -136,9 +119,7 @@ async def _patiently(consumer: Consumer, until: int) -> Catch:
     return catch
 
 
-@pytest.mark.requirement("COO-14", "COO-15")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("COO-14", "COO-15", fast=True, crossed=AMONG)
 async def test_failed_write_changes_nothing(share: Share, judge: Judge) -> None:
     queue, consumer, key = await _held(share)
     before = await key.summary()
@@ -146,41 +127,37 @@ async def test_failed_write_changes_nothing(share: Share, judge: Judge) -> None:
 
     seen = result(await consumer.ack(accept(1, 3)))
 
-    judge.holds("COO-14", seen != "NONE", "an ACCEPT without a stored state was answered NONE")
-    judge.one_of("COO-15", KNOWN, seen, "result of an acknowledgement that cannot be stored")
+    judge["COO-14"].holds(seen != "NONE", "an ACCEPT without a stored state was answered NONE")
+    judge["COO-15"].one_of(KNOWN, seen, "result of an acknowledgement that cannot be stored")
     await _done(key.initialize(before.state_epoch, start=0), "Initialize")
     other = await queue.consumer(join=False)
     leaked = (await next_catch(queue, other)).counts
-    judge.equal("COO-14", {}, leaked, "records given to somebody else while they were held")
+    judge["COO-14"].equal({}, leaked, "records given to somebody else while they were held")
     again = result(await consumer.ack(accept(1, 3)))
-    judge.equal("COO-14", "NONE", again, "the same ACCEPT once more, with the state back")
+    judge["COO-14"].equal("NONE", again, "the same ACCEPT once more, with the state back")
     await consumer.acked(release(4, 9))
     counts = (await next_catch(queue, other)).counts
-    judge.equal("COO-14", set(), {1, 2, 3} & counts.keys(), "accepted records delivered again")
+    judge["COO-14"].equal(set(), {1, 2, 3} & counts.keys(), "accepted records delivered again")
 
 
-@pytest.mark.requirement("COO-14")
-@crossed(AMONG)
+@check("COO-14", crossed=AMONG)
 async def test_failed_write_does_not_keep_the_lock(share: Share, judge: Judge) -> None:
     lock_ms = 2000
     queue, consumer, key = await _held(share, lock_ms)
     before = await key.summary()
     await _done(key.delete(), "Delete")
     seen = result(await consumer.ack(accept(1, 3)))
-    judge.holds("COO-14", seen != "NONE", "an ACCEPT without a stored state was answered NONE")
+    judge.holds(seen != "NONE", "an ACCEPT without a stored state was answered NONE")
     await _done(key.initialize(before.state_epoch, start=0), "Initialize")
 
     other = await queue.consumer(join=False)
     back = await watch(other, range(10), lock_ms / 1000 + SLACK)
 
     counts = {offset: sighting.count for offset, sighting in back.items()}
-    judge.equal("COO-14", dict.fromkeys(range(10), 2), counts, "counts after the locks ran out")
+    judge.equal(dict.fromkeys(range(10), 2), counts, "counts after the locks ran out")
 
 
-@pytest.mark.requirement("COO-20")
-@pytest.mark.fast
-@meets("second partition")
-@crossed(AMONG)
+@check("COO-20", fast=True, crossed=AMONG, meets="second partition")
 async def test_failed_write_is_one_partitions_affair(share: Share, judge: Judge) -> None:
     world = await spread(share, partitions=3, records=5)
     sick = share.rng.randrange(3)
@@ -190,18 +167,15 @@ async def test_failed_write_is_one_partitions_affair(share: Share, judge: Judge)
     seen = await world.acknowledge(*[[accept(1, 4)]] * 3)
 
     for partition in {0, 1, 2} - {sick}:
-        judge.equal("COO-20", "NONE", seen[partition], f"partition {partition} beside a sick one")
-    judge.holds("COO-20", seen[sick] != "NONE", "the partition without state was answered NONE")
+        judge.equal("NONE", seen[partition], f"partition {partition} beside a sick one")
+    judge.holds(seen[sick] != "NONE", "the partition without state was answered NONE")
     await world.session.close()
     for partition in {0, 1, 2} - {sick}:
         left = await world.left(partition)
-        judge.equal("COO-20", set(), {1, 2, 3, 4} & left.keys(), "accepted records that came again")
+        judge.equal(set(), {1, 2, 3, 4} & left.keys(), "accepted records that came again")
 
 
-@pytest.mark.requirement("COO-20")
-@pytest.mark.fast
-@meets("second partition")
-@crossed(AMONG)
+@check("COO-20", fast=True, crossed=AMONG, meets="second partition")
 async def test_failed_load_is_one_partitions_affair(share: Share, judge: Judge) -> None:
     leader = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(assignments=[[leader]] * 3)
@@ -218,7 +192,7 @@ async def test_failed_load_is_one_partitions_affair(share: Share, judge: Judge) 
     async for _ in attempts():
         response = await session.fetch(*named)
         named = []
-        judge.equal("COO-20", "NONE", error_name(response.error), "error of the whole fetch")
+        judge.equal("NONE", error_name(response.error), "error of the whole fetch")
         for part in response.parts:
             got[part.partition] += part.offsets
             if part.error:
@@ -226,5 +200,5 @@ async def test_failed_load_is_one_partitions_affair(share: Share, judge: Judge) 
         if all(got[index] for index in {0, 1, 2} - {sick}):
             break
     expected = {index: [] if index == sick else [0, 1, 2, 3] for index in range(3)}
-    judge.equal("COO-20", expected, got, f"acquired with the state of partition {sick} gone")
-    judge.equal("COO-20", set(), {e for e in errors if not e.startswith(str(sick))}, "errors")
+    judge.equal(expected, got, f"acquired with the state of partition {sick} gone")
+    judge.equal(set(), {e for e in errors if not e.startswith(str(sick))}, "errors")

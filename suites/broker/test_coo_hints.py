@@ -1,27 +1,12 @@
 """Leaders of many partitions named in one response: of four brokers one can name three others."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import OPEN, Part, Response, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.many import POSITIONS, among
-from suites.broker.share import Queue, Share
-from suites.broker.situations import MANY, meets
-from suites.judge import Judge
+from suites.broker.kit import *
 
 HINTED = "NOT_LEADER_OR_FOLLOWER"
 
 
 async def _asked(queue: Queue, node: int, position: str) -> tuple[Response, Response]:
-    """Fetch and acknowledge at one broker what three others lead, and what it leads itself.
-
-    Raises:
-        Undecided: it does not hear who leads.
-    """
+    """Fetch and acknowledge at one broker what three others lead, and what it leads itself."""
     *led, own = [(queue.topic, index) for index in queue.topic.partitions]
     places = among(led, own, position)
     async for _ in attempts():
@@ -38,10 +23,7 @@ def _told(part: Part) -> str:
     return error_name(part.error or part.ack_error)
 
 
-@meets(MANY)
-@pytest.mark.requirement("COO-25")
-@pytest.mark.solo(brokers=4)
-@pytest.mark.timeout(120)
+@check("COO-25", meets=IN_LISTS, solo={"brokers": 4}, timeout=120)
 async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
     share = solo_share
     node, *others = sorted(share.cluster.brokers)
@@ -61,7 +43,7 @@ async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
                 for index in range(len(others))
                 if (part := response.part(queue.topic.id, index))
             }
-            judge.equal("COO-25", dict(enumerate(others)), leaders, "CurrentLeader by partition")
+            judge.equal(dict(enumerate(others)), leaders, "CurrentLeader by partition")
             expected = {other: share.cluster.brokers[other] for other in others}
-            judge.equal("COO-25", expected, dict(response.endpoints), "NodeEndpoints")
-            judge.saw("COO-25", hints=len(others))
+            judge.equal(expected, dict(response.endpoints), "NodeEndpoints")
+            judge.saw(hints=len(others))

@@ -1,27 +1,16 @@
 """A partition that gets another leader while every broker lives."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts, eventually
-from fixtures.clients.member import OPEN, Response, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledging import result
-from suites.broker.leaders import moved
-from suites.broker.mixed_states import MixedStates, judge_new_leader, prepared
-from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 HINTED = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")
 """Errors that come with the leader's name."""
 
-UNSET = (-1, -1)
+NO_OFFSETS = (-1, -1)
 """CurrentLeader of a response that names none (ShareFetchResponse LeaderId, LeaderEpoch)."""
 
 RACING = {
@@ -72,29 +61,27 @@ async def _scene(share: Share) -> MixedStates:
     return await prepared(await share.queue(assignments=[pair], lock_ms=lock), lock_ms=lock)
 
 
-@pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-24")
+@check("COO-21", "COO-22", "COO-23", "COO-24", crossed=AMONG)
 @pytest.mark.parametrize("how", sorted(MOVES))
-@crossed(AMONG)
 async def test_leader_moves(share: Share, judge: Judge, how: str) -> None:
     scene = await _scene(share)
     after = await MOVES[how](scene.queue)
     # Until the new leader has read the state, the former one may still store what it is told.
     racing = scene.answered([12, 13], await scene.send(accept(12, 13)))
-    judge.one_of("COO-24", RACING, racing, "result of an ACCEPT that races the move")
+    judge["COO-24"].one_of(RACING, racing, "result of an ACCEPT that races the move")
 
     roamer = await judge_new_leader(judge, scene)
 
     late = result(await scene.holder.ack(accept(14, 15)))
-    judge.one_of(
-        "COO-24",
+    judge["COO-24"].one_of(
         LATE,
         late,
         f"result of an ACCEPT at the former leader {scene.queue.topic.leaders[0]}, "
         f"with broker {after.topic.leaders[0]} leading",
     )
     kept = await roamer.ack(accept(14, 15))
-    judge.equal("COO-24", "NONE", kept, "result of the new holder's ACCEPT afterwards")
-    judge.saw("COO-21", leader_moves=1)
+    judge["COO-24"].equal("NONE", kept, "result of the new holder's ACCEPT afterwards")
+    judge["COO-21"].saw(leader_moves=1)
 
 
 def _hinted(response: Response) -> bool:
@@ -107,15 +94,13 @@ def _judge_unhinted(judge: Judge, response: Response, leader: int) -> None:
     told = error_name(response.only.error or response.only.ack_error)
     node, epoch = response.only.leader
     if node != leader:
-        judge.equal("COO-25", UNSET, (node, epoch), f"CurrentLeader with {told}")
+        judge.equal(NO_OFFSETS, (node, epoch), f"CurrentLeader with {told}")
     strangers = response.endpoints.keys() - {leader}
-    judge.equal("COO-25", set(), strangers, f"NodeEndpoints with {told}, besides the leader")
+    judge.equal(set(), strangers, f"NodeEndpoints with {told}, besides the leader")
 
 
-@pytest.mark.requirement("COO-25")
-@pytest.mark.fast
+@check("COO-25", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("how", sorted(MOVES))
-@crossed(AMONG)
 async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
     scene = await _scene(share)
     ordinary = await scene.holder.fetch(max_wait_ms=0)
@@ -143,13 +128,13 @@ async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
                 continue
             hinted += 1
             told, epoch = response.only.leader
-            judge.equal("COO-25", leader, told, f"CurrentLeader by broker {node}")
-            judge.holds("COO-25", epoch > 0, f"the epoch of a second leader is {epoch}")
+            judge.equal(leader, told, f"CurrentLeader by broker {node}")
+            judge.holds(epoch > 0, f"the epoch of a second leader is {epoch}")
             named = response.endpoints.get(leader)
             expected = share.cluster.brokers[leader]
-            judge.equal("COO-25", expected, named, f"NodeEndpoint by broker {node}")
-    judge.holds("COO-25", hinted, "no broker but the leader said NOT_LEADER_OR_FOLLOWER")
-    judge.saw("COO-25", hints=hinted)
+            judge.equal(expected, named, f"NodeEndpoint by broker {node}")
+    judge.holds(hinted, "no broker but the leader said NOT_LEADER_OR_FOLLOWER")
+    judge.saw(hints=hinted)
 
 
 async def _settled(share: Share, queue: Queue) -> None:

@@ -1,31 +1,23 @@
 """What a dead letter holds of its source record: nothing by default, key and value on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from fixtures.clients.deadletters import NAME, DeadLetter
-from fixtures.clients.member import reject
-from fixtures.wire.batch import TimestampType
-from fixtures.wire.compression import Compression
-from fixtures.wire.records import Record, encode_batch
-from spec.verdict import Undecided
-from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic, offsets_of, rejecting
-from suites.broker.gaps import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from fixtures.wire.records import Compression, TimestampType
+from suites.broker.deadletters import offsets_of, rejecting
+from suites.broker.kit import *
+from suites.broker.logs import keys
 
 pytestmark = pytest.mark.feature("dead-letters")
 
 PAST = 1_000_000_000_000
 """September 2001 in milliseconds."""
 
-KEYS = (None, b"", b"key", bytes(range(256)))
+RECORD_KEYS = (None, b"", b"key", bytes(range(256)))
 VALUES = (None, b"", b"value", bytes(reversed(range(256))))
-CONTENT = [(key, value) for key in KEYS for value in VALUES]
+CONTENT = [(key, value) for key in RECORD_KEYS for value in VALUES]
 
 FOREVER = {"retention.ms": "-1", "message.timestamp.before.max.ms": str(2**63 - 1)}
 """For records that say they are old."""
@@ -47,9 +39,7 @@ async def _sources(box: DeadLetterSetup, *codecs: Compression) -> int:
     return len(CONTENT) * len(codecs)
 
 
-@pytest.mark.requirement("DLQ-08")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-08", fast=True, crossed=AMONG)
 async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
     dead = await dead_topic(share)
     queue = await share.queue(group_config={NAME: dead.name}, topic_config=FOREVER)
@@ -59,32 +49,26 @@ async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
 
     content = _content(await box.arrived(range(count)))
     expected = dict.fromkeys(range(count), (None, None))
-    judge.equal("DLQ-08", expected, content, "key and value of letters")
+    judge.equal(expected, content, "key and value of letters")
 
 
-@pytest.mark.requirement("DLQ-09")
-@crossed(AMONG)
+@check("DLQ-09", crossed=AMONG)
 async def test_copies_are_exact(share: Share, judge: Judge) -> None:
     box = await boxed(share, copy=True, topic_config=FOREVER)
     count = await _sources(box, *Compression)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(count)
+    consumer = await box.queue.holder(count)
     await consumer.acked(reject(0, count - 1))
 
     content = _content(await box.arrived(range(count)))
     expected = dict(enumerate(CONTENT * len(Compression)))
-    judge.equal("DLQ-09", expected, content, "key and value of letters")
-    judge.saw("DLQ-09", codecs=len(Compression), copies=count)
+    judge.equal(expected, content, "key and value of letters")
+    judge.saw(codecs=len(Compression), copies=count)
 
 
-@pytest.mark.requirement("DLQ-09")
+@check("DLQ-09", crossed=AMONG)
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP, Compression.ZSTD])
-@crossed(AMONG)
 async def test_copies_of_a_large_batch(share: Share, judge: Judge, codec: Compression) -> None:
-    """DLQ-09: A copy has its source's value though all that were sent together are not one letter.
-
-    A batch that was compressed well may hold more than the dead-letter topic takes in one go.
-    """
+    # A batch that was compressed well may hold more than the dead-letter topic takes in one go.
     limit, each, size = 20_000, 1_000, 40
     dead = await dead_topic(share, configs={"max.message.bytes": str(limit)})
     box = await boxed(share, dead=dead, copy=True)
@@ -97,13 +81,11 @@ async def test_copies_of_a_large_batch(share: Share, judge: Judge, codec: Compre
     content = {one.offset: one.record.value for one in letters}
     differing = sorted(o for o, value in enumerate(values) if content.get(o) != value)
     what = f"copies that are not their source's value, sent by {codec.name} in {len(batch)} bytes"
-    judge.equal("DLQ-09", [], differing, what)
-    judge.saw("DLQ-09", bytes_sent=len(batch), bytes_copied=size * each)
+    judge.equal([], differing, what)
+    judge.saw(bytes_sent=len(batch), bytes_copied=size * each)
 
 
-@pytest.mark.requirement("DLQ-10")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-10", fast=True, crossed=AMONG)
 async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
     box = await boxed(share, copy=True, topic_config=FOREVER)
     count = await _sources(box, Compression.NONE)
@@ -113,18 +95,15 @@ async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
     if len(letters) < count:
         raise Undecided(f"only {offsets_of(letters)} became letters")
     without = [letter.offset for letter in letters if letter.headers.get("own") != "header"]
-    judge.equal("DLQ-10", [], without, "letters without the source's own header")
+    judge.equal([], without, "letters without the source's own header")
 
 
-@pytest.mark.requirement("DLQ-11")
-@pytest.mark.timeout(CLEANED_WITHIN + 60)
-@crossed(AMONG)
+@check("DLQ-11", crossed=AMONG, timeout=CLEANED_WITHIN + 60)
 async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
     box = await boxed(share, copy=True, lock_ms=share.bounds.longest_lock, topic_config=COMPACTED)
     world = Compacted(box.queue)
     await world.write(*([name] for name in keys(*range(4))))
-    consumer = await box.queue.consumer()
-    await consumer.acquire(4)
+    consumer = await box.queue.holder(4)
     await world.write(keys(1, 2))
     await world.fresh()
     await world.until_gone((1, 2))
@@ -132,13 +111,11 @@ async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
 
     content = _content(await box.arrived(range(4)))
     expected = {0: (b"0", b"0"), 1: (None, None), 2: (None, None), 3: (b"3", b"3")}
-    judge.equal("DLQ-11", expected, content, "key and value of letters, 1 and 2 being gone")
+    judge.equal(expected, content, "key and value of letters, 1 and 2 being gone")
 
 
-@pytest.mark.requirement("DLQ-13")
-@pytest.mark.fast
+@check("DLQ-13", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
-@crossed(AMONG)
 async def test_time_of_writing(share: Share, judge: Judge, copy: bool) -> None:
     box = await boxed(share, copy=copy, topic_config=FOREVER)
     clock = await _clock(box)
@@ -151,8 +128,8 @@ async def test_time_of_writing(share: Share, judge: Judge, copy: bool) -> None:
     times = {letter.record.timestamp for letter in letters} or {-1}
     within = before <= min(times) and max(times) <= after
     sentence = f"letters say {min(times)} to {max(times)}, written between {before} and {after}"
-    judge.holds("DLQ-13", within, sentence)
-    judge.saw("DLQ-13", letters=len(letters))
+    judge.holds(within, sentence)
+    judge.saw(letters=len(letters))
 
 
 async def _clock(box: DeadLetterSetup) -> Callable[[], Awaitable[int]]:

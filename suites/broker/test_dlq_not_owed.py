@@ -1,18 +1,10 @@
 """What is no dead letter though its group has a dead-letter topic: nothing was given up."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject
-from spec.verdict import Undecided
-from suites.broker.deadletters import DeadLetterSetup, boxed, offsets_of
-from suites.broker.gaps import CLEANED_WITHIN, COMMITTED, COMPACTED, Compacted, keys
-from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG, crossed
-from suites.broker.transactions import committed, jumble
-from suites.judge import Judge
+from suites.broker.deadletters import offsets_of
+from suites.broker.kit import *
+from suites.broker.logs import committed, keys
 
 pytestmark = pytest.mark.feature("dead-letters")
 
@@ -31,14 +23,12 @@ async def _strays(box: DeadLetterSetup, consumer: Consumer, *owed: int) -> list[
     return [offset for offset in offsets_of(letters) if offset not in {sentinel, *owed}]
 
 
-@pytest.mark.requirement("DLQ-23")
-@crossed(AMONG)
+@check("DLQ-23", crossed=AMONG)
 async def test_aborted_records(share: Share, judge: Judge) -> None:
     box = await boxed(share, group_config=COMMITTED)
     outcomes = await jumble(box.queue)
     consumer = await box.queue.consumer()
-    last = await box.queue.produce(1)
-    catch = await consumer.drain(until=last)
+    last, catch = await up_to_new(box.queue, consumer)
     rejected = sorted(outcomes.visible & catch.counts.keys())
     await consumer.acked(*(reject(offset) for offset in rejected), accept(last))
     # Holes that came along are left to the session's end, which gives them back as they are.
@@ -46,30 +36,25 @@ async def test_aborted_records(share: Share, judge: Judge) -> None:
 
     letters = await box.arrived(rejected)
     aborted = sorted(outcomes.aborted & set(offsets_of(letters)))
-    judge.equal("DLQ-23", [], aborted, "aborted records that became letters")
-    judge.saw("DLQ-23", aborted=len(outcomes.aborted), letters=len(letters))
+    judge.equal([], aborted, "aborted records that became letters")
+    judge.saw(aborted=len(outcomes.aborted), letters=len(letters))
 
 
-@pytest.mark.requirement("DLQ-24")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-24", fast=True, crossed=AMONG)
 async def test_deleted_records(share: Share, judge: Judge) -> None:
     box = await boxed(share, SIZE, batches=SIZE, lock_ms=share.bounds.longest_lock)
     consumer = await box.queue.consumer()
     await consumer.acquire(4, max_records=4)
     await share.admin.delete_records(box.queue.topic, SIZE)
 
-    judge.equal("DLQ-24", [], await _strays(box, consumer), "deleted records that became letters")
-    judge.saw("DLQ-24", deleted=SIZE)
+    judge.equal([], await _strays(box, consumer), "deleted records that became letters")
+    judge.saw(deleted=SIZE)
 
 
-@pytest.mark.requirement("DLQ-24")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-24", fast=True, crossed=AMONG)
 async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> None:
     box = await boxed(share, SIZE, batches=SIZE)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, 1))
     await consumer.close()
     await consumer.depart()
@@ -81,13 +66,11 @@ async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> N
         raise Undecided(f"the start offset cannot be altered: {response.error_message}")
 
     strays = await _strays(box, await box.queue.consumer(), 0, 1)
-    judge.equal("DLQ-24", [], strays, "skipped records that became letters")
-    judge.saw("DLQ-24", skipped=SIZE - 2)
+    judge.equal([], strays, "skipped records that became letters")
+    judge.saw(skipped=SIZE - 2)
 
 
-@pytest.mark.requirement("DLQ-25")
-@pytest.mark.timeout(CLEANED_WITHIN + 60)
-@crossed(AMONG)
+@check("DLQ-25", crossed=AMONG, timeout=CLEANED_WITHIN + 60)
 async def test_compacted_offsets(share: Share, judge: Judge) -> None:
     box = await boxed(share, topic_config=COMPACTED)
     world = Compacted(box.queue)
@@ -99,9 +82,7 @@ async def test_compacted_offsets(share: Share, judge: Judge) -> None:
     await _judge_range(judge, box, set(holes))
 
 
-@pytest.mark.requirement("DLQ-25")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-25", fast=True, crossed=AMONG)
 async def test_markers(share: Share, judge: Judge) -> None:
     box = await boxed(share)
     first = await committed(box.queue, 3)
@@ -124,5 +105,5 @@ async def _judge_range(judge: Judge, box: DeadLetterSetup, holes: set[int]) -> N
     if missing := data - set(offsets_of(letters)):
         raise Undecided(f"no letters came for {sorted(missing)}, so others may be late, too")
     empty = sorted(holes & set(offsets_of(letters)))
-    judge.equal("DLQ-25", [], empty, "offsets without a record that became letters")
-    judge.saw("DLQ-25", letters=len(letters), holes_rejected=len(holes & set(catch.offsets)))
+    judge.equal([], empty, "offsets without a record that became letters")
+    judge.saw(letters=len(letters), holes_rejected=len(holes & set(catch.offsets)))

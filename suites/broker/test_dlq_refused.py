@@ -1,89 +1,67 @@
 """Dead-letter topics that may not be used, and groups without one: records are archived at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest
 
-from fixtures.clients.cluster import attempts
 from fixtures.clients.deadletters import AUTO_CREATE, NAME, PERMITTED, PREFIX
-from fixtures.clients.member import accept, reject, release
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.deadletters import LIMIT, beyond, dead_name, naming
-from suites.broker.delivery_counts import hold_at
-from suites.broker.share import NOT_FOR, Share
-from suites.broker.situations import AMONG, crossed
-from suites.broker.statestore import ARCHIVING, StateKey, Trail, batches_of
-from suites.judge import Judge
+from suites.broker.deadletters import LIMIT, beyond
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
 
 
-async def _archives(
-    share: Share, judge: Judge, rule: str, configs: Mapping[str, str], why: str
-) -> None:
+async def _archives(share: Share, judge: Judge, configs: Mapping[str, str], why: str) -> None:
     """Demand that a group with these configs leaves rejected records behind and goes on."""
     queue = await share.queue(4, group_config=configs)
-    consumer = await queue.consumer()
-    await consumer.acquire(4)
+    consumer = await queue.holder(4)
     await consumer.acked(reject(0, 1), accept(2), reject(3))
-    start = await beyond(judge, rule, queue, consumer, 4)
-    judge.holds(rule, start >= 4, f"the start offset stays at {start} of 4 rejected, {why}")
+    start = await beyond(judge, queue, consumer, 4)
+    judge.holds(start >= 4, f"the start offset stays at {start} of 4 rejected, {why}")
 
 
-@pytest.mark.requirement("DLQ-19")
-@pytest.mark.fast
+@check("DLQ-19", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("denied", [True, False], ids=["denied", "not-permitted"])
-@crossed(AMONG)
 async def test_topic_without_permission(share: Share, judge: Judge, denied: bool) -> None:
     configs = dict.fromkeys(PERMITTED, "false") if denied else {}
     topic = await share.admin.create_topic(name=await dead_name(share), configs=configs)
-    await _archives(share, judge, "DLQ-19", naming(topic.name), "the topic not permitting letters")
-    judge.equal("DLQ-19", 0, await share.admin.log_offset(topic), "end of the topic")
+    await _archives(share, judge, naming(topic.name), "the topic not permitting letters")
+    judge.equal(0, await share.admin.log_offset(topic), "end of the topic")
 
 
-@pytest.mark.requirement("DLQ-20")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-20", fast=True, crossed=AMONG)
 async def test_topic_without_prefix(share: Share, judge: Judge) -> None:
     await dead_name(share)
     if not (await share.admin.broker_configs()).get(PREFIX):
         raise OutOfReach("the cluster asks for no prefix")
     topic = await share.admin.create_topic(configs=PERMITTED)
-    await _archives(share, judge, "DLQ-20", naming(topic.name), "the name lacking the prefix")
-    judge.equal("DLQ-20", 0, await share.admin.log_offset(topic), "end of the topic")
+    await _archives(share, judge, naming(topic.name), "the name lacking the prefix")
+    judge.equal(0, await share.admin.log_offset(topic), "end of the topic")
 
 
-@pytest.mark.requirement("DLQ-21")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-21", fast=True, crossed=AMONG)
 async def test_topic_that_is_not_there(share: Share, judge: Judge) -> None:
     name = await dead_name(share)
     if (await share.admin.broker_configs()).get(AUTO_CREATE) == "true":
         raise OutOfReach("the cluster creates missing dead-letter topics")
-    await _archives(share, judge, "DLQ-21", naming(name), "the topic missing")
+    await _archives(share, judge, naming(name), "the topic missing")
     connection = await share.cluster.any()
     async for _ in attempts(NOT_FOR):
         response = await connection.call(
             "Metadata", topics=[{"name": name}], allow_auto_topic_creation=False
         )
         seen = error_name(response.topics[0].error_code)
-        judge.equal("DLQ-21", "UNKNOWN_TOPIC_OR_PARTITION", seen, "what brokers know of the topic")
+        judge.equal("UNKNOWN_TOPIC_OR_PARTITION", seen, "what brokers know of the topic")
 
 
-@pytest.mark.requirement("DLQ-22")
-@pytest.mark.fast
+@check("DLQ-22", fast=True)
 async def test_name_of_an_internal_topic(share: Share, judge: Judge) -> None:
     group = (await share.queue(group_config=naming(await dead_name(share)))).group
     for name in ("__consumer_offsets", "__share_group_state", "__dlq.letters", "__"):
         response = await share.admin.try_group_config(group, {NAME: name})
-        judge.equal(
-            "DLQ-22", ErrorCode.INVALID_CONFIG, response.error_code, f"error of the name {name}"
-        )
+        judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error of the name {name}")
     response = await share.admin.try_group_config(group, {NAME: "_one.underscore"})
-    judge.equal("DLQ-22", 0, response.error_code, "error of a name with one underscore")
+    judge.equal(0, response.error_code, "error of a name with one underscore")
 
 
 async def _states(trail: Trail, offset: int) -> list[int]:
@@ -96,25 +74,22 @@ async def _states(trail: Trail, offset: int) -> list[int]:
     return seen
 
 
-@pytest.mark.requirement("DLQ-18")
-@pytest.mark.fast
+@check("DLQ-18", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("configs", [{}, {NAME: ""}], ids=["never-named", "empty-name"])
-@crossed(AMONG)
 async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[str, str]) -> None:
     await dead_name(share)
     queue = await share.queue(6, batches=6, group_config={LIMIT: "2"} | configs)
     trail = await StateKey(share, queue.group, queue.topic.id).trail()
-    consumer = await queue.consumer()
-    await consumer.acquire(6)
+    consumer = await queue.holder(6)
     await consumer.acked(reject(0, 2), release(3, 5))
     await hold_at(consumer, 3, 2)
     await consumer.acked(release(3, 5))
-    start = await beyond(judge, "DLQ-18", queue, consumer, 6)
-    judge.holds("DLQ-18", start >= 6, f"the start offset stays at {start} of 6 undeliverable")
+    start = await beyond(judge, queue, consumer, 6)
+    judge.holds(start >= 6, f"the start offset stays at {start} of 6 undeliverable")
 
     states = {offset: await _states(trail, offset) for offset in range(6)}
     if not any(states.values()):
         raise Undecided("the state topic holds nothing of the group")
     archiving = [offset for offset, seen in states.items() if ARCHIVING in seen]
-    judge.equal("DLQ-18", [], archiving, "offsets that were stored as archiving")
-    judge.saw("DLQ-18", stored_states=sum(map(len, states.values())))
+    judge.equal([], archiving, "offsets that were stored as archiving")
+    judge.saw(stored_states=sum(map(len, states.values())))

@@ -1,30 +1,13 @@
 """Settings of dead letters that change under a live group, and topics that brokers make."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest
 
-from fixtures.clients.admin import BROKER_RESOURCE, TOPIC_RESOURCE
-from fixtures.clients.cluster import Topic, attempts, eventually
+from fixtures.clients.configs import alter
 from fixtures.clients.deadletters import AUTO_CREATE, PERMIT, PERMITTED, PREFIX
-from fixtures.clients.member import reject
-from spec.verdict import Undecided
-from suites.broker.deadletters import (
-    DeadLetterSetup,
-    beyond,
-    boxed,
-    dead_letters_in,
-    dead_name,
-    dead_topic,
-    naming,
-    offsets_of,
-)
-from suites.broker.locks import reconfigure
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.deadletters import beyond, offsets_of
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
 
@@ -39,9 +22,7 @@ async def _reject_next(queue: Queue, consumer: Consumer) -> int:
     return offset
 
 
-@pytest.mark.requirement("DLQ-27")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-27", fast=True, crossed=AMONG)
 async def test_name_taken_away(share: Share, judge: Judge) -> None:
     box = await boxed(share)
     consumer = await box.queue.consumer()
@@ -51,14 +32,12 @@ async def test_name_taken_away(share: Share, judge: Judge) -> None:
     await reconfigure(box.queue, consumer, 29_000, **{_NAME: ""})
     after = [await _reject_next(box.queue, consumer) for _ in range(3)]
 
-    start = await beyond(judge, "DLQ-27", box.queue, consumer, after[-1] + 1)
-    judge.holds("DLQ-27", start > after[-1], f"the start offset stays at {start} of {after}")
-    judge.equal("DLQ-27", [before], offsets_of(await box.own()), "source offsets of letters")
+    start = await beyond(judge, box.queue, consumer, after[-1] + 1)
+    judge.holds(start > after[-1], f"the start offset stays at {start} of {after}")
+    judge.equal([before], offsets_of(await box.own()), "source offsets of letters")
 
 
-@pytest.mark.requirement("DLQ-28")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-28", fast=True, crossed=AMONG)
 async def test_group_settings_change(share: Share, judge: Judge) -> None:
     box = await boxed(share)
     other = DeadLetterSetup(box.queue, await dead_topic(share))
@@ -69,24 +48,20 @@ async def test_group_settings_change(share: Share, judge: Judge) -> None:
     second = await _reject_next(box.queue, consumer)
     copies = {letter.offset: letter.record.value for letter in await box.arrived([first, second])}
     expected = {first: None, second: b"rejected"}
-    judge.equal("DLQ-28", expected, copies, "values of letters before and after copying is on")
+    judge.equal(expected, copies, "values of letters before and after copying is on")
     await reconfigure(box.queue, consumer, 28_000, **{_NAME: other.topic.name})
     third = await _reject_next(box.queue, consumer)
     moved = offsets_of(await other.arrived([third]))
-    judge.equal("DLQ-28", [third], moved, "source offsets of letters on the new topic")
+    judge.equal([third], moved, "source offsets of letters on the new topic")
     left = offsets_of(await box.own())
-    judge.equal("DLQ-28", [first, second], left, "source offsets of letters on the old topic")
+    judge.equal([first, second], left, "source offsets of letters on the old topic")
 
 
 async def _set_brokers(share: Share, values: Mapping[str, str]) -> None:
     """Change settings of all brokers and wait until they show them."""
-    changes = [{"name": n, "config_operation": 0, "value": v} for n, v in values.items()]
-    resource = {"resource_type": BROKER_RESOURCE, "resource_name": "", "configs": changes}
-    response = await (await share.cluster.any()).call(
-        "IncrementalAlterConfigs", resources=[resource]
-    )
-    if response.responses[0].error_code:
-        raise Undecided(f"{values} cannot be set: {response.responses[0].error_message}")
+    response = await alter(share.cluster, BROKER_RESOURCE, "", values)
+    if response.error_code:
+        raise Undecided(f"{values} cannot be set: {response.error_message}")
 
     async def ask() -> bool | None:
         seen = await share.admin.broker_configs()
@@ -119,8 +94,7 @@ async def _exists(share: Share, name: str) -> bool:
     return not response.topics[0].error_code
 
 
-@pytest.mark.requirement("DLQ-20", "DLQ-26", "DLQ-28")
-@pytest.mark.solo({"log.message.timestamp.type": "LogAppendTime"})
+@check("DLQ-20", "DLQ-26", "DLQ-28", solo={"log.message.timestamp.type": "LogAppendTime"})
 async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:
     share = solo_share
     plain = await share.admin.create_topic(configs=PERMITTED)
@@ -129,17 +103,17 @@ async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:
 
     await _set_brokers(share, {PREFIX: ""})
     seen = await _gets_letters(share, plain.name)
-    judge.holds("DLQ-28", seen, "no letters without restart though the prefix is empty now")
-    judge.holds("DLQ-20", seen, "no letters on a topic of any name though the prefix is empty")
+    judge["DLQ-28"].holds(seen, "no letters without restart though the prefix is empty now")
+    judge["DLQ-20"].holds(seen, "no letters on a topic of any name though the prefix is empty")
 
     await _set_brokers(share, {PREFIX: "rejects.", AUTO_CREATE: "true"})
     seen = await _gets_letters(share, missing)
-    judge.holds("DLQ-28", seen, "no letters without restart on a topic to be made")
-    judge.holds("DLQ-26", seen, f"no letters on {missing}, which brokers may make")
+    judge["DLQ-28"].holds(seen, "no letters without restart on a topic to be made")
+    judge["DLQ-26"].holds(seen, f"no letters on {missing}, which brokers may make")
     configs = await share.admin.configs(TOPIC_RESOURCE, missing)
     shown = (configs.get(PERMIT), configs.get("message.timestamp.type"))
-    judge.equal("DLQ-26", ("true", "CreateTime"), shown, "permission and time stamps of the topic")
-    await _nothing_more(share, judge, plain)
+    judge["DLQ-26"].equal(("true", "CreateTime"), shown, "permission and time stamps of the topic")
+    await _nothing_more(share, judge["DLQ-20"], plain)
 
 
 async def _nothing_more(share: Share, judge: Judge, topic: Topic) -> None:
@@ -148,7 +122,7 @@ async def _nothing_more(share: Share, judge: Judge, topic: Topic) -> None:
     queue = await share.queue(group_config=naming(topic.name))
     consumer = await queue.consumer()
     offset = await _reject_next(queue, consumer)
-    start = await beyond(judge, "DLQ-20", queue, consumer, offset + 1)
-    judge.holds("DLQ-20", start > offset, f"the start offset stays at {start} of {offset}")
+    start = await beyond(judge, queue, consumer, offset + 1)
+    judge.holds(start > offset, f"the start offset stays at {start} of {offset}")
     after = await share.admin.log_offset(topic)
-    judge.equal("DLQ-20", before, after, "end of a topic whose name lacks the new prefix")
+    judge.equal(before, after, "end of a topic whose name lacks the new prefix")

@@ -1,22 +1,12 @@
 """The two phases of a dead letter: archiving while it is written, archived afterwards."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
 
-from fixtures.clients.cluster import attempts
 from fixtures.clients.deadletters import DeadLetter
-from fixtures.clients.member import accept, reject
-from spec.verdict import Undecided
-from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
-from suites.broker.leaders import moved, replicated
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.broker.statestore import ARCHIVED, ARCHIVING, StateKey, Trail, batches_of
-from suites.broker.stored import write_state
-from suites.judge import Judge
+from suites.broker.deadletters import beyond, offsets_of
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
 
@@ -37,19 +27,16 @@ async def _history(trail: Trail) -> list[tuple[int, dict[int, int]]]:
     ]
 
 
-@pytest.mark.requirement("DLQ-30", "DLQ-31")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-30", "DLQ-31", fast=True, crossed=AMONG)
 async def test_what_is_stored(share: Share, judge: Judge) -> None:
     box = await boxed(share, 8, batches=share.rng.choice([1, 8]))
     trail = await StateKey(share, box.queue.group, box.queue.topic.id).trail()
     rejected = sorted(share.rng.sample(range(8), k=share.rng.randint(1, 8)))
-    consumer = await box.queue.consumer()
-    await consumer.acquire(8)
+    consumer = await box.queue.holder(8)
     await consumer.acked(*(reject(o) if o in rejected else accept(o) for o in range(8)))
     await box.arrived(rejected)
-    start = await beyond(judge, "DLQ-31", box.queue, consumer, 8)
-    judge.holds("DLQ-31", start >= 8, f"the start offset stays at {start} though all is written")
+    start = await beyond(judge["DLQ-31"], box.queue, consumer, 8)
+    judge["DLQ-31"].holds(start >= 8, f"the start offset stays at {start} though all is written")
 
     history = await _history(trail)
     if not history:
@@ -57,31 +44,28 @@ async def test_what_is_stored(share: Share, judge: Judge) -> None:
     for offset in rejected:
         stages = [states[offset] for _, states in history if offset in states]
         once = [s for s, before in zip(stages, [-1, *stages], strict=False) if s != before]
-        judge.equal("DLQ-30", [ARCHIVING, ARCHIVED], once, f"stored states of offset {offset}")
+        judge["DLQ-30"].equal([ARCHIVING, ARCHIVED], once, f"stored states of offset {offset}")
         until = next(i for i, (_, s) in enumerate(history) if s.get(offset) == ARCHIVED)
         starts = [first for first, _ in history[:until]]
         passed = [first for first in starts if first > offset]
-        judge.equal("DLQ-31", [], passed, f"start offsets beyond {offset} while it was archiving")
-    judge.saw("DLQ-30", letters=len(rejected), stored_records=len(history))
+        judge["DLQ-31"].equal([], passed, f"start offsets beyond {offset} while it was archiving")
+    judge["DLQ-30"].saw(letters=len(rejected), stored_records=len(history))
 
 
-@pytest.mark.requirement("DLQ-32")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-32", fast=True, crossed=AMONG)
 async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
     box = await boxed(share, 6, batches=6)
     consumer = await box.queue.consumer()
     # The first fetch loads the share-partition; this is how a dead leader would have left it.
     await write_state(box.queue, 0, [(0, 1, ARCHIVING, 1), (3, 3, ARCHIVING, 2)])
 
-    sentinel = await box.queue.produce(1)
-    catch = await consumer.drain(until=sentinel)
-    judge.equal("DLQ-32", [2, 4, 5, sentinel], catch.offsets, "offered by the next leader")
+    sentinel, catch = await up_to_new(box.queue, consumer)
+    judge.equal([2, 4, 5, sentinel], catch.offsets, "offered by the next leader")
     await consumer.acked(*(accept(offset) for offset in catch.offsets))
     found = set(offsets_of(await box.arrived([0, 1, 3])))
-    judge.equal("DLQ-32", {0, 1, 3}, found, "archiving offsets with a letter")
-    start = await beyond(judge, "DLQ-32", box.queue, consumer, sentinel)
-    judge.holds("DLQ-32", start >= sentinel, f"the start offset stays at {start}")
+    judge.equal({0, 1, 3}, found, "archiving offsets with a letter")
+    start = await beyond(judge, box.queue, consumer, sentinel)
+    judge.holds(start >= sentinel, f"the start offset stays at {start}")
 
 
 async def _movable(share: Share, records: int, *, batches: int = 1) -> DeadLetterSetup:
@@ -91,13 +75,11 @@ async def _movable(share: Share, records: int, *, batches: int = 1) -> DeadLette
     return DeadLetterSetup(queue, dead)
 
 
-@pytest.mark.requirement("DLQ-32", "DLQ-33")
-@crossed(AMONG)
+@check("DLQ-32", "DLQ-33", crossed=AMONG)
 async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
     size = 200
     box = await _movable(share, size, batches=10)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(size)
+    consumer = await box.queue.holder(size)
     rejected = range(0, size, 2)
     await consumer.acked(*((accept if o % 2 else reject)(o) for o in range(size)))
 
@@ -107,25 +89,22 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
     async for _ in attempts():
         response = await heir.fetch()
         again = [offset for offset in response.offsets if offset < size]
-        judge.equal("DLQ-32", [], again, "settled offsets delivered by the next leader")
+        judge["DLQ-32"].equal([], again, "settled offsets delivered by the next leader")
         if sentinel in response.offsets:
             break
     await heir.acked(accept(sentinel))
     letters = await box.arrived(rejected)
     without = sorted(set(rejected) - set(offsets_of(letters)))
-    judge.equal("DLQ-32", [], without, "rejected offsets without a letter")
-    start = await beyond(judge, "DLQ-32", box.queue, heir, sentinel)
-    judge.holds("DLQ-32", start >= sentinel, f"the start offset stays at {start} of {sentinel}")
-    _judge_repeats(judge, box, await box.letters(), set(rejected))
+    judge["DLQ-32"].equal([], without, "rejected offsets without a letter")
+    start = await beyond(judge["DLQ-32"], box.queue, heir, sentinel)
+    judge["DLQ-32"].holds(start >= sentinel, f"the start offset stays at {start} of {sentinel}")
+    _judge_repeats(judge["DLQ-33"], box, await box.letters(), set(rejected))
 
 
-@pytest.mark.requirement("DLQ-33")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-33", fast=True, crossed=AMONG)
 async def test_written_twice(share: Share, judge: Judge) -> None:
     box = await _movable(share, 4, batches=4)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(4)
+    consumer = await box.queue.holder(4)
     await consumer.acked(reject(1, 3))
     await box.arrived([1, 2, 3])
     # Offset 0 is held, so that the start offset stays and the state of the others is still told.
@@ -147,5 +126,5 @@ def _judge_repeats(
     topic, group = box.queue.topic.name, box.queue.group
     expected = {(topic, "0", str(offset), group) for offset in offsets}
     times = Counter(letter.source for letter in letters)
-    judge.equal("DLQ-33", expected, set(times), "sources named by letters")
-    judge.saw("DLQ-33", letters=len(letters), repeated=sum(times.values()) - len(times))
+    judge.equal(expected, set(times), "sources named by letters")
+    judge.saw(letters=len(letters), repeated=sum(times.values()) - len(times))

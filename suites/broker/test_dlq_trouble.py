@@ -4,30 +4,14 @@ What a broker does its best for and does not promise is counted, not judged: how
 many rejected records were there in the end.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import Topic
-from fixtures.clients.member import accept, reject
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.deadletters import (
-    DeadLetterSetup,
-    beyond,
-    boxed,
-    dead_name,
-    dead_topic,
-    naming,
-    offsets_of,
-)
-from suites.broker.gaps import read_log
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import ACROSS_BATCHES, AMONG, crossed, meets
-from suites.judge import Judge
+from suites.broker.deadletters import beyond, offsets_of
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
 
@@ -47,65 +31,57 @@ async def _reject_all(consumer: Consumer, size: int) -> None:
     await consumer.acked(*(reject(offset) for offset in range(size)))
 
 
-async def _goes_on(judge: Judge, rule: str, queue: Queue, consumer: Consumer, end: int) -> None:
+async def _goes_on(judge: Judge, queue: Queue, consumer: Consumer, end: int) -> None:
     """Demand that the start offset gets beyond ``end``; on the way new records are accepted."""
-    start = await beyond(judge, rule, queue, consumer, end)
-    judge.holds(rule, start >= end, f"the start offset stays at {start} of {end}")
+    start = await beyond(judge, queue, consumer, end)
+    judge.holds(start >= end, f"the start offset stays at {start} of {end}")
 
 
-@pytest.mark.requirement("DLQ-35")
-@pytest.mark.fast
+@check("DLQ-35", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("trouble", TROUBLES)
-@crossed(AMONG)
 async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None:
     box = await boxed(share, SIZE, dead=await dead_topic(share, configs=TROUBLES[trouble]))
     consumer = await box.queue.consumer()
     await _reject_all(consumer, SIZE)
 
-    await _goes_on(judge, "DLQ-35", box.queue, consumer, SIZE)
+    await _goes_on(judge, box.queue, consumer, SIZE)
     written = len(offsets_of(await box.letters()))
-    judge.saw("DLQ-35", rejected=SIZE, letters_written=written, letters_lost=SIZE - written)
+    judge.saw(rejected=SIZE, letters_written=written, letters_lost=SIZE - written)
 
 
-@pytest.mark.requirement("DLQ-36")
-@pytest.mark.fast
+@check("DLQ-36", fast=True, meets=ACROSS_BATCHES)
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
-@meets(ACROSS_BATCHES)
 async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
     size, limit = 500, 10_000
     dead = await dead_topic(share, configs={"max.message.bytes": str(limit)})
     box = await boxed(share, dead=dead, copy=copy)
     values = [b"%d " % number + bytes(200) for number in range(size)]
     await box.queue.produce(values, batches=3)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(size)
+    consumer = await box.queue.holder(size)
     await consumer.acked(reject(0, size - 1))
 
     letters = await box.arrived(range(size))
-    judge.equal("DLQ-36", list(range(size)), offsets_of(letters), "rejected and written")
+    judge.equal(list(range(size)), offsets_of(letters), "rejected and written")
     sizes = [batch.size for batch in await read_log(share, dead)]
-    judge.holds("DLQ-36", max(sizes) <= limit, f"a batch of {max(sizes)} bytes, {limit} allowed")
+    judge.holds(max(sizes) <= limit, f"a batch of {max(sizes)} bytes, {limit} allowed")
     if copy:
         differing = [one.offset for one in letters if one.record.value != values[one.offset]]
-        judge.equal("DLQ-36", [], differing, "copies that differ from their sources")
-    judge.saw("DLQ-36", letters=len(letters), batches=len(sizes))
+        judge.equal([], differing, "copies that differ from their sources")
+    judge.saw(letters=len(letters), batches=len(sizes))
 
 
-@pytest.mark.requirement("DLQ-42")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-42", fast=True, crossed=AMONG)
 async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
     dead = await dead_topic(share, configs={"max.message.bytes": "2000"})
     box = await boxed(share, dead=dead, copy=True)
     large = share.rng.randint(1, SIZE - 2)
     await box.queue.produce([bytes(5000 if o == large else 10) for o in range(SIZE)])
-    consumer = await box.queue.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, SIZE - 1))
 
-    await _goes_on(judge, "DLQ-42", box.queue, consumer, SIZE)
+    await _goes_on(judge, box.queue, consumer, SIZE)
     missing = sorted({*range(SIZE)} - {large, *offsets_of(await box.own())})
-    judge.equal("DLQ-42", [], missing, f"small letters lost beside a large one about {large}")
+    judge.equal([], missing, f"small letters lost beside a large one about {large}")
 
 
 async def _second_box(share: Share, queue: Queue, dead: Topic) -> DeadLetterSetup:
@@ -113,7 +89,7 @@ async def _second_box(share: Share, queue: Queue, dead: Topic) -> DeadLetterSetu
     return DeadLetterSetup(sibling, dead)
 
 
-@pytest.mark.requirement("DLQ-37")
+@check("DLQ-37")
 @pytest.mark.parametrize("trouble", [*TROUBLES, "missing"])
 async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) -> None:
     name = await dead_name(share)
@@ -128,31 +104,27 @@ async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) ->
         await first.acked(*(reject(o) for o in range(offset, offset + 5)))
         part = await second.ack(*(reject(o) for o in range(offset, offset + 5)))
         what = f"error of rejecting in the other group, {trouble}"
-        judge.equal("DLQ-37", 0, part.ack_error, what)
+        judge.equal(0, part.ack_error, what)
     letters = await box.arrived(range(50))
-    judge.equal("DLQ-37", list(range(50)), offsets_of(letters), f"rejected and written, {trouble}")
-    await _goes_on(judge, "DLQ-37", box.queue, second, 50)
-    judge.saw("DLQ-37", letters=len(letters), failing_letters=50)
+    judge.equal(list(range(50)), offsets_of(letters), f"rejected and written, {trouble}")
+    await _goes_on(judge, box.queue, second, 50)
+    judge.saw(letters=len(letters), failing_letters=50)
 
 
-@pytest.mark.requirement("DLQ-38")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-38", fast=True, crossed=AMONG)
 async def test_topic_deleted(share: Share, judge: Judge) -> None:
     box = await boxed(share, SIZE)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, 4))
     await box.arrived(range(5))
     deleting = asyncio.create_task(share.admin.delete_topics(box.topic.name))
     await consumer.acked(*(reject(offset) for offset in range(5, SIZE)))
     await deleting
 
-    await _goes_on(judge, "DLQ-38", box.queue, consumer, SIZE)
+    await _goes_on(judge, box.queue, consumer, SIZE)
 
 
-@pytest.mark.requirement("DLQ-34")
-@crossed(AMONG)
+@check("DLQ-34", crossed=AMONG)
 async def test_topic_moves(share: Share, judge: Judge) -> None:
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 2:
@@ -161,8 +133,7 @@ async def test_topic_moves(share: Share, judge: Judge) -> None:
     rounds, each = 6, 20
     size = rounds * each
     box = await boxed(share, size, batches=size, dead=await dead_topic(share, assignments=[pair]))
-    consumer = await box.queue.consumer()
-    await consumer.acquire(size)
+    consumer = await box.queue.holder(size)
     for number in range(rounds):
         target = pair[(number + 1) % 2]
         moving = asyncio.create_task(share.admin.move_leader(box.topic, target))
@@ -172,14 +143,12 @@ async def test_topic_moves(share: Share, judge: Judge) -> None:
 
     written = set(offsets_of(await box.arrived(range(size))))
     lost = sorted(set(range(size)) - written)
-    judge.saw("DLQ-34", rejected=size, letters_lost=len(lost), moves=rounds)
-    judge.equal("DLQ-34", [], lost, f"letters lost of {size}, the topic moving {rounds} times")
-    await _goes_on(judge, "DLQ-34", box.queue, consumer, size)
+    judge.saw(rejected=size, letters_lost=len(lost), moves=rounds)
+    judge.equal([], lost, f"letters lost of {size}, the topic moving {rounds} times")
+    await _goes_on(judge, box.queue, consumer, size)
 
 
-@pytest.mark.requirement("DLQ-39")
-@pytest.mark.fast
-@meets("start inside a batch")
+@check("DLQ-39", fast=True, meets="start inside a batch")
 async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
     own = await dead_topic(share)
     queue = Queue(share=share, topic=own, group=share.cluster.fresh_name("g"))
@@ -194,15 +163,13 @@ async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
         await consumer.acked(*(reject(offset) for offset in catch.offsets))
         rejected += len(catch.offsets)
     rest = await consumer.drain(until=13)
-    judge.equal("DLQ-39", [11, 12, 13], rest.offsets, "letters of letters of letters")
+    judge.equal([11, 12, 13], rest.offsets, "letters of letters of letters")
     await consumer.acked(*(accept(offset) for offset in rest.offsets))
-    await _goes_on(judge, "DLQ-39", queue, consumer, 14)
-    judge.saw("DLQ-39", rejected=rejected)
+    await _goes_on(judge, queue, consumer, 14)
+    judge.saw(rejected=rejected)
 
 
-@pytest.mark.requirement("DLQ-40")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-40", fast=True, crossed=AMONG)
 async def test_letters_of_letters(share: Share, judge: Judge) -> None:
     first = await boxed(share, 3, batches=3, copy=True)
     consumer = await first.queue.consumer()
@@ -217,4 +184,4 @@ async def test_letters_of_letters(share: Share, judge: Judge) -> None:
     letters = await second.arrived(range(3))
     expected = {(first.topic.name, "0", str(o), second.queue.group) for o in range(3)}
     found = {letter.source for letter in letters}
-    judge.equal("DLQ-40", expected, found, "sources of the second letters")
+    judge.equal(expected, found, "sources of the second letters")

@@ -1,75 +1,51 @@
 """Which records become dead letters, and what a dead letter says of its source record."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
 
-from fixtures.clients.cluster import WITHIN
 from fixtures.clients.deadletters import HEADERS
-from fixtures.clients.member import reject, release
-from suites.broker.deadletters import (
-    LIMIT,
-    boxed,
-    dead_letters_in,
-    dead_topic,
-    offsets_of,
-    verdicts,
-)
-from suites.broker.delivery_counts import hold_at
-from suites.broker.locks import SLACK, watch
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.deadletters import LIMIT, offsets_of
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
 
 
-@pytest.mark.requirement("DLQ-01", "DLQ-04")
-@pytest.mark.fast
+@check("DLQ-01", "DLQ-04", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("batches", [1, 12])
-@crossed(AMONG)
 async def test_rejected_records(share: Share, judge: Judge, batches: int) -> None:
     box = await boxed(share, 12, batches=batches)
     rejected = sorted(share.rng.sample(range(11), k=share.rng.randint(3, 8)))
     released = 11
-    consumer = await box.queue.consumer()
-    await consumer.acquire(12)
+    consumer = await box.queue.holder(12)
     await consumer.acked(*verdicts(11, rejected), release(released))
 
     missing = sorted(set(rejected) - set(offsets_of(await box.arrived(rejected))))
-    judge.equal("DLQ-01", [], missing, "rejected offsets without a letter")
-    letters = await box.complete(judge, "DLQ-04", consumer, released)
+    judge["DLQ-01"].equal([], missing, "rejected offsets without a letter")
+    letters = await box.complete(judge["DLQ-04"], consumer, released)
     strays = sorted(set(offsets_of(letters)) - set(rejected))
-    judge.equal("DLQ-04", [], strays, "letters of accepted and released records")
+    judge["DLQ-04"].equal([], strays, "letters of accepted and released records")
 
 
-@pytest.mark.requirement("DLQ-16")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-16", fast=True, crossed=AMONG)
 async def test_any_order(share: Share, judge: Judge) -> None:
     box = await boxed(share, 20, batches=4)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(20)
+    consumer = await box.queue.holder(20)
     order = share.rng.sample(range(20), k=20)
     for start in range(0, 20, 5):
         await consumer.acked(*(reject(offset) for offset in sorted(order[start : start + 5])))
 
     # KIP-1191 promises no order: a set is all that may be compared.
     found = [letter.offset for letter in await box.arrived(range(20))]
-    judge.equal("DLQ-16", set(range(20)), set(found), "source offsets in whatever order")
+    judge.equal(set(range(20)), set(found), "source offsets in whatever order")
     backwards = sum(later < earlier for earlier, later in pairwise(found))
-    judge.saw("DLQ-16", letters=len(found), out_of_order=backwards)
+    judge.saw(letters=len(found), out_of_order=backwards)
 
 
-@pytest.mark.requirement("DLQ-02", "DLQ-06", "DLQ-07")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-02", "DLQ-06", "DLQ-07", fast=True, crossed=AMONG)
 async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
     box = await boxed(share, 6, batches=6, group_config={LIMIT: "3"})
-    consumer = await box.queue.consumer()
-    await consumer.acquire(6)
+    consumer = await box.queue.holder(6)
     await consumer.acked(reject(0), release(1, 5))
     await hold_at(consumer, 5, 2)
     await consumer.acked(reject(1), release(2, 5))
@@ -78,34 +54,30 @@ async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
 
     letters = await box.arrived(range(6))
     released = [offset for offset in offsets_of(letters) if offset >= 3]
-    judge.equal("DLQ-02", [3, 4, 5], released, "released at the limit and written")
+    judge["DLQ-02"].equal([3, 4, 5], released, "released at the limit and written")
     counts = {letter.offset: letter.headers.get("delivery.count") for letter in letters}
     expected = {0: "1", 1: "2", 2: "3", 3: "3", 4: "3", 5: "3"}
-    judge.equal("DLQ-07", expected, counts, "delivery counts in letters")
+    judge["DLQ-07"].equal(expected, counts, "delivery counts in letters")
     causes = {letter.offset: letter.headers.get("message") for letter in letters}
     by_client, by_count = {causes.get(o) for o in range(3)}, {causes.get(o) for o in range(3, 6)}
     apart = by_client.isdisjoint(by_count) and None not in by_client | by_count
-    judge.holds("DLQ-06", apart, f"rejected says {by_client}, delivered too often says {by_count}")
+    judge["DLQ-06"].holds(apart, f"rejected says {by_client}, delivered too often says {by_count}")
 
 
-@pytest.mark.requirement("DLQ-03")
-@crossed(AMONG)
+@check("DLQ-03", crossed=AMONG)
 async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     box = await boxed(share, 2, lock_ms=lock, group_config={LIMIT: "2"})
-    consumer = await box.queue.consumer()
-    await consumer.acquire(2)
+    consumer = await box.queue.holder(2)
     await watch(consumer, range(2), lock / 1000 + SLACK)
 
     letters = await box.arrived(range(2), lock / 1000 + WITHIN)
-    judge.equal("DLQ-03", [0, 1], offsets_of(letters), "delivered twice, never acknowledged")
+    judge.equal([0, 1], offsets_of(letters), "delivered twice, never acknowledged")
     counts = {letter.headers.get("delivery.count") for letter in letters}
-    judge.equal("DLQ-03", {"2"}, counts, "delivery counts in letters")
+    judge.equal({"2"}, counts, "delivery counts in letters")
 
 
-@pytest.mark.requirement("DLQ-05", "DLQ-14", "DLQ-15")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-05", "DLQ-14", "DLQ-15", fast=True, crossed=AMONG)
 async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
     dead = await dead_topic(share, partitions=2)
     first = await boxed(share, dead=dead, partitions=3)
@@ -126,12 +98,12 @@ async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
     letters = await dead_letters_in(share, dead)
     partitions = {(one.headers.get("partition") or "", one.partition) for one in letters}
     misplaced = [pair for pair in partitions if pair[0].isdecimal() and int(pair[0]) % 2 != pair[1]]
-    judge.equal("DLQ-14", [], misplaced, "partitions of sources whose letters are elsewhere")
-    judge.equal("DLQ-15", expected, {one.source for one in letters}, "sources named by letters")
+    judge["DLQ-14"].equal([], misplaced, "partitions of sources whose letters are elsewhere")
+    judge["DLQ-15"].equal(expected, {one.source for one in letters}, "sources named by letters")
     wanted = {f"__dlq.errors.{name}" for name in HEADERS}
     lacking = [wanted - {name for name, _ in letter.record.headers} for letter in letters]
-    judge.equal("DLQ-05", set(), set().union(*lacking), "context headers that letters lack")
+    judge["DLQ-05"].equal(set(), set().union(*lacking), "context headers that letters lack")
     bare = {name for one in letters for name in HEADERS if not one.headers.get(name)}
-    judge.equal("DLQ-05", set(), bare, "context headers without a text")
+    judge["DLQ-05"].equal(set(), bare, "context headers without a text")
     for rule in ("DLQ-05", "DLQ-14"):
-        judge.saw(rule, letters=len(letters))
+        judge[rule].saw(letters=len(letters))

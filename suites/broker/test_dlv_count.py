@@ -1,33 +1,18 @@
 """What counts as a delivery, and what the count belongs to."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.delivery_counts import delivery_limit, hold_at, releases
-from suites.broker.locks import SLACK, comes_again, watch
-from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("DLV-01")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-01", fast=True, crossed=(BESIDE, RELOADED))
 async def test_first_delivery_counts_one(share: Share, judge: Judge) -> None:
     total = share.rng.randint(3, 40)
     queue = await share.queue(total, batches=share.rng.randint(1, 3))
     caught = await (await queue.consumer()).acquire(total)
 
-    judge.equal("DLV-01", dict.fromkeys(range(total), 1), caught.counts, "counts at first")
+    judge.equal(dict.fromkeys(range(total), 1), caught.counts, "counts at first")
 
 
-@pytest.mark.requirement("DLV-02")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-02", fast=True, crossed=(BESIDE, RELOADED))
 async def test_releases_count_over_all_members(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
     queue = await share.queue(1)
@@ -42,13 +27,11 @@ async def test_releases_count_over_all_members(share: Share, judge: Judge) -> No
         counts.append(seen[0].count)
         await member.acked(release(0))
 
-    judge.equal("DLV-02", list(range(1, limit + 1)), counts, "counts of delivery after delivery")
-    judge.saw("DLV-02", redeliveries=limit - 1)
+    judge.equal(list(range(1, limit + 1)), counts, "counts of delivery after delivery")
+    judge.saw(redeliveries=limit - 1)
 
 
-@pytest.mark.requirement("DLV-03")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLV-03", fast=True, crossed=AMONG)
 async def test_expired_delivery_counts(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(3, lock_ms=lock)
@@ -58,11 +41,11 @@ async def test_expired_delivery_counts(share: Share, judge: Judge) -> None:
     for count, member in ((2, members[1]), (3, members[0])):
         seen = await watch(member, range(3), lock / 1000 + SLACK)
         counts = {offset: sighting.count for offset, sighting in seen.items()}
-        judge.equal("DLV-03", dict.fromkeys(range(3), count), counts, "counts after an expiry")
-    judge.saw("DLV-03", expiries=6)
+        judge.equal(dict.fromkeys(range(3), count), counts, "counts after an expiry")
+    judge.saw(expiries=6)
 
 
-async def _counts_of(share: Share, judge: Judge, rule: str, *, drop: bool) -> None:
+async def _counts_of(share: Share, judge: Judge, *, drop: bool) -> None:
     """Judge the counts of three deliveries, each to a member that vanishes with its records.
 
     A bystander's open session keeps the share-partition in memory. Without any session left, a
@@ -74,28 +57,24 @@ async def _counts_of(share: Share, judge: Judge, rule: str, *, drop: bool) -> No
     bystander = await queue.consumer(join=False)
     for count, member in enumerate(members, start=1):
         caught = await comes_again(member, range(4), lock_ms)
-        judge.equal(rule, dict.fromkeys(range(4), count), caught, f"counts of delivery {count}")
+        judge.equal(dict.fromkeys(range(4), count), caught, f"counts of delivery {count}")
         if count == 1:
             await bystander.fetch(max_wait_ms=0)
         if drop:
             member.session.connection.abort()
         else:
             await member.close()
-    judge.saw(rule, vanished=3)
+    judge.saw(vanished=3)
 
 
-@pytest.mark.requirement("DLV-04")
-@pytest.mark.timeout(150)
-@crossed(AMONG)
+@check("DLV-04", crossed=AMONG, timeout=150)
 async def test_delivery_ended_by_close_counts(share: Share, judge: Judge) -> None:
-    await _counts_of(share, judge, "DLV-04", drop=False)
+    await _counts_of(share, judge, drop=False)
 
 
-@pytest.mark.requirement("DLV-05")
-@pytest.mark.timeout(150)
-@crossed(AMONG)
+@check("DLV-05", crossed=AMONG, timeout=150)
 async def test_delivery_ended_by_disconnect_counts(share: Share, judge: Judge) -> None:
-    await _counts_of(share, judge, "DLV-05", drop=True)
+    await _counts_of(share, judge, drop=True)
 
 
 async def _release_some(
@@ -108,9 +87,7 @@ async def _release_some(
     counts.update({offset: counts[offset] + 1 for offset in part})
 
 
-@pytest.mark.requirement("DLV-06", "DLV-07")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-06", "DLV-07", fast=True, crossed=(BESIDE, RELOADED))
 async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> None:
     total = share.rng.randint(8, 30)
     queue = await share.queue(total)
@@ -124,18 +101,17 @@ async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> Non
     caught = await second.acquire(total)
 
     expected = {offset: count + 1 for offset, count in counts.items()}
-    judge.equal("DLV-06", expected, caught.counts, "counts after partial releases")
+    judge["DLV-06"].equal(expected, caught.counts, "counts after partial releases")
     for response in caught.responses:
         ranges = response.only.ranges
         borders = [border for r in ranges for border in (r.first, r.last + 1)]
-        judge.equal("DLV-07", sorted(borders), borders, f"borders of the ranges {ranges}")
+        judge["DLV-07"].equal(sorted(borders), borders, f"borders of the ranges {ranges}")
         mixed = [r for r in ranges if {expected[o] for o in r.offsets} != {r.count}]
-        judge.equal("DLV-07", [], mixed, "ranges with records of another count")
-    judge.saw("DLV-07", ranges=sum(len(response.only.ranges) for response in caught.responses))
+        judge["DLV-07"].equal([], mixed, "ranges with records of another count")
+    judge["DLV-07"].saw(ranges=sum(len(response.only.ranges) for response in caught.responses))
 
 
-@pytest.mark.requirement("DLV-08")
-@crossed(BESIDE)
+@check("DLV-08", crossed=BESIDE)
 async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
     queue = await share.queue(3)
     sibling, early = await share.sibling(queue), await share.sibling(queue)
@@ -146,21 +122,19 @@ async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
 
     caught = await calm.acquire(3)
 
-    judge.equal("DLV-08", dict.fromkeys(range(3), 1), caught.counts, "counts in the other group")
+    judge.equal(dict.fromkeys(range(3), 1), caught.counts, "counts in the other group")
     again = await first.acquire(3)
     counts = "counts in a group that had released before"
-    judge.equal("DLV-08", dict.fromkeys(range(3), 2), again.counts, counts)
+    judge.equal(dict.fromkeys(range(3), 2), again.counts, counts)
     await calm.acked(*releases(caught.responses[-1].only.ranges))
     await busy.acked(release(0, 2))
-    judge.equal("DLV-08", 4, (await busy.acquire(1)).counts[0], "count in the first group")
+    judge.equal(4, (await busy.acquire(1)).counts[0], "count in the first group")
 
 
-@pytest.mark.requirement("DLV-09")
-@crossed(BESIDE, RELOADED)
+@check("DLV-09", crossed=(BESIDE, RELOADED))
 async def test_altered_offsets_start_the_counts_again(share: Share, judge: Judge) -> None:
     queue = await share.queue(4)
-    former = await queue.consumer()
-    await hold_at(former, 4, delivery=3)
+    former = await held_at(queue, 4, delivery=3)
     await former.acked(accept(0), release(1, 3))
     await former.close()
     await former.member.leave()
@@ -177,4 +151,4 @@ async def test_altered_offsets_start_the_counts_again(share: Share, judge: Judge
         caught = await (await queue.consumer(join=False)).acquire(1)
 
     first = {offset: caught.counts.get(offset) for offset in {0, *caught.counts}}
-    judge.equal("DLV-09", dict.fromkeys(first, 1), first, "counts after the alteration to 0")
+    judge.equal(dict.fromkeys(first, 1), first, "counts after the alteration to 0")

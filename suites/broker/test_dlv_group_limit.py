@@ -1,16 +1,8 @@
 """The group's own delivery limit (KIP-1240), and what changing it means for records under way."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import ErrorCode
-from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
-from suites.broker.locks import reconfigure
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("group-delivery-limit")
 
@@ -35,26 +27,21 @@ async def _deliveries(queue: Queue, consumer: Consumer) -> dict[int, list[int]]:
     return counts
 
 
-@pytest.mark.requirement("DLV-26")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLV-26", fast=True, crossed=AMONG)
 async def test_group_limit_wins_over_the_broker(share: Share, judge: Judge) -> None:
     default = await delivery_limit(share)
     limit = share.rng.choice([other for other in range(2, 8) if other != default])
     queue = await share.queue(3, group_config={LIMIT: str(limit)})
-    consumer = await queue.consumer()
-    await hold_at(consumer, 3, limit)
+    consumer = await held_at(queue, 3, limit)
     await consumer.acked(release(0, 2))
 
     alone, came = await sentinel_only(queue, consumer)
 
-    judge.equal("DLV-26", alone, came.offsets, f"offsets delivered after {limit} deliveries")
-    judge.saw("DLV-26", deliveries=3 * limit)
+    judge.equal(alone, came.offsets, f"offsets delivered after {limit} deliveries")
+    judge.saw(deliveries=3 * limit)
 
 
-@pytest.mark.requirement("DLV-27")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLV-27", fast=True, crossed=AMONG)
 async def test_bounds_of_the_limit_are_kept(share: Share, judge: Judge) -> None:
     configs = await share.admin.broker_configs()
     low = int(configs.get(BOUND.format("min")) or 2)
@@ -64,24 +51,21 @@ async def test_bounds_of_the_limit_are_kept(share: Share, judge: Judge) -> None:
     for value in (low - 1, high + 1):
         response = await share.admin.try_group_config(queue.group, {LIMIT: str(value)})
         code = response.error_code
-        judge.equal("DLV-27", ErrorCode.INVALID_CONFIG, code, f"error of a limit of {value}")
+        judge.equal(ErrorCode.INVALID_CONFIG, code, f"error of a limit of {value}")
 
-    consumer = await queue.consumer()
-    await hold_at(consumer, 1, 2)
+    consumer = await held_at(queue, 1, 2)
     await consumer.acked(release(0))
     alone, came = await sentinel_only(queue, consumer)
-    judge.equal("DLV-27", alone, came.offsets, "offsets delivered after a limit of 2 that stayed")
+    judge.equal(alone, came.offsets, "offsets delivered after a limit of 2 that stayed")
 
 
-@pytest.mark.requirement("DLV-28")
-@crossed(AMONG)
+@check("DLV-28", crossed=AMONG)
 async def test_lowered_limit_grants_one_more_delivery(share: Share, judge: Judge) -> None:
     before = share.rng.randint(3, 5)
     after = share.rng.randint(2, before)
     total = share.rng.randint(2, 5)
     queue = await share.queue(total, group_config={LIMIT: "10"})
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, before)
+    consumer = await held_at(queue, total, before)
     await consumer.acked(release(0, total - 1))
     await reconfigure(queue, consumer, 29_000, share_delivery_count_limit=str(after))
 
@@ -89,19 +73,16 @@ async def test_lowered_limit_grants_one_more_delivery(share: Share, judge: Judge
 
     # KIP-1240 permits that final delivery without demanding it.
     more = {offset: seen for offset, seen in counts.items() if seen != [before + 1]}
-    judge.equal("DLV-28", {}, more, f"other deliveries than one after {before}, limit {after} now")
-    judge.saw("DLV-28", final_deliveries=len(counts))
+    judge.equal({}, more, f"other deliveries than one after {before}, limit {after} now")
+    judge.saw(final_deliveries=len(counts))
 
 
-@pytest.mark.requirement("DLV-29")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLV-29", fast=True, crossed=AMONG)
 async def test_lowered_limit_archives_what_is_released(share: Share, judge: Judge) -> None:
     held = share.rng.randint(3, 5)
     total = share.rng.randint(1, 5)
     queue = await share.queue(total, group_config={LIMIT: "10"})
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, held)
+    consumer = await held_at(queue, total, held)
     lowered = share.rng.randint(2, held)
     await reconfigure(queue, consumer, 29_000, share_delivery_count_limit=str(lowered))
     await consumer.acked(release(0, total - 1))
@@ -109,21 +90,19 @@ async def test_lowered_limit_archives_what_is_released(share: Share, judge: Judg
     alone, came = await sentinel_only(queue, consumer)
 
     what = f"offsets delivered after a release on delivery {held} with the limit at {lowered}"
-    judge.equal("DLV-29", alone, came.offsets, what)
+    judge.equal(alone, came.offsets, what)
 
 
-@pytest.mark.requirement("DLV-30")
-@crossed(AMONG)
+@check("DLV-30", crossed=AMONG)
 async def test_raised_limit_gives_more_deliveries(share: Share, judge: Judge) -> None:
     old = share.rng.randint(2, 3)
     new = old + share.rng.randint(1, 3)
     queue = await share.queue(3, group_config={LIMIT: str(old)})
-    consumer = await queue.consumer()
-    await hold_at(consumer, 3, old)
+    consumer = await held_at(queue, 3, old)
     await reconfigure(queue, consumer, 29_000, share_delivery_count_limit=str(new))
     await consumer.acked(release(0, 2))
 
     counts = await _deliveries(queue, consumer)
 
     expected = {offset: list(range(old + 1, new + 1)) for offset in range(3)}
-    judge.equal("DLV-30", expected, counts, f"counts of later deliveries, limit {old} to {new}")
+    judge.equal(expected, counts, f"counts of later deliveries, limit {old} to {new}")

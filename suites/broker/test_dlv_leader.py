@@ -1,20 +1,9 @@
 """What a new leader knows of delivery counts: those that were stored."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import release
-from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
-from suites.broker.leaders import moved, replicated
-from suites.broker.locks import SLACK, watch
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("DLV-31")
-@pytest.mark.fast
+@check("DLV-31", fast=True)
 async def test_counts_of_released_records_survive(share: Share, judge: Judge) -> None:
     total = share.rng.randint(2, 6)
     queue = await replicated(share, total)
@@ -28,12 +17,11 @@ async def test_counts_of_released_records_survive(share: Share, judge: Judge) ->
 
     counts = {offset: sighting.count for offset, sighting in seen.items()}
     expected = dict.fromkeys(range(total), delivered + 1)
-    judge.equal("DLV-31", expected, counts, f"counts under a new leader after {delivered}")
-    judge.saw("DLV-31", leader_moves=1, redeliveries=total)
+    judge.equal(expected, counts, f"counts under a new leader after {delivered}")
+    judge.saw(leader_moves=1, redeliveries=total)
 
 
-@pytest.mark.requirement("DLV-32")
-@crossed(AMONG)
+@check("DLV-32", crossed=AMONG)
 async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Judge) -> None:
     queue = await replicated(share, 4)
     consumer = await queue.consumer()
@@ -53,16 +41,14 @@ async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Jud
             stored + 2: "KIP-932 §In-flight records: each delivery is counted",
         }
         what = f"count of offset {offset} with {stored} deliveries stored and one under way"
-        judge.one_of("DLV-32", allowed, count, what)
+        judge.one_of(allowed, count, what)
 
 
-@pytest.mark.requirement("DLV-33")
-@crossed(AMONG)
+@check("DLV-33", crossed=AMONG)
 async def test_archived_records_stay_archived(share: Share, judge: Judge) -> None:
     total = share.rng.randint(2, 6)
     queue = await replicated(share, total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, await delivery_limit(share))
+    consumer = await held_at(queue, total, await delivery_limit(share))
     # The first record stays held, so that the start offset does not hide the others.
     await consumer.acked(release(1, total - 1))
 
@@ -73,6 +59,6 @@ async def test_archived_records_stay_archived(share: Share, judge: Judge) -> Non
     seen = await watch(other, [sentinel], SLACK)
 
     delivered = sorted(seen.keys() - {0})
-    judge.equal("DLV-33", [sentinel], delivered, "offsets delivered by the new leader")
+    judge.equal([sentinel], delivered, "offsets delivered by the new leader")
     _, later = await sentinel_only(after, other)
-    judge.equal("DLV-33", [sentinel + 1], later.offsets, "offsets delivered after that")
+    judge.equal([sentinel + 1], later.offsets, "offsets delivered after that")

@@ -1,48 +1,27 @@
 """What becomes of a record on its last permitted delivery."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject, release, renew
-from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
-from suites.broker.locks import (
-    SLACK,
-    comes_again,
-    outlast,
-    reconfigure,
-    two_partitions,
-    watch,
-)
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("DLV-10")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-10", fast=True, crossed=(BESIDE, RELOADED))
 async def test_released_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
     total = share.rng.randint(1, 6)
     queue = await share.queue(total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, limit)
+    consumer = await held_at(queue, total, limit)
 
     part = await consumer.ack(release(0, total - 1))
     alone, came = await sentinel_only(queue, await queue.consumer(join=False))
 
-    judge.equal("DLV-10", 0, part.ack_error, "error of the last RELEASE")
-    judge.equal("DLV-10", alone, came.offsets, f"offsets delivered after {limit} releases")
-    judge.saw("DLV-10", archived=total)
+    judge.equal(0, part.ack_error, "error of the last RELEASE")
+    judge.equal(alone, came.offsets, f"offsets delivered after {limit} releases")
+    judge.saw(archived=total)
 
 
 async def _hold_with_short_lock(share: Share, limit: int) -> tuple[Queue, Consumer]:
     """Return a queue and who holds its only record, on its last delivery, under a short lock."""
     queue = await two_partitions(share, 1, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await hold_at(consumer, 1, limit - 1)
+    consumer = await held_at(queue, 1, limit - 1)
     # The change counts from the next acquisition on.
     await reconfigure(queue, consumer, lock_ms=share.bounds.short_lock)
     await consumer.acked(release(0))
@@ -50,38 +29,33 @@ async def _hold_with_short_lock(share: Share, limit: int) -> tuple[Queue, Consum
     return queue, consumer
 
 
-@pytest.mark.requirement("DLV-11")
-@crossed(BESIDE, RELOADED)
+@check("DLV-11", crossed=(BESIDE, RELOADED))
 async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
     queue, _ = await _hold_with_short_lock(share, await delivery_limit(share))
     await outlast(queue, lock_ms=share.bounds.short_lock)
 
     alone, came = await sentinel_only(queue, await queue.consumer(join=False))
 
-    judge.equal("DLV-11", alone, came.offsets, "offsets delivered after the last lock")
+    judge.equal(alone, came.offsets, "offsets delivered after the last lock")
 
 
-@pytest.mark.requirement("LCK-39")
-@pytest.mark.feature("renew")
-@crossed(BESIDE, RELOADED)
+@check("LCK-39", feature="renew", crossed=(BESIDE, RELOADED))
 async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
     queue = await two_partitions(share, 1, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await hold_at(consumer, 1, limit)
+    consumer = await held_at(queue, 1, limit)
     await reconfigure(queue, consumer, lock_ms=share.bounds.short_lock)
 
     part = await consumer.ack(renew(0), is_renew_ack=True)
     await outlast(queue, lock_ms=share.bounds.short_lock)
     alone, came = await sentinel_only(queue, await queue.consumer(join=False))
 
-    judge.equal("LCK-39", 0, part.ack_error, "error of RENEW on the last delivery")
-    judge.equal("LCK-39", alone, came.offsets, "offsets delivered after the renewed lock")
-    judge.equal("LCK-39", 1, await queue.spso(1), "start offset, the record being archived")
+    judge.equal(0, part.ack_error, "error of RENEW on the last delivery")
+    judge.equal(alone, came.offsets, "offsets delivered after the renewed lock")
+    judge.equal(1, await queue.spso(1), "start offset, the record being archived")
 
 
-@pytest.mark.requirement("DLV-12")
-@crossed(BESIDE, RELOADED)
+@check("DLV-12", crossed=(BESIDE, RELOADED))
 async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
     total = share.rng.randint(1, 4)
     queue = await share.queue(total)
@@ -92,13 +66,11 @@ async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> No
 
     alone, came = await sentinel_only(queue, bystander)
 
-    judge.equal("DLV-12", alone, came.offsets, "offsets delivered after the last close")
-    judge.saw("DLV-12", archived=total)
+    judge.equal(alone, came.offsets, "offsets delivered after the last close")
+    judge.saw(archived=total)
 
 
-@pytest.mark.requirement("DLV-13")
-@pytest.mark.timeout(150)
-@crossed(RELOADED)
+@check("DLV-13", crossed=RELOADED, timeout=150)
 async def test_crashing_member_cannot_keep_a_record_alive(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
     lock_ms = share.bounds.lock(10_000)
@@ -108,7 +80,7 @@ async def test_crashing_member_cannot_keep_a_record_alive(share: Share, judge: J
     for crash in range(1, limit + 1):
         member = await queue.consumer(join=crash == 1)
         counts = await comes_again(member, [0], lock_ms)
-        judge.equal("DLV-13", crash, counts[0], "count of a delivery after one crash less")
+        judge.equal(crash, counts[0], "count of a delivery after one crash less")
         if crash == 1:
             await bystander.fetch(max_wait_ms=0)
         if crash == limit:
@@ -121,8 +93,8 @@ async def test_crashing_member_cannot_keep_a_record_alive(share: Share, judge: J
     after = await watch(other, [1], lock_ms / 1000 + SLACK)
     alone, came = await sentinel_only(queue, other)
 
-    judge.equal("DLV-13", [1, *alone], sorted({*after, *came.offsets}), "offsets after the crashes")
-    judge.saw("DLV-13", crashes=limit)
+    judge.equal([1, *alone], sorted({*after, *came.offsets}), "offsets after the crashes")
+    judge.saw(crashes=limit)
 
 
 async def _beyond(queue: Queue, consumer: Consumer, offset: int) -> int:
@@ -141,24 +113,21 @@ async def _beyond(queue: Queue, consumer: Consumer, offset: int) -> int:
     return start
 
 
-@pytest.mark.requirement("DLV-14")
-@crossed(BESIDE, RELOADED)
+@check("DLV-14", crossed=(BESIDE, RELOADED))
 async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -> None:
     total = share.rng.randint(1, 5)
     queue = await share.queue(total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, await delivery_limit(share))
+    consumer = await held_at(queue, total, await delivery_limit(share))
     before = (await queue.offsets()).start
     await consumer.acked(release(0, total - 1))
 
     start = await _beyond(queue, consumer, total)
 
     moved = f"start offset {before}, then {start} with 0..{total - 1} archived"
-    judge.holds("DLV-14", before <= 0 and start >= total, moved)
+    judge.holds(before <= 0 and start >= total, moved)
 
 
-@pytest.mark.requirement("DLV-14")
-@crossed(BESIDE, RELOADED)
+@check("DLV-14", crossed=(BESIDE, RELOADED))
 async def test_expired_records_let_the_start_move(share: Share, judge: Judge) -> None:
     queue, consumer = await _hold_with_short_lock(share, await delivery_limit(share))
     # The record was locked or waiting until here, so the start offset cannot be behind it yet.
@@ -169,28 +138,23 @@ async def test_expired_records_let_the_start_move(share: Share, judge: Judge) ->
     start = await _beyond(queue, consumer, 1)
 
     moved = f"start offset {before}, then {start} with offset 0 expired at the limit"
-    judge.holds("DLV-14", start >= 1, moved)
+    judge.holds(start >= 1, moved)
 
 
-@pytest.mark.requirement("DLV-15")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-15", fast=True, crossed=(BESIDE, RELOADED))
 async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None:
     total = share.rng.randint(1, 4)
     queue = await share.queue(total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, await delivery_limit(share))
+    consumer = await held_at(queue, total, await delivery_limit(share))
 
     part = await consumer.ack(accept(0, total - 1))
     alone, came = await sentinel_only(queue, consumer)
 
-    judge.equal("DLV-15", 0, part.ack_error, "error of an ACCEPT on the last delivery")
-    judge.equal("DLV-15", alone, came.offsets, "offsets delivered after it")
+    judge.equal(0, part.ack_error, "error of an ACCEPT on the last delivery")
+    judge.equal(alone, came.offsets, "offsets delivered after it")
 
 
-@pytest.mark.requirement("DLV-16")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-16", fast=True, crossed=(BESIDE, RELOADED))
 async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
     total = share.rng.randint(4, 12)
     unlucky = sorted(share.rng.sample(range(total), share.rng.randint(1, 3)))
@@ -206,29 +170,23 @@ async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
     alone, came = await sentinel_only(queue, await queue.consumer(join=False))
 
     expected = dict.fromkeys(others, 2) | dict.fromkeys(alone, 1)
-    judge.equal("DLV-16", expected, came.counts, f"what comes after {unlucky} were archived")
+    judge.equal(expected, came.counts, f"what comes after {unlucky} were archived")
 
 
-@pytest.mark.requirement("DLV-17")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-17", fast=True, crossed=(BESIDE, RELOADED))
 async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
     delivery = share.rng.randint(1, await delivery_limit(share))
     queue = await share.queue(3)
-    consumer = await queue.consumer()
-    await hold_at(consumer, 3, delivery)
+    consumer = await held_at(queue, 3, delivery)
 
     part = await consumer.ack(reject(0, 2))
     alone, came = await sentinel_only(queue, consumer)
 
-    judge.equal("DLV-17", 0, part.ack_error, f"error of a REJECT on delivery {delivery}")
-    judge.equal("DLV-17", alone, came.offsets, "offsets delivered after it")
+    judge.equal(0, part.ack_error, f"error of a REJECT on delivery {delivery}")
+    judge.equal(alone, came.offsets, "offsets delivered after it")
 
 
-@pytest.mark.requirement("DLV-18")
-@pytest.mark.feature("lag")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-18", feature="lag", fast=True, crossed=(BESIDE, RELOADED))
 async def test_archived_records_are_no_lag(share: Share, judge: Judge) -> None:
     total = share.rng.randint(2, 6)
     queue = await share.queue(total)
@@ -240,9 +198,5 @@ async def test_archived_records_are_no_lag(share: Share, judge: Judge) -> None:
     await consumer.acked(release(1, total - 1))
     await queue.produce(2)
 
-    lag = -1
-    async for _ in attempts(SLACK):
-        lag = (await queue.offsets()).lag
-        if lag == 3:
-            break
-    judge.equal("DLV-18", 3, lag, f"lag with 1 locked, {total - 1} archived and 2 new records")
+    lag = await queue.lag(3, within=SLACK)
+    judge.equal(3, lag, f"lag with 1 locked, {total - 1} archived and 2 new records")

@@ -4,23 +4,10 @@ A consumer that dies of one record takes with it whatever came along. Handing ou
 the last time one record alone, is what saves the neighbours.
 """
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import accept, release
-from spec.verdict import Undecided
-from suites.broker.delivery_counts import (
-    delivery_limit,
-    descend,
-    hold_at,
-    ladder,
-    releases,
-    sentinel_only,
-)
-from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.acknowledgements import descend, ladder
+from suites.broker.kit import *
 
 LIMIT = "share.delivery.count.limit"
 
@@ -28,21 +15,17 @@ MANY_FETCHES = 1000
 """More than any ladder needs for the records of these checks, even one at a time."""
 
 
-@pytest.mark.requirement("DLV-21")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-21", fast=True, crossed=(BESIDE, RELOADED))
 async def test_ladder_of_the_default_limit(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
     queue = await share.queue(100)
     sizes = await descend(await queue.consumer(), limit)
 
     expected = [100, 100, 100, 50, 1] if limit == 5 else ladder(limit, 100)
-    judge.equal("DLV-21", expected, sizes, f"records per delivery under a limit of {limit}")
+    judge.equal(expected, sizes, f"records per delivery under a limit of {limit}")
 
 
-@pytest.mark.requirement("DLV-22")
-@pytest.mark.feature("group-delivery-limit")
-@crossed(AMONG)
+@check("DLV-22", feature="group-delivery-limit", crossed=AMONG)
 async def test_ladder_of_any_limit(share: Share, judge: Judge) -> None:
     limit = share.rng.randint(3, 10)
     total = share.rng.choice((16, 64, 100))
@@ -50,46 +33,39 @@ async def test_ladder_of_any_limit(share: Share, judge: Judge) -> None:
     sizes = await descend(await queue.consumer(), limit)
 
     expected = ladder(limit, total)
-    judge.equal("DLV-22", expected, sizes, f"records per delivery under a limit of {limit}")
+    judge.equal(expected, sizes, f"records per delivery under a limit of {limit}")
 
 
-@pytest.mark.requirement("DLV-22")
-@pytest.mark.feature("group-delivery-limit")
-@crossed(AMONG)
+@check("DLV-22", feature="group-delivery-limit", crossed=AMONG)
 async def test_ladder_of_limit_ten(share: Share, judge: Judge) -> None:
     queue = await share.queue(512, group_config={LIMIT: "10"})
     sizes = await descend(await queue.consumer(), 10)
 
     expected = [512, 512, 512, 512, 512, 256, 128, 64, 32, 1]
-    judge.equal("DLV-22", expected, sizes, "records per delivery under a limit of 10")
+    judge.equal(expected, sizes, "records per delivery under a limit of 10")
 
 
-@pytest.mark.requirement("DLV-24")
-@pytest.mark.feature("group-delivery-limit")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("DLV-24", feature="group-delivery-limit", fast=True, crossed=(BESIDE, RELOADED))
 async def test_limit_of_two_is_not_throttled(share: Share, judge: Judge) -> None:
     total = share.rng.randint(20, 60)
     queue = await share.queue(total, group_config={LIMIT: "2"})
     sizes = await descend(await queue.consumer(), 2)
 
-    judge.equal("DLV-24", [total, total], sizes, "records per delivery under a limit of 2")
+    judge.equal([total, total], sizes, "records per delivery under a limit of 2")
 
 
-@pytest.mark.requirement("DLV-23")
-@crossed(BESIDE, RELOADED)
+@check("DLV-23", crossed=(BESIDE, RELOADED))
 async def test_last_delivery_comes_alone(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
     total = share.rng.randint(3, 6)
     queue = await share.queue(total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, limit - 1)
+    consumer = await held_at(queue, total, limit - 1)
     await consumer.acked(release(0, total - 1))
 
     for offset in range(total):
         caught = await consumer.acquire(1)
-        judge.equal("DLV-23", {offset: limit}, caught.counts, "what one fetch brought")
-    judge.saw("DLV-23", last_deliveries=total)
+        judge.equal({offset: limit}, caught.counts, "what one fetch brought")
+    judge.saw(last_deliveries=total)
 
 
 async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> dict[int, int]:
@@ -122,9 +98,8 @@ async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> di
     )
 
 
-@pytest.mark.requirement("DLV-25")
+@check("DLV-25", crossed=AMONG)
 @pytest.mark.parametrize("crash", [False, True], ids=["release", "close"])
-@crossed(AMONG)
 async def test_poison_takes_no_neighbours_along(share: Share, judge: Judge, crash: bool) -> None:
     limit = await delivery_limit(share)
     total = share.rng.randint(30, 80)
@@ -136,5 +111,5 @@ async def test_poison_takes_no_neighbours_along(share: Share, judge: Judge, cras
 
     came = sorted({*accepted, *rest.offsets})
     expected = [offset for offset in range(total + 1) if offset != poison]
-    judge.equal("DLV-25", expected, came, f"offsets that came without the poison {poison}")
-    judge.saw("DLV-25", accepted=len(accepted), deliveries_of_the_poison=limit)
+    judge.equal(expected, came, f"offsets that came without the poison {poison}")
+    judge.saw(accepted=len(accepted), deliveries_of_the_poison=limit)

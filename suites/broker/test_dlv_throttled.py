@@ -1,22 +1,12 @@
 """What a quota makes of delivery counts: a response left empty has delivered nothing."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 
-import pytest
-
-from fixtures.clients.cluster import attempts
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
-from spec.verdict import Undecided
 from suites.broker.deadletters import LIMIT
-from suites.broker.delivery_counts import delivery_limit
-from suites.broker.locks import SLACK, watch
-from suites.broker.quotas import LITTLE, delay, held_to
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import meets
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import LITTLE, delay, held_to
 
 RECORDS, SIZE = 10, 1050
 LONG_MS = 2000
@@ -30,9 +20,6 @@ async def _throttled(consumer: Consumer, seconds: float) -> tuple[Counter[int], 
     """Fetch under a quota for a time; return what was sent, and counts that were too high.
 
     The broker does not listen while it throttles, which makes the pauses between the fetches.
-
-    Raises:
-        Undecided: nothing was throttled.
     """
     sent: Counter[int] = Counter()
     high: dict[int, int] = {}
@@ -75,12 +62,10 @@ async def _fate(share: Share, quota: str) -> tuple[list[int], dict[int, int]]:
     return [o for o in range(RECORDS) if o not in seen and o not in sent], high
 
 
-@pytest.mark.requirement("DLV-34")
-@pytest.mark.timeout(90)
-@meets("second partition")
+@check("DLV-34", meets="second partition", timeout=90)
 async def test_empty_answers_deliver_nothing(share: Share, judge: Judge) -> None:
     fates = await asyncio.gather(*(_fate(share, each) for each in QUOTAS))
     for quota, (lost, high) in zip(QUOTAS, fates, strict=True):
         what = f"held to {quota}: records that no response ever had, and that nobody gets"
-        judge.equal("DLV-34", [], lost, what)
-        judge.equal("DLV-34", {}, high, f"held to {quota}: counts above the deliveries there were")
+        judge.equal([], lost, what)
+        judge.equal({}, high, f"held to {quota}: counts above the deliveries there were")

@@ -1,16 +1,8 @@
 """A random walk of two members over one partition, beside a small model of delivery counts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
-import pytest
-
-from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.delivery_counts import delivery_limit, sentinel_only
-from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STEPS = 80
 
@@ -46,11 +38,11 @@ async def _fetch(consumer: Consumer, member: int, ledger: Ledger, judge: Judge, 
     response = consumer.sound(await consumer.fetch(max_records=size, max_wait_ms=20))
     for offset, count in sorted(response.only.counts.items()):
         locked = offset in ledger.holders or offset in ledger.finished
-        judge.holds("DLV-20", not locked, f"offset {offset} was delivered while locked or finished")
+        judge["DLV-20"].holds(not locked, f"offset {offset} was delivered while locked or finished")
         expected = ledger.deliver(offset, member)
         within = count <= ledger.limit
-        judge.holds("DLV-19", within, f"offset {offset} has count {count}, limit {ledger.limit}")
-        judge.equal("DLV-20", expected, count, f"delivery count of offset {offset}")
+        judge["DLV-19"].holds(within, f"offset {offset} has count {count}, limit {ledger.limit}")
+        judge["DLV-20"].equal(expected, count, f"delivery count of offset {offset}")
 
 
 async def _acknowledge(consumer: Consumer, member: int, ledger: Ledger, share: Share) -> None:
@@ -65,8 +57,7 @@ async def _acknowledge(consumer: Consumer, member: int, ledger: Ledger, share: S
     await consumer.acked(*acks)
 
 
-@pytest.mark.requirement("DLV-19", "DLV-20")
-@crossed(AMONG)
+@check("DLV-19", "DLV-20", crossed=AMONG)
 async def test_counts_over_a_random_walk(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
     total = share.rng.randint(6, 16)
@@ -87,6 +78,6 @@ async def test_counts_over_a_random_walk(share: Share, judge: Judge) -> None:
             ledger.finished.update(held)
     _, rest = await sentinel_only(queue, members[0])
     again = sorted(ledger.finished & rest.counts.keys())
-    judge.equal("DLV-19", [], again, f"finished offsets that came again under a limit of {limit}")
-    judge.saw("DLV-20", deliveries=sum(ledger.deliveries.values()))
-    judge.saw("DLV-19", at_the_limit=sum(n == limit for n in ledger.deliveries.values()))
+    judge["DLV-19"].equal([], again, f"finished offsets that came again under a limit of {limit}")
+    judge["DLV-20"].saw(deliveries=sum(ledger.deliveries.values()))
+    judge["DLV-19"].saw(at_the_limit=sum(n == limit for n in ledger.deliveries.values()))

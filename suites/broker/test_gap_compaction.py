@@ -4,27 +4,13 @@ Compaction keeps the last record of each key. A batch keeps its range of offsets
 of its records is left, and goes as a whole otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
-from fixtures.clients.member import Ack, accept, each, release
-from suites.broker.acknowledging import result
-from suites.broker.gaps import (
-    CLEANED_WITHIN,
-    Compacted,
-    acknowledge,
-    compacted,
-    keys,
-    offered,
-    rewritten,
-)
-from suites.broker.share import Catch, Consumer, Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import acknowledge, keys, offered
 
 pytestmark = pytest.mark.timeout(CLEANED_WITHIN + 60)
 
@@ -61,8 +47,7 @@ async def _holed(share: Share, holes: tuple[int, ...], *, batches: int) -> Holed
     return Holed(world, holes, roll + 1)
 
 
-@pytest.mark.requirement("GAP-21", "GAP-22")
-@crossed(AMONG)
+@check("GAP-21", "GAP-22", crossed=AMONG)
 async def test_batch_with_holes(share: Share, judge: Judge) -> None:
     log = await _holed(share, _some(share), batches=1)
     queue = log.world.queue
@@ -70,23 +55,23 @@ async def test_batch_with_holes(share: Share, judge: Judge) -> None:
     catch = await consumer.drain(until=log.end - 1)
 
     seen = offered(catch.responses)
-    judge.equal("GAP-21", set(), seen & set(log.holes), "removed offsets that came as records")
+    judge["GAP-21"].equal(set(), seen & set(log.holes), "removed offsets that came as records")
     missing = [offset for offset in log.left if offset not in seen or offset not in catch.counts]
-    judge.equal("GAP-22", [], missing, "records of the thinned-out log that were not delivered")
+    judge["GAP-22"].equal([], missing, "records of the thinned-out log that were not delivered")
 
     # Offset 0 stays open: below the start offset a response would prove nothing.
     del catch.counts[0]
     for ack in acknowledge(catch, seen):
         part = await consumer.ack(ack)
-        judge.equal("GAP-21", "NONE", result(part), f"result of {ack}")
-    judge.saw("GAP-21", acquired_holes=len(set(catch.offsets) & set(log.holes)))
+        judge["GAP-21"].equal("NONE", result(part), f"result of {ack}")
+    judge["GAP-21"].saw(acquired_holes=len(set(catch.offsets) & set(log.holes)))
     await consumer.close()
     stranger = await queue.consumer(join=False)
     # The close is answered before its releases are done.
     freed = await stranger.drain(until=0)
     rest = await log.world.next_catch(stranger)
     free = sorted({*freed.offsets, *rest.offsets})
-    judge.equal("GAP-21", [0], free, "offsets that another member can acquire")
+    judge["GAP-21"].equal([0], free, "offsets that another member can acquire")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +106,15 @@ async def _passed(share: Share) -> Passed:
     return Passed(world, consumer, holes, last, (first, rest))
 
 
-@pytest.mark.requirement("GAP-23")
-@crossed(AMONG)
+@check("GAP-23", crossed=AMONG)
 async def test_batches_gone_between_fetches(share: Share, judge: Judge) -> None:
     log = await _passed(share)
     expected = [offset for offset in range(log.last + 1) if offset not in log.holes]
-    judge.equal("GAP-23", expected, sorted(log.records), "records delivered")
-    judge.saw("GAP-23", removed=len(log.holes))
+    judge.equal(expected, sorted(log.records), "records delivered")
+    judge.saw(removed=len(log.holes))
 
 
-@pytest.mark.requirement("GAP-27")
-@pytest.mark.feature("lag")
-@crossed(AMONG)
+@check("GAP-27", feature="lag", crossed=AMONG)
 async def test_hole_passed_is_no_lag(share: Share, judge: Judge) -> None:
     log = await _passed(share)
     queue = log.world.queue
@@ -140,8 +122,8 @@ async def test_hole_passed_is_no_lag(share: Share, judge: Judge) -> None:
         await log.consumer.acked(*acknowledge(catch, log.records))
     # The next state write is the one that tells of the start offset behind the hole.
     await rewritten(log.consumer, await log.world.fresh())
-    judge.equal("GAP-27", log.last + 1, await queue.spso(log.last + 1), "start offset")
-    judge.equal("GAP-27", 1, await queue.lag(1), "lag with one record left")
+    judge.equal(log.last + 1, await queue.spso(log.last + 1), "start offset")
+    judge.equal(1, await queue.lag(1), "lag with one record left")
 
 
 async def _vanish(world: Compacted, consumer: Consumer) -> range:
@@ -153,9 +135,8 @@ async def _vanish(world: Compacted, consumer: Consumer) -> range:
     return range(SIZE)
 
 
-@pytest.mark.requirement("GAP-24")
+@check("GAP-24", crossed=AMONG)
 @pytest.mark.parametrize("batches", [1, SIZE], ids=["one-batch", "many"])
-@crossed(AMONG)
 async def test_released_records_gone(share: Share, judge: Judge, batches: int) -> None:
     world = await compacted(share)
     names = keys(*range(SIZE))
@@ -166,33 +147,31 @@ async def test_released_records_gone(share: Share, judge: Judge, batches: int) -
     last = await world.write(keys("new"))
     rest = await consumer.drain(until=last)
     seen = offered(rest.responses)
-    judge.equal("GAP-24", set(), seen & set(gone), "removed records that came")
+    judge.equal(set(), seen & set(gone), "removed records that came")
     await consumer.acked(*acknowledge(rest, seen))
     await rewritten(consumer, await world.write(keys("another")))
-    judge.equal("GAP-24", last + 1, await world.queue.spso(last + 1), "start offset")
-    judge.saw("GAP-24", removed=len(gone))
+    judge.equal(last + 1, await world.queue.spso(last + 1), "start offset")
+    judge.saw(removed=len(gone))
 
 
-@pytest.mark.requirement("GAP-26")
+@check("GAP-26", crossed=AMONG)
 @pytest.mark.parametrize("finish", [accept, release], ids=["accept", "release"])
-@crossed(AMONG)
 async def test_held_records_gone(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack]
 ) -> None:
     world = await compacted(share, lock_ms=share.bounds.longest_lock)
     await world.write(keys("pin"), *([name] for name in keys(*range(1, SIZE))))
-    consumer = await world.queue.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await world.queue.holder(SIZE)
     gone = range(1, SIZE)
     await world.write(keys(*gone), keys("roll"))
     await world.until_gone(gone)
 
     part = await consumer.ack(finish(gone.start, gone.stop - 1))
-    judge.equal("GAP-26", "NONE", result(part), f"result of {finish.__name__}")
+    judge.equal("NONE", result(part), f"result of {finish.__name__}")
     extra = await world.write(keys("extra"))
     rest = await consumer.drain(until=extra)
     again = set(gone) & offered(rest.responses)
-    judge.equal("GAP-26", set(), again, "removed records that came")
+    judge.equal(set(), again, "removed records that came")
     # The pin is still held: settled records did not take it along.
     part = await consumer.ack(each(0, [1]))
-    judge.equal("GAP-26", "NONE", result(part), "accepting the record before them")
+    judge.equal("NONE", result(part), "accepting the record before them")

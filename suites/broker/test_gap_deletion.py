@@ -1,22 +1,13 @@
 """Records that leave the log at its start: DeleteRecords and retention, under a group at work."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fixtures.clients.admin import EARLIEST, TOPIC_RESOURCE
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Ack, accept, reject, release
-from fixtures.wire.records import Record, encode_batch
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledging import next_catch, result, spread
-from suites.broker.gaps import offered, rewritten
-from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from fixtures.clients.configs import alter
+from suites.broker.kit import *
+from suites.broker.logs import offered
 
 Deleting = Callable[[Queue, int], Awaitable[None]]
 """Makes the records below an offset leave the log."""
@@ -38,22 +29,14 @@ async def _by_retention(queue: Queue, before: int) -> None:
     if int(interval) > EXPIRED_WITHIN * 1000 / 2:
         raise OutOfReach(f"the broker looks for old segments every {interval} ms only")
     age = (10 - before) * 3600 + 1800
-    value = str(age * 1000)
-    await _set_topic(queue.share, queue.topic, "retention.ms", value)
+    values = {"retention.ms": str(age * 1000)}
+    response = await alter(queue.share.cluster, TOPIC_RESOURCE, queue.topic.name, values)
+    if response.error_code:
+        raise Undecided(f"{values} cannot be set: {response.error_message}")
     async for _ in attempts(EXPIRED_WITHIN):
         if await queue.share.admin.log_offset(queue.topic, EARLIEST) == before:
             return
     raise Undecided(f"the broker did not delete old segments within {EXPIRED_WITHIN:g} s")
-
-
-async def _set_topic(share: Share, topic: Topic, name: str, value: str) -> None:
-    change = [{"name": name, "config_operation": 0, "value": value}]
-    resource = {"resource_type": TOPIC_RESOURCE, "resource_name": topic.name, "configs": change}
-    response = await (await share.cluster.any()).call(
-        "IncrementalAlterConfigs", resources=[resource]
-    )
-    if response.responses[0].error_code:
-        raise Undecided(f"{name} cannot be set: {response.responses[0].error_message}")
 
 
 async def _dated(share: Share) -> Queue:
@@ -69,10 +52,9 @@ async def _dated(share: Share) -> Queue:
     return queue
 
 
-@pytest.mark.requirement("GAP-28")
+@check("GAP-28", crossed=AMONG)
 @pytest.mark.parametrize("delete", [_by_request, _by_retention], ids=["request", "retention"])
 @pytest.mark.parametrize("held", [True, False], ids=["in-flight", "not-yet-fetched"])
-@crossed(AMONG)
 async def test_goes_on_at_what_is_left(
     share: Share, judge: Judge, delete: Deleting, held: bool
 ) -> None:
@@ -83,18 +65,16 @@ async def test_goes_on_at_what_is_left(
     await delete(queue, before)
     await consumer.ack(*(release(offset) for offset in first.offsets if offset >= before))
 
-    last = await queue.produce(1)
-    rest = await consumer.drain(until=last)
+    last, rest = await up_to_new(queue, consumer)
     expected = list(range(before, last + 1))
-    judge.equal("GAP-28", expected, rest.offsets, "acquired after the deletion")
-    judge.equal("GAP-28", set(expected), offered(rest.responses), "records delivered after it")
+    judge.equal(expected, rest.offsets, "acquired after the deletion")
+    judge.equal(set(expected), offered(rest.responses), "records delivered after it")
 
 
-@pytest.mark.requirement("GAP-29")
+@check("GAP-29", crossed=AMONG)
 @pytest.mark.parametrize("finish", [accept, release, reject], ids=["accept", "release", "reject"])
 @pytest.mark.parametrize("all_gone", [True, False], ids=["all", "some"])
 @pytest.mark.parametrize("noticed", [True, False], ids=["noticed", "unnoticed"])
-@crossed(AMONG)
 async def test_late_acknowledgement(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack], all_gone: bool, noticed: bool
 ) -> None:
@@ -112,44 +92,38 @@ async def test_late_acknowledgement(
         "NONE": "KIP-932 §In-flight records: all that is below the start offset is over",
         "INVALID_RECORD_STATE": "ShareAcknowledgeResponse ErrorCode: the records are not acquired",
     }
-    judge.one_of("GAP-29", allowed, first, "result for deleted records")
-    judge.equal("GAP-29", "NONE", second, "result for the other partition")
+    judge.one_of(allowed, first, "result for deleted records")
+    judge.equal("NONE", second, "result for the other partition")
     # The pin of the other partition is still held, so that its responses were about its records.
     again = (await world.session.acknowledge({world.where[1]: [accept(1)]})).parts
-    judge.equal("GAP-29", "INVALID_RECORD_STATE", result(again[0]), "accepting one more time")
+    judge.equal("INVALID_RECORD_STATE", result(again[0]), "accepting one more time")
 
 
-@pytest.mark.requirement("GAP-30")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("GAP-30", fast=True, crossed=(BESIDE, RELOADED))
 async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=10, lock_ms=share.bounds.longest_lock)
-    holder = await queue.consumer()
-    await holder.acquire(10)
+    holder = await queue.holder(10)
     cut = share.rng.randint(1, 7)
     await share.admin.delete_records(queue.topic, cut)
 
     stranger = await queue.consumer(join=False)
     stolen = await next_catch(queue, stranger)
-    judge.equal("GAP-30", [], stolen.offsets, "held records that another member acquired")
+    judge.equal([], stolen.offsets, "held records that another member acquired")
     # The first record left stays open: below the start offset a response would prove nothing.
     part = await holder.ack(accept(cut + 1, 9))
-    judge.equal("GAP-30", "NONE", result(part), "accepting what is left")
+    judge.equal("NONE", result(part), "accepting what is left")
     part = await holder.ack(accept(9))
-    judge.equal("GAP-30", "INVALID_RECORD_STATE", result(part), "accepting one more time")
+    judge.equal("INVALID_RECORD_STATE", result(part), "accepting one more time")
     part = await holder.ack(release(cut))
-    judge.equal("GAP-30", "NONE", result(part), "releasing the first record left")
+    judge.equal("NONE", result(part), "releasing the first record left")
     back = await next_catch(queue, stranger)
-    judge.equal("GAP-30", {cut: 2}, back.counts, "delivery counts of what came back")
+    judge.equal({cut: 2}, back.counts, "delivery counts of what came back")
 
 
-@pytest.mark.requirement("GAP-31")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("GAP-31", fast=True, crossed=AMONG)
 async def test_all_deleted(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=12, batches=share.rng.choice([1, 3, 12]))
-    consumer = await queue.consumer()
-    await consumer.acquire(12)
+    consumer = await queue.holder(12)
     # Held 0 to 2, finished 3 to 5, available 6 to 8, finished 9 to 11, and never fetched 12, 13.
     await consumer.acked(accept(3, 5), release(6, 8), reject(9, 11))
     await queue.produce(2)
@@ -157,11 +131,10 @@ async def test_all_deleted(share: Share, judge: Judge) -> None:
 
     stranger = await queue.consumer(join=False)
     news = await queue.produce(share.rng.randint(1, 3))
-    last = await queue.produce(1)
-    catch = await stranger.drain(until=last)
+    last, catch = await up_to_new(queue, stranger)
     expected = list(range(news, last + 1))
-    judge.equal("GAP-31", expected, catch.offsets, "acquired after everything was deleted")
-    judge.equal("GAP-31", set(expected), offered(catch.responses), "records delivered after it")
+    judge.equal(expected, catch.offsets, "acquired after everything was deleted")
+    judge.equal(set(expected), offered(catch.responses), "records delivered after it")
     await stranger.acked(accept(news, last))
     # What is locked may keep the start offset back though it is gone (KIP-932 §Log retention).
     await consumer.close()
@@ -172,4 +145,4 @@ async def test_all_deleted(share: Share, judge: Judge) -> None:
         start = (await queue.offsets()).start
         if start > last:
             break
-    judge.holds("GAP-31", start > last, f"start offset afterwards: {start}, {last} is accepted")
+    judge.holds(start > last, f"start offset afterwards: {start}, {last} is accepted")

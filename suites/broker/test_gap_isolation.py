@@ -1,58 +1,45 @@
 """share.isolation.level: who sees what of transactions, however they end, if they end."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Where, accept
-from fixtures.clients.transactions import TransactionalProducer
-from suites.broker.acknowledging import up_to
-from suites.broker.gaps import COMMITTED, UNCOMMITTED, acknowledge, offered, rewritten
-from suites.broker.share import NOT_FOR, Consumer, Share
-from suites.broker.situations import AMONG, crossed
-from suites.broker.transactions import Ledger, aborted, jumble, producers
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import Ledger, acknowledge, offered, producers
 
 pytestmark = pytest.mark.feature("isolation-level")
 
 
-@pytest.mark.requirement("GAP-06")
-@pytest.mark.fast
+@check("GAP-06", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("config", [{}, UNCOMMITTED], ids=["default", "explicit"])
-@crossed(AMONG)
 async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str, str]) -> None:
     queue = await share.queue(group_config=config)
     outcomes = await jumble(queue)
     async with TransactionalProducer.open(share.cluster) as producer:
         unfinished = await producer.append(queue.topic, 2)
         last = await queue.produce(1)
-        catch = await up_to(await queue.consumer(), last)
+        heir = await queue.consumer()
+        catch = await heir.take([last])
 
     expected = outcomes.data | {unfinished, unfinished + 1, last}
-    judge.equal("GAP-06", sorted(expected), sorted(offered(catch.responses)), "records delivered")
+    judge.equal(sorted(expected), sorted(offered(catch.responses)), "records delivered")
 
 
-@pytest.mark.requirement("GAP-07", "GAP-08", "GAP-09")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("GAP-07", "GAP-08", "GAP-09", fast=True, crossed=AMONG)
 async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
     queue = await share.queue(group_config=COMMITTED)
     outcomes = await jumble(queue)
     caught = await (await queue.consumer()).drain(until=max(outcomes.plain))
 
     wrong = outcomes.aborted & set(caught.offsets)
-    judge.equal("GAP-07", set(), wrong, "records of aborted transactions that were acquired")
-    judge.saw("GAP-07", aborted=len(outcomes.aborted))
+    judge["GAP-07"].equal(set(), wrong, "records of aborted transactions that were acquired")
+    judge["GAP-07"].saw(aborted=len(outcomes.aborted))
     seen = offered(caught.responses)
-    judge.equal("GAP-08", set(), outcomes.committed - seen, "committed records never delivered")
-    judge.equal("GAP-09", set(), outcomes.plain - seen, "plain records never delivered")
+    judge["GAP-08"].equal(set(), outcomes.committed - seen, "committed records never delivered")
+    judge["GAP-09"].equal(set(), outcomes.plain - seen, "plain records never delivered")
 
 
-@pytest.mark.requirement("GAP-15")
-@crossed(AMONG)
+@check("GAP-15", crossed=AMONG)
 async def test_interleaved(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1, group_config=COMMITTED)
     ledger = Ledger(queue)
@@ -66,12 +53,11 @@ async def test_interleaved(share: Share, judge: Judge) -> None:
     caught = await (await queue.consumer()).drain(until=last)
 
     expected = [0, *sorted(outcomes.committed), last]
-    judge.equal("GAP-15", expected, sorted(offered(caught.responses)), "records delivered")
-    judge.saw("GAP-15", committed=len(outcomes.committed))
+    judge.equal(expected, sorted(offered(caught.responses)), "records delivered")
+    judge.saw(committed=len(outcomes.committed))
 
 
-@pytest.mark.requirement("GAP-07")
-@crossed(AMONG)
+@check("GAP-07", crossed=AMONG)
 async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1, group_config=COMMITTED)
     ledger = Ledger(queue)
@@ -88,12 +74,11 @@ async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
     caught = await (await queue.consumer()).drain(until=last)
 
     wrong = sorted(outcomes.aborted & set(caught.offsets))
-    judge.equal("GAP-07", [], wrong, "records of two aborted transactions that were acquired")
-    judge.saw("GAP-07", aborted=len(outcomes.aborted))
+    judge.equal([], wrong, "records of two aborted transactions that were acquired")
+    judge.saw(aborted=len(outcomes.aborted))
 
 
-@pytest.mark.requirement("GAP-20")
-@crossed(AMONG)
+@check("GAP-20", crossed=AMONG)
 async def test_two_views(share: Share, judge: Judge) -> None:
     queue = await share.queue(group_config=COMMITTED)
     other = await share.sibling(queue)
@@ -103,14 +88,13 @@ async def test_two_views(share: Share, judge: Judge) -> None:
     some, every = await asyncio.gather(strict.drain(until=last), lax.drain(until=last))
 
     seen = sorted(offered(some.responses))
-    judge.equal("GAP-20", sorted(outcomes.visible), seen, "records of the committed view")
+    judge.equal(sorted(outcomes.visible), seen, "records of the committed view")
     seen = sorted(offered(every.responses))
-    judge.equal("GAP-20", sorted(outcomes.data), seen, "records of the uncommitted view")
+    judge.equal(sorted(outcomes.data), seen, "records of the uncommitted view")
 
 
-@pytest.mark.requirement("GAP-10", "GAP-11")
+@check("GAP-10", "GAP-11", crossed=AMONG)
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
-@crossed(AMONG)
 async def test_open_transaction(share: Share, judge: Judge, commit: bool) -> None:
     queue = await share.queue(records=3, group_config=COMMITTED)
     async with TransactionalProducer.open(share.cluster) as producer:
@@ -120,17 +104,16 @@ async def test_open_transaction(share: Share, judge: Judge, commit: bool) -> Non
         held_back = await consumer.acquire(3)
         empty = consumer.sound(await consumer.fetch(max_wait_ms=int(NOT_FOR * 1000)))
         early = [o for o in (*held_back.offsets, *empty.offsets) if o >= begun]
-        judge.equal("GAP-10", [], early, "offsets acquired beyond the last stable one")
+        judge["GAP-10"].equal([], early, "offsets acquired beyond the last stable one")
 
         waiting = asyncio.ensure_future(consumer.drain(until=behind, max_wait_ms=5000))
         await (producer.commit() if commit else producer.abort())
     caught = await waiting
     expected = list(range(begun if commit else begun + 2, behind + 1))
-    judge.equal("GAP-11", expected, sorted(offered(caught.responses)), "delivered after its end")
+    judge["GAP-11"].equal(expected, sorted(offered(caught.responses)), "delivered after its end")
 
 
-@pytest.mark.requirement("GAP-12")
-@crossed(AMONG)
+@check("GAP-12", crossed=AMONG)
 async def test_hanging_transaction(share: Share, judge: Judge) -> None:
     leader = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(assignments=[[leader]] * 2, group_config=COMMITTED)
@@ -150,13 +133,12 @@ async def test_hanging_transaction(share: Share, judge: Judge) -> None:
                     seen[part.partition] |= set(part.offsets)
                 if last in seen[1]:
                     break
-            judge.holds("GAP-12", last in seen[1], f"the other partition stopped in round {round_}")
-        judge.equal("GAP-12", set(), seen[0], "acquired behind the open transaction")
+            judge.holds(last in seen[1], f"the other partition stopped in round {round_}")
+        judge.equal(set(), seen[0], "acquired behind the open transaction")
 
 
-@pytest.mark.requirement("GAP-13")
+@check("GAP-13", crossed=AMONG)
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
-@crossed(AMONG)
 async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str) -> None:
     queue = await share.queue(group_config=COMMITTED)
     size = share.rng.randint(1, 5)
@@ -168,17 +150,15 @@ async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str)
     extra = await queue.produce(1) if place == "end" else dead.stop + 3
     consumer = await queue.consumer()
     catch = await consumer.drain(until=extra)
-    judge.equal("GAP-13", set(), set(dead) & set(catch.offsets), "aborted offsets acquired")
+    judge.equal(set(), set(dead) & set(catch.offsets), "aborted offsets acquired")
     await consumer.acked(*acknowledge(catch, offered(catch.responses)))
 
     await rewritten(consumer, await queue.produce(1))
-    judge.equal("GAP-13", extra + 1, await queue.spso(extra + 1), "start offset")
-    judge.saw("GAP-13", aborted=size)
+    judge.equal(extra + 1, await queue.spso(extra + 1), "start offset")
+    judge.saw(aborted=size)
 
 
-@pytest.mark.requirement("GAP-14")
-@pytest.mark.feature("lag")
-@crossed(AMONG)
+@check("GAP-14", feature="lag", crossed=AMONG)
 async def test_aborted_are_no_lag(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1, group_config=COMMITTED)
     dead = await aborted(queue, share.rng.randint(2, 6))
@@ -188,7 +168,7 @@ async def test_aborted_are_no_lag(share: Share, judge: Judge) -> None:
     del catch.counts[0]
     await consumer.acked(*acknowledge(catch, offered(catch.responses)))
 
-    judge.equal("GAP-14", 1, await queue.lag(1), "lag with the first record unfinished")
-    judge.saw("GAP-14", aborted=len(dead))
+    judge.equal(1, await queue.lag(1), "lag with the first record unfinished")
+    judge.saw(aborted=len(dead))
     await consumer.acked(accept(0))
-    judge.equal("GAP-14", 0, await queue.lag(0), "lag with all finished")
+    judge.equal(0, await queue.lag(0), "lag with all finished")

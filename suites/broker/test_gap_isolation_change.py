@@ -3,20 +3,12 @@
 ``reconfigure`` waits until the partition's leader goes by the new configs, not only describes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
 
-from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.acknowledging import next_catch, result
-from suites.broker.gaps import COMMITTED, UNCOMMITTED
-from suites.broker.locks import reconfigure
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
-from suites.broker.transactions import aborted, committed
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import committed
 
 pytestmark = pytest.mark.feature("isolation-level")
 
@@ -26,28 +18,25 @@ async def _change(queue: Queue, consumer: Consumer, to: dict[str, str]) -> None:
     await reconfigure(queue, consumer, queue.share.bounds.longest_lock, **to)
 
 
-@pytest.mark.requirement("GAP-16")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("GAP-16", fast=True, crossed=AMONG)
 async def test_to_committed(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
     before = await aborted(queue, 2)
     consumer = await queue.consumer()
     seen = await consumer.acquire(before.stop - 1)
-    judge.holds("GAP-16", set(before) <= set(seen.offsets), f"only {seen.offsets} came before it")
+    judge.holds(set(before) <= set(seen.offsets), f"only {seen.offsets} came before it")
     await _change(queue, consumer, COMMITTED)
 
     # Records around them, so that a range that is too wide would take them along.
     await queue.produce(1)
     after = await aborted(queue, share.rng.randint(1, 4))
     caught = await next_catch(queue, consumer)
-    judge.equal("GAP-16", set(), set(after) & set(caught.offsets), "aborted offsets acquired")
-    judge.saw("GAP-16", aborted=len(after))
+    judge.equal(set(), set(after) & set(caught.offsets), "aborted offsets acquired")
+    judge.saw(aborted=len(after))
 
 
-@pytest.mark.requirement("GAP-17")
+@check("GAP-17", crossed=AMONG)
 @pytest.mark.parametrize("finish", [accept, release, reject], ids=["accept", "release", "reject"])
-@crossed(AMONG)
 async def test_held_across_the_change(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack]
 ) -> None:
@@ -59,14 +48,13 @@ async def test_held_across_the_change(
 
     # Offset 0 stays held, so that the response is about these records.
     part = await consumer.ack(finish(dead.start, dead.stop - 1))
-    judge.equal("GAP-17", "NONE", result(part), f"result of {finish.__name__}")
+    judge.equal("NONE", result(part), f"result of {finish.__name__}")
     if finish is not release:
         again = set(dead) & (await next_catch(queue, consumer)).counts.keys()
-        judge.equal("GAP-17", set(), again, "settled records that came again")
+        judge.equal(set(), again, "settled records that came again")
 
 
-@pytest.mark.requirement("GAP-18")
-@crossed(AMONG)
+@check("GAP-18", crossed=AMONG)
 async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1, group_config=COMMITTED)
     dead = await aborted(queue, share.rng.randint(2, 5))
@@ -78,19 +66,18 @@ async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
     later = await aborted(queue, 1)
     caught = await next_catch(queue, consumer)
     back = set(dead) & set(caught.offsets)
-    judge.equal("GAP-18", set(), back, "aborted records that came back")
+    judge.equal(set(), back, "aborted records that came back")
     # That the change is in force shows in an aborted record that was not passed over before it.
-    judge.holds("GAP-18", later.start in caught.counts, f"{later.start} did not come either")
+    judge.holds(later.start in caught.counts, f"{later.start} did not come either")
     await consumer.close()
     stranger = await queue.consumer(join=False)
     back = set(dead) & (await next_catch(queue, stranger)).counts.keys()
-    judge.equal("GAP-18", set(), back, "aborted records that came back to another member")
+    judge.equal(set(), back, "aborted records that came back to another member")
 
 
-@pytest.mark.requirement("GAP-19")
+@check("GAP-19", crossed=AMONG)
 @pytest.mark.parametrize("to", [COMMITTED, UNCOMMITTED], ids=["to-committed", "to-uncommitted"])
 @pytest.mark.parametrize("when", ["before", "after"])
-@crossed(AMONG)
 async def test_released_around_the_change(
     share: Share, judge: Judge, to: dict[str, str], when: str
 ) -> None:
@@ -109,4 +96,4 @@ async def test_released_around_the_change(
 
     caught = await next_catch(queue, consumer)
     counts = {offset: caught.counts.get(offset) for offset in good}
-    judge.equal("GAP-19", dict.fromkeys(good, 2), counts, "delivery counts of what was released")
+    judge.equal(dict.fromkeys(good, 2), counts, "delivery counts of what was released")

@@ -1,50 +1,35 @@
 """Commit and abort markers: offsets of the log that hold nothing for an application."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import each, gap
-from fixtures.clients.transactions import TransactionalProducer
-from spec.verdict import Undecided
-from suites.broker.acknowledging import judge_final, result
-from suites.broker.gaps import COMMITTED, UNCOMMITTED, acknowledge, offered, rewritten
-from suites.broker.share import NOT_FOR, Queue, Share
-from suites.broker.situations import AMONG, crossed
-from suites.broker.transactions import committed, jumble
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import acknowledge, committed, offered
 
 LEVELS = pytest.mark.parametrize(
     "level", [UNCOMMITTED, COMMITTED], ids=["uncommitted", "committed"]
 )
 
 
-@pytest.mark.requirement("GAP-01", "GAP-05")
-@pytest.mark.feature("isolation-level")
-@pytest.mark.fast
+@check("GAP-01", "GAP-05", feature="isolation-level", fast=True, crossed=AMONG)
 @LEVELS
-@crossed(AMONG)
 async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[str, str]) -> None:
     queue = await share.queue(group_config=level)
     outcomes = await jumble(queue)
     catch = await (await queue.consumer()).drain(until=max(outcomes.plain))
 
     markers = outcomes.markers & offered(catch.responses)
-    judge.equal("GAP-01", set(), markers, "markers that came as data records")
-    judge.saw("GAP-01", markers=len(outcomes.markers))
+    judge["GAP-01"].equal(set(), markers, "markers that came as data records")
+    judge["GAP-01"].saw(markers=len(outcomes.markers))
     # Which holes are acquired is the broker's choice; that all of them are offsets of the log
     # and hold nothing is not.
     holes = set(catch.offsets) - outcomes.data
-    judge.holds(
-        "GAP-05", holes <= outcomes.markers, f"{sorted(holes - outcomes.markers)} do not exist"
+    judge["GAP-05"].holds(
+        holes <= outcomes.markers, f"{sorted(holes - outcomes.markers)} do not exist"
     )
-    judge.saw("GAP-05", acquired_markers=len(holes))
+    judge["GAP-05"].saw(acquired_markers=len(holes))
 
 
-@pytest.mark.requirement("GAP-02")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("GAP-02", fast=True, crossed=AMONG)
 async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
     done = await committed(queue, share.rng.randint(1, 3))
@@ -60,10 +45,10 @@ async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
         part = await consumer.ack(gap(marker))
     else:
         part = await consumer.ack(each(1, [1] * len(done) + [0, 1, 1]))
-    judge.equal("GAP-02", "NONE", result(part), "acknowledging the marker as a gap")
+    judge.equal("NONE", result(part), "acknowledging the marker as a gap")
     again = await consumer.ack(gap(marker))
-    judge.equal("GAP-02", "INVALID_RECORD_STATE", result(again), "acknowledging it once more")
-    await judge_final(judge, "GAP-02", queue, consumer, [marker])
+    judge.equal("INVALID_RECORD_STATE", result(again), "acknowledging it once more")
+    await judge_final(judge, queue, consumer, [marker])
 
 
 async def _only_markers(queue: Queue, count: int) -> None:
@@ -74,10 +59,8 @@ async def _only_markers(queue: Queue, count: int) -> None:
             await (producer.commit if queue.share.rng.random() < 0.5 else producer.abort)()
 
 
-@pytest.mark.requirement("GAP-03")
-@pytest.mark.feature("isolation-level")
+@check("GAP-03", feature="isolation-level", crossed=AMONG)
 @LEVELS
-@crossed(AMONG)
 async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, str]) -> None:
     queue = await share.queue(group_config=level)
     count = share.rng.randint(1, 3)
@@ -87,24 +70,22 @@ async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, 
         empty = consumer.sound(await consumer.fetch())
         if empty.offsets:
             break
-    judge.equal("GAP-03", set(), offered([empty]), "records in a log of markers")
+    judge.equal(set(), offered([empty]), "records in a log of markers")
     if empty.offsets:
         first, last = min(empty.offsets), max(empty.offsets)
         part = await consumer.ack(each(first, [0] * (last - first + 1)))
-        judge.equal("GAP-03", "NONE", result(part), "acknowledging markers as gaps")
+        judge.equal("NONE", result(part), "acknowledging markers as gaps")
 
     extra = await queue.produce(1)
-    judge.equal("GAP-03", count, extra, "offset of the first record")
+    judge.equal(count, extra, "offset of the first record")
     rest = await consumer.drain(until=extra)
     await consumer.acked(*acknowledge(rest, {extra}))
     await rewritten(consumer, await queue.produce(1))
-    judge.equal("GAP-03", extra + 1, await queue.spso(extra + 1), "start offset")
+    judge.equal(extra + 1, await queue.spso(extra + 1), "start offset")
 
 
-@pytest.mark.requirement("GAP-04")
-@pytest.mark.feature("isolation-level")
+@check("GAP-04", feature="isolation-level", crossed=AMONG)
 @LEVELS
-@crossed(AMONG)
 async def test_start_reaches_the_end(share: Share, judge: Judge, level: dict[str, str]) -> None:
     queue = await share.queue(group_config=level)
     outcomes = await jumble(queue)
@@ -115,5 +96,5 @@ async def test_start_reaches_the_end(share: Share, judge: Judge, level: dict[str
     await consumer.acked(*acknowledge(catch, offered(catch.responses)))
 
     await rewritten(consumer, await queue.produce(1))
-    judge.equal("GAP-04", last + 1, await queue.spso(last + 1), "start offset")
-    judge.saw("GAP-04", markers=len(outcomes.markers) + 1)
+    judge.equal(last + 1, await queue.spso(last + 1), "start offset")
+    judge.saw(markers=len(outcomes.markers) + 1)

@@ -1,18 +1,10 @@
 """A topic deleted and created again under the same name: another topic, as far as groups go."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import attempts, eventually
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import error_name
-from suites.broker.acknowledging import GONE
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def _recreated(queue: Queue) -> Queue:
@@ -29,8 +21,7 @@ async def _recreated(queue: Queue) -> Queue:
 async def _used(share: Share) -> tuple[Queue, Consumer]:
     """Return a queue with records held, released and finished, so that there is state to forget."""
     queue = await share.queue(records=10, untouched=True)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 2), release(3, 5), accept(8, 9))
     return queue, consumer
 
@@ -45,9 +36,8 @@ async def _assigned(consumer: Consumer, queue: Queue) -> None:
     await eventually("assigning the new topic", ask)
 
 
-@pytest.mark.requirement("GAP-38")
+@check("GAP-38", crossed=AMONG)
 @pytest.mark.parametrize("fresh", [True, False], ids=["new-member", "same-member"])
-@crossed(AMONG)
 async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
     old, consumer = await _used(share)
     queue = await _recreated(old)
@@ -62,11 +52,10 @@ async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
         consumer = Consumer(consumer.member, consumer.session, (queue.topic, 0))
         await consumer.reconnect()
     catch = await consumer.acquire(count)
-    judge.equal("GAP-38", dict.fromkeys(range(count), 1), catch.counts, "delivery counts")
+    judge.equal(dict.fromkeys(range(count), 1), catch.counts, "delivery counts")
 
 
-@pytest.mark.requirement("GAP-39")
-@crossed(AMONG)
+@check("GAP-39", crossed=AMONG)
 async def test_old_topic_is_refused(share: Share, judge: Judge) -> None:
     old, consumer = await _used(share)
     queue = await _recreated(old)
@@ -77,12 +66,12 @@ async def test_old_topic_is_refused(share: Share, judge: Judge) -> None:
     async for _ in attempts():
         response = await consumer.session.fetch(where, max_wait_ms=0)
         part = response.part(old.topic.id)
-        judge.equal("GAP-39", [], response.offsets, "acquired from a topic that is gone")
+        judge.equal([], response.offsets, "acquired from a topic that is gone")
         seen = error_name(response.error or (part.error if part else 0))
         if seen != "NONE":
             break
-    judge.one_of("GAP-39", GONE, seen, "result of a fetch")
+    judge.one_of(GONE, seen, "result of a fetch")
     ack = await consumer.session.acknowledge({where: [accept(6, 7)]})
     part = ack.part(old.topic.id)
     seen = error_name(ack.error or (part.ack_error if part else 0))
-    judge.one_of("GAP-39", GONE, seen, "result of an acknowledgement")
+    judge.one_of(GONE, seen, "result of an acknowledgement")

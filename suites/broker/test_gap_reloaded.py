@@ -1,35 +1,16 @@
 """Holes in the state that a new leader reads: open records between settled ones, and no records."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept
-from suites.broker.gaps import (
-    CLEANED_WITHIN,
-    COMPACTED,
-    Compacted,
-    acknowledge,
-    keys,
-    offered,
-    rewritten,
-)
-from suites.broker.leaders import moved, replicated
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import acknowledge, keys, offered
 
 SIZE = 12
 
 
-@pytest.mark.requirement("GAP-32")
-@crossed(AMONG)
+@check("GAP-32", crossed=AMONG)
 async def test_open_records_between_settled(share: Share, judge: Judge) -> None:
     size = SIZE
     queue = await replicated(share, records=size)
-    consumer = await queue.consumer()
-    await consumer.acquire(size)
+    consumer = await queue.holder(size)
     settled = set(share.rng.sample(range(1, size - 1), k=share.rng.randint(1, size - 4)))
     settled.add(size - 1)
     await consumer.acked(*(accept(offset) for offset in sorted(settled)))
@@ -38,8 +19,8 @@ async def test_open_records_between_settled(share: Share, judge: Judge) -> None:
     left = [offset for offset in range(size) if offset not in settled]
     last = await queue.produce(1)
     catch = await (await queue.consumer(join=False)).drain(until=last)
-    judge.equal("GAP-32", [*left, last], catch.offsets, "acquired from the next leader")
-    judge.saw("GAP-32", settled=len(settled), open=len(left))
+    judge.equal([*left, last], catch.offsets, "acquired from the next leader")
+    judge.saw(settled=len(settled), open=len(left))
 
 
 async def _hole(share: Share) -> tuple[Compacted, range]:
@@ -47,8 +28,7 @@ async def _hole(share: Share) -> tuple[Compacted, range]:
     first = await replicated(share, records=0, topic_config=COMPACTED)
     world = Compacted(first)
     await world.write(*([name] for name in keys(*range(SIZE))))
-    consumer = await first.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await first.holder(SIZE)
     begin = share.rng.randint(0, 4)
     holes = range(begin, share.rng.randint(begin + 1, SIZE - 2))
     await consumer.acked(*(accept(offset) for offset in range(SIZE) if offset not in holes))
@@ -60,9 +40,7 @@ async def _hole(share: Share) -> tuple[Compacted, range]:
     return world, holes
 
 
-@pytest.mark.requirement("GAP-33")
-@pytest.mark.timeout(CLEANED_WITHIN * 2 + 60)
-@crossed(AMONG)
+@check("GAP-33", crossed=AMONG, timeout=CLEANED_WITHIN * 2 + 60)
 async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
     world, holes = await _hole(share)
     heir = await world.queue.consumer(join=False)
@@ -73,13 +51,11 @@ async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
     await rewritten(heir, await world.fresh())
 
     start = await world.queue.spso(last + 1, within=5)
-    judge.equal("GAP-33", last + 1, start, f"start offset, {holes} being gone")
-    judge.saw("GAP-33", removed=len(holes))
+    judge.equal(last + 1, start, f"start offset, {holes} being gone")
+    judge.saw(removed=len(holes))
 
 
-@pytest.mark.requirement("GAP-40")
-@pytest.mark.timeout(CLEANED_WITHIN * 2 + 60)
-@crossed(AMONG)
+@check("GAP-40", crossed=AMONG, timeout=CLEANED_WITHIN * 2 + 60)
 async def test_hole_does_not_stall(share: Share, judge: Judge) -> None:
     broker = await share.admin.broker_configs()
     limit = int(broker["group.share.partition.max.record.locks"])
@@ -99,5 +75,5 @@ async def test_hole_does_not_stall(share: Share, judge: Judge) -> None:
 
     missing = len(set(every) - accepted)
     sentence = f"{missing} of {len(every)} records were never delivered, all before were accepted"
-    judge.holds("GAP-40", not missing, sentence)
-    judge.saw("GAP-40", records=len(every))
+    judge.holds(not missing, sentence)
+    judge.saw(records=len(every))

@@ -1,36 +1,23 @@
 """The lag before there is a start offset, and after an administrator has set or deleted one."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import SHARE, attempts, share_key
-from fixtures.clients.member import Ack, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.acknowledging import pinned, result
-from suites.broker.gaps import rewritten
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
-from suites.broker.transactions import aborted
-from suites.judge import Judge
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("lag")
 
 UNKNOWN = -1
 
 
-@pytest.mark.requirement("LAG-05")
-@pytest.mark.fast
+@check("LAG-05", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
-@crossed(AMONG)
 async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str) -> None:
     records = share.rng.randint(1, 20)
     queue = await share.queue(records=records, partitions=2, reset=reset, untouched=True)
     consumer = await queue.consumer()
     seen = await share.admin.share_offsets(queue.group, queue.topic)
     lags = {index: offset.lag for index, offset in seen.items()}
-    judge.equal("LAG-05", {0: UNKNOWN, 1: UNKNOWN}, lags, "lag with members, before any fetch")
+    judge.equal({0: UNKNOWN, 1: UNKNOWN}, lags, "lag with members, before any fetch")
 
     # One partition in use does not make the other one known.
     async for _ in attempts():
@@ -38,23 +25,20 @@ async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str
         if Consumer.sound(await consumer.fetch()).offsets:
             break
     idle = (await queue.offsets(partition=1)).lag
-    judge.equal("LAG-05", UNKNOWN, idle, "lag of the partition that nobody fetched")
+    judge.equal(UNKNOWN, idle, "lag of the partition that nobody fetched")
 
 
 async def _drained(share: Share, records: int) -> Queue:
     """Return a queue whose records are all accepted, and whose group has no members."""
     queue = await share.queue(records=records)
-    consumer = await queue.consumer()
-    await consumer.acquire(records)
+    consumer = await queue.holder(records)
     await consumer.acked(accept(0, records - 1))
     await consumer.depart()
     return queue
 
 
-@pytest.mark.requirement("LAG-06")
-@pytest.mark.fast
+@check("LAG-06", fast=True, crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
-@crossed(BESIDE, RELOADED)
 async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
     records = 105
     queue = await _drained(share, records)
@@ -64,16 +48,14 @@ async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
         raise Undecided(f"AlterShareGroupOffsets: {error_name(response.error_code)}")
 
     left = records - to
-    judge.equal("LAG-06", left, await queue.lag(left), f"lag after altering to {to} of {records}")
+    judge.equal(left, await queue.lag(left), f"lag after altering to {to} of {records}")
     if left:
-        consumer = await queue.consumer()
-        await consumer.acquire(left)
+        consumer = await queue.holder(left)
         await consumer.acked(accept(records - 1))
-        judge.equal("LAG-06", left - 1, await queue.lag(left - 1), "lag with the last one accepted")
+        judge.equal(left - 1, await queue.lag(left - 1), "lag with the last one accepted")
 
 
-@pytest.mark.requirement("LAG-07")
-@crossed(BESIDE)
+@check("LAG-07", crossed=BESIDE)
 async def test_deleted_offsets(share: Share, judge: Judge) -> None:
     queue = await _drained(share, 20)
     response = await share.cluster.at_coordinator(
@@ -85,13 +67,12 @@ async def test_deleted_offsets(share: Share, judge: Judge) -> None:
     errors = [response.error_code, *(topic.error_code for topic in response.responses)]
     if any(errors):
         raise Undecided(f"DeleteShareGroupOffsets: {list(map(error_name, errors))}")
-    judge.equal("LAG-07", UNKNOWN, (await queue.offsets()).lag, "lag with the offsets deleted")
+    judge.equal(UNKNOWN, (await queue.offsets()).lag, "lag with the offsets deleted")
 
-    consumer = await queue.consumer()
-    await consumer.acquire(20)
+    consumer = await queue.holder(20)
     done = share.rng.randint(1, 19)
     await consumer.acked(accept(20 - done, 19))
-    judge.equal("LAG-07", 20 - done, await queue.lag(20 - done), f"lag with {done} accepted anew")
+    judge.equal(20 - done, await queue.lag(20 - done), f"lag with {done} accepted anew")
 
 
 async def _fence(queue: Queue) -> None:
@@ -99,27 +80,21 @@ async def _fence(queue: Queue) -> None:
 
     A share coordinator takes over the leader epoch of whoever reads (KIP-932 §Share coordinator).
     """
-    cluster = queue.share.cluster
-    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
-    wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": 0, "leader_epoch": 1000}]}
-    response = await (await cluster.to(node)).call(
-        "ReadShareGroupState", group_id=queue.group, topics=[wanted]
-    )
-    if code := response.results[0].partitions[0].error_code:
-        raise Undecided(f"ReadShareGroupState: {error_name(code)}")
+    part = await StateKey(queue.share, queue.group, queue.topic.id).read(leader_epoch=1000)
+    if part.error_code:
+        raise Undecided(f"ReadShareGroupState: {error_name(part.error_code)}")
 
 
-@pytest.mark.requirement("LAG-24")
-@crossed(AMONG)
+@check("LAG-24", crossed=AMONG)
 async def test_failed_write(share: Share, judge: Judge) -> None:
     world = await pinned(share, 10)
     await world.consumer.acked(accept(5, 6))
-    judge.equal("LAG-24", 8, await world.queue.lag(8), "lag before")
+    judge.equal(8, await world.queue.lag(8), "lag before")
     await _fence(world.queue)
     part = await world.consumer.ack(accept(0, 4))
     if result(part) == "NONE":
         raise Undecided("the leader could write although it was fenced")
-    judge.equal("LAG-24", 8, await world.queue.lag(8), f"lag after {result(part)}")
+    judge.equal(8, await world.queue.lag(8), f"lag after {result(part)}")
 
 
 class _Bounds:
@@ -135,24 +110,11 @@ class _Bounds:
         end = await self.queue.share.admin.log_offset(self.queue.topic)
         fits = lag == UNKNOWN or 0 <= lag <= end - self.floor
         sentence = f"the lag is {lag}, the log goes from {self.floor} to {end}"
-        self.judge.holds("LAG-10", fits, sentence)
-        self.judge.saw("LAG-10", samples=1)
+        self.judge.holds(fits, sentence)
+        self.judge.saw(samples=1)
 
 
-async def _delete(queue: Queue, consumer: Consumer, bounds: _Bounds) -> None:
-    """Delete a third of the log and let the group notice: by a fetch, with nothing locked."""
-    start = (await queue.offsets()).start
-    end = await queue.share.admin.log_offset(queue.topic)
-    before = max(start, 0) + (end - max(start, 0)) // 3
-    await queue.share.admin.delete_records(queue.topic, before)
-    await bounds.sample()
-    await consumer.close()
-    await rewritten(consumer, await queue.produce(1))
-    bounds.floor = before
-
-
-@pytest.mark.requirement("LAG-10")
-@crossed(RELOADED)
+@check("LAG-10", crossed=RELOADED)
 async def test_always_within_the_log(share: Share, judge: Judge) -> None:
     queue = await share.queue(group_config={"share.isolation.level": "read_committed"})
     first = await queue.produce(1)
@@ -163,7 +125,15 @@ async def test_always_within_the_log(share: Share, judge: Judge) -> None:
     for number in range(24):
         await bounds.sample()
         if number % 8 == 7:
-            await _delete(queue, consumer, bounds)
+            # Delete a third of the log and let the group notice: by a fetch, with nothing locked.
+            start = (await queue.offsets()).start
+            end = await queue.share.admin.log_offset(queue.topic)
+            before = max(start, 0) + (end - max(start, 0)) // 3
+            await queue.share.admin.delete_records(queue.topic, before)
+            await bounds.sample()
+            await consumer.close()
+            await rewritten(consumer, await queue.produce(1))
+            bounds.floor = before
         elif number % 5 == 4:
             await aborted(queue, share.rng.randint(1, 4))
         else:

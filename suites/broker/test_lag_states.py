@@ -4,30 +4,18 @@ The admin's view is that of the last state write. So every expectation is read b
 the record that caused it (``rewritten``: acquired, then released) is part of the lag.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.acknowledging import pinned
-from suites.broker.delivery_counts import delivery_limit, hold_at
-from suites.broker.gaps import acknowledge, offered, rewritten
-from suites.broker.locks import SLACK, watch
-from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
-from suites.broker.transactions import jumble
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import acknowledge, offered
 
 pytestmark = pytest.mark.feature("lag")
 
 
-@pytest.mark.requirement("LAG-01")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("LAG-01", fast=True, crossed=(BESIDE, RELOADED))
 async def test_mixed_states(share: Share, judge: Judge) -> None:
     world = await pinned(share, share.rng.randint(20, 60), batches=share.rng.choice([1, 4]))
     queue, consumer = world.queue, world.consumer
@@ -38,8 +26,8 @@ async def test_mixed_states(share: Share, judge: Judge) -> None:
     finished = sum(fate in (accept, reject) for fate in fates.values())
 
     expected = end - 0 - finished
-    judge.equal("LAG-01", expected, await queue.lag(expected), f"lag with {finished} finished")
-    judge.saw("LAG-01", finished=finished)
+    judge.equal(expected, await queue.lag(expected), f"lag with {finished} finished")
+    judge.saw(finished=finished)
     await consumer.acked(accept(0))
     last = await queue.produce(1)
     await rewritten(consumer, last)
@@ -47,7 +35,7 @@ async def test_mixed_states(share: Share, judge: Judge) -> None:
     expected = (
         last + 1 - start - sum(fates[o] in (accept, reject) for o in range(start, world.count))
     )
-    judge.equal("LAG-01", expected, await queue.lag(expected), f"lag from {start} to {last + 1}")
+    judge.equal(expected, await queue.lag(expected), f"lag from {start} to {last + 1}")
 
 
 async def _accept_all(queue: Queue, until: int) -> None:
@@ -70,54 +58,46 @@ async def _accept_all(queue: Queue, until: int) -> None:
     await asyncio.gather(*map(work, range(3)))
 
 
-@pytest.mark.requirement("LAG-02")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("LAG-02", fast=True, crossed=(BESIDE, RELOADED))
 async def test_drained(share: Share, judge: Judge) -> None:
     count = share.rng.randint(30, 80)
     queue = await share.queue(count, batches=share.rng.choice([1, 5, count]))
     await _accept_all(queue, until=count)
 
-    judge.equal("LAG-02", 0, await queue.lag(0), f"lag with all {count} records accepted")
+    judge.equal(0, await queue.lag(0), f"lag with all {count} records accepted")
 
 
-@pytest.mark.requirement("LAG-14")
-@crossed(BESIDE, RELOADED)
+@check("LAG-14", crossed=(BESIDE, RELOADED))
 async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
     count = share.rng.randint(5, 20)
     queue = await share.queue(count)
-    consumer = await queue.consumer()
-    await consumer.acquire(count)
+    consumer = await queue.holder(count)
     await consumer.acked(accept(0, count - 1))
 
-    judge.equal("LAG-14", 0, await queue.lag(0), f"lag with all {count} records accepted")
+    judge.equal(0, await queue.lag(0), f"lag with all {count} records accepted")
     start = (await queue.offsets()).start
-    judge.holds("LAG-14", 0 <= start <= count, f"the view's start offset is {start} of {count}")
-    judge.saw("LAG-14", behind=count - start)
+    judge.holds(0 <= start <= count, f"the view's start offset is {start} of {count}")
+    judge.saw(behind=count - start)
 
 
-@pytest.mark.requirement("LAG-03")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("LAG-03", fast=True, crossed=(BESIDE, RELOADED))
 async def test_unfinished_count(share: Share, judge: Judge) -> None:
     world = await pinned(share, 12)
     queue, consumer = world.queue, world.consumer
     await consumer.acked(release(1, 4))
-    judge.equal("LAG-03", 12, await queue.lag(12), "lag with eight held and four released")
+    judge.equal(12, await queue.lag(12), "lag with eight held and four released")
     more = share.rng.randint(1, 9)
     await queue.produce(more)
-    judge.equal("LAG-03", 12 + more, await queue.lag(12 + more), "lag with records never fetched")
+    judge.equal(12 + more, await queue.lag(12 + more), "lag with records never fetched")
 
 
-@pytest.mark.requirement("LAG-04")
+@check("LAG-04", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("finish", [accept, reject, None], ids=["accept", "reject", "given-up"])
-@crossed(BESIDE, RELOADED)
 async def test_finished_do_not_count(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack] | None
 ) -> None:
     queue = await share.queue(records=5, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(5)
+    consumer = await queue.holder(5)
     if finish:
         await consumer.acked(finish(1, 4))
     else:
@@ -125,30 +105,27 @@ async def test_finished_do_not_count(
         await consumer.acked(release(1, 4))
         await hold_at(helper, 4, await delivery_limit(share))
         await helper.acked(*(release(offset) for offset in range(1, 5)))
-    judge.equal("LAG-04", 1, await queue.lag(1), "lag with the first record held, four finished")
-    judge.equal("LAG-04", 0, (await queue.offsets()).start, "start offset of the admin's view")
+    judge.equal(1, await queue.lag(1), "lag with the first record held, four finished")
+    judge.equal(0, (await queue.offsets()).start, "start offset of the admin's view")
 
 
-@pytest.mark.requirement("LAG-09")
-@crossed(BESIDE, RELOADED)
+@check("LAG-09", crossed=(BESIDE, RELOADED))
 async def test_expired_locks(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(records=10, lock_ms=lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(5, 6))
-    judge.equal("LAG-09", 8, await queue.lag(8), "lag with eight held")
+    judge.equal(8, await queue.lag(8), "lag with eight held")
 
     other = await queue.consumer(join=False)
     back = await watch(other, [0], lock / 1000 + SLACK)
-    judge.holds("LAG-09", 0 in back, "the lock of offset 0 never ran out")
-    judge.equal("LAG-09", 8, await queue.lag(8), "lag after the locks ran out")
+    judge.holds(0 in back, "the lock of offset 0 never ran out")
+    judge.equal(8, await queue.lag(8), "lag after the locks ran out")
     await rewritten(other, await queue.produce(1))
-    judge.equal("LAG-09", 9, await queue.lag(9), "lag after one more record")
+    judge.equal(9, await queue.lag(9), "lag after one more record")
 
 
-@pytest.mark.requirement("LAG-11")
-@crossed(AMONG)
+@check("LAG-11", crossed=AMONG)
 async def test_markers_passed(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     outcomes = await jumble(queue)
@@ -156,17 +133,15 @@ async def test_markers_passed(share: Share, judge: Judge) -> None:
     catch = await consumer.drain(until=max(outcomes.plain))
     await consumer.acked(*acknowledge(catch, offered(catch.responses)))
 
-    judge.equal("LAG-11", 0, await queue.lag(0), "lag with records and markers acknowledged")
-    judge.saw("LAG-11", markers=len(outcomes.markers))
+    judge.equal(0, await queue.lag(0), "lag with records and markers acknowledged")
+    judge.saw(markers=len(outcomes.markers))
 
 
-@pytest.mark.requirement("LAG-12")
+@check("LAG-12", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("noticed_by", ["released", "beyond"])
-@crossed(BESIDE, RELOADED)
 async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str) -> None:
     queue = await share.queue(records=20, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(20)
+    consumer = await queue.holder(20)
     await consumer.acked(accept(4, 7), release(8, 11))
     # Batches of one record: a cut through a batch is another story (OFF-26).
     await queue.produce(10, batches=10)
@@ -180,4 +155,4 @@ async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str
     await rewritten(stranger, await queue.produce(1))
 
     left = last + 2 - before
-    judge.equal("LAG-12", left, await queue.lag(left), f"lag with {left} records left")
+    judge.equal(left, await queue.lag(left), f"lag with {left} records left")

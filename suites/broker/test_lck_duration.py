@@ -1,27 +1,16 @@
 """How long an acquisition lock lasts: whose value counts, from when on, and who is told."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 
-import pytest
-
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach
-from suites.broker.locks import EARLY, SLACK, in_time, reconfigure, watch
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.broker.timing import apart, judge_span, locks_of, waits_end_late
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.timing import locks_of
 
 GROUP_KEY = "share.record.lock.duration.ms"
 BROKER_KEY = "group.share.{}record.lock.duration.ms"
 
 
-@pytest.mark.requirement("LCK-11")
-@crossed(AMONG)
+@check("LCK-11", crossed=AMONG)
 async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> None:
     configs = await share.admin.broker_configs()
     default = int(configs.get(BROKER_KEY.format("")) or 30_000)
@@ -39,11 +28,10 @@ async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> N
     sentence = (
         f"after {took:.1f} s the record is locked, for the broker's {default} ms and not {lock} ms"
     )
-    judge.holds("LCK-11", 0 in seen, sentence)
+    judge.holds(0 in seen, sentence)
 
 
-@pytest.mark.requirement("LCK-01", "LCK-02")
-@pytest.mark.timeout(240)
+@check("LCK-01", "LCK-02", timeout=240)
 async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
     await judge_span(
         judge,
@@ -56,9 +44,7 @@ async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
     )
 
 
-@pytest.mark.requirement("LCK-07")
-@pytest.mark.timeout(240)
-@crossed(AMONG)
+@check("LCK-07", crossed=AMONG, timeout=240)
 async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
     await judge_span(
         judge,
@@ -71,10 +57,7 @@ async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
     )
 
 
-@pytest.mark.requirement("LCK-24")
-@pytest.mark.feature("renew")
-@pytest.mark.timeout(240)
-@crossed(AMONG)
+@check("LCK-24", feature="renew", crossed=AMONG, timeout=240)
 async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> None:
     await judge_span(
         judge,
@@ -87,9 +70,7 @@ async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> N
     )
 
 
-@pytest.mark.requirement("LCK-14")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("LCK-14", fast=True, crossed=AMONG)
 async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None:
     configs = await share.admin.broker_configs()
     default = int(configs.get(BROKER_KEY.format("")) or 30_000)
@@ -100,30 +81,24 @@ async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None
     own = await (await queue.consumer()).acquire(1)
     other = await (await plain.consumer()).acquire(1)
 
-    judge.equal("LCK-14", wanted, own.responses[-1].lock_ms, "AcquisitionLockTimeoutMs of a fetch")
-    judge.equal("LCK-14", default, other.responses[-1].lock_ms, "that of a group without a value")
+    judge.equal(wanted, own.responses[-1].lock_ms, "AcquisitionLockTimeoutMs of a fetch")
+    judge.equal(default, other.responses[-1].lock_ms, "that of a group without a value")
 
 
-@pytest.mark.requirement("LCK-15")
-@pytest.mark.feature("renew")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("LCK-15", feature="renew", fast=True, crossed=AMONG)
 async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -> None:
     wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
     queue = await share.queue(2, lock_ms=wanted)
-    consumer = await queue.consumer()
-    await consumer.acquire(2)
+    consumer = await queue.holder(2)
 
     plain = await consumer.session.acknowledge({consumer.where: [accept(0)]})
     renewing = await consumer.session.acknowledge({consumer.where: [accept(1)]}, is_renew_ack=True)
 
     told = [plain.lock_ms, renewing.lock_ms]
-    judge.equal("LCK-15", [wanted] * 2, told, "AcquisitionLockTimeoutMs without and with renewal")
+    judge.equal([wanted] * 2, told, "AcquisitionLockTimeoutMs without and with renewal")
 
 
-@pytest.mark.requirement("LCK-12")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("LCK-12", fast=True, crossed=AMONG)
 async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None:
     configs = await share.admin.broker_configs()
     low = int(configs.get(BROKER_KEY.format("min.")) or 15_000)
@@ -133,16 +108,13 @@ async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None
 
     for value in (low - 1, high + 1, 0):
         response = await share.admin.try_group_config(queue.group, {GROUP_KEY: str(value)})
-        judge.equal(
-            "LCK-12", ErrorCode.INVALID_CONFIG, response.error_code, f"error of setting {value} ms"
-        )
+        judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error of setting {value} ms")
 
     caught = await (await queue.consumer()).acquire(1)
-    judge.equal("LCK-12", lock, caught.responses[-1].lock_ms, "lock duration after the refusals")
+    judge.equal(lock, caught.responses[-1].lock_ms, "lock duration after the refusals")
 
 
-@pytest.mark.requirement("LCK-13")
-@crossed(AMONG)
+@check("LCK-13", crossed=AMONG)
 async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(2, lock_ms=lock)
@@ -152,11 +124,10 @@ async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: J
 
     seen = await watch(other, [0, 1], lock / 1000 + SLACK)
 
-    judge.equal("LCK-13", [0, 1], sorted(seen), "offsets that came back after the old duration")
+    judge.equal([0, 1], sorted(seen), "offsets that came back after the old duration")
 
 
-@pytest.mark.requirement("LCK-13")
-@crossed(AMONG)
+@check("LCK-13", crossed=AMONG)
 async def test_shorter_duration_is_for_later_acquisitions(share: Share, judge: Judge) -> None:
     lock, long = share.bounds.short_lock, share.bounds.long_lock
     queue = await share.queue(1, lock_ms=long)
@@ -169,6 +140,6 @@ async def test_shorter_duration_is_for_later_acquisitions(share: Share, judge: J
 
     seen = await watch(other, [1], lock / 1000 + SLACK)
 
-    judge.equal("LCK-13", True, 1 in seen, "that the later record came back after the new duration")
+    judge.equal(True, 1 in seen, "that the later record came back after the new duration")
     in_time(sent, long)
-    judge.equal("LCK-13", False, 0 in seen, "that the earlier record came back with it")
+    judge.equal(False, 0 in seen, "that the earlier record came back with it")

@@ -1,32 +1,11 @@
 """What happens when an acquisition lock runs out, and what does not prolong it."""
 
-from __future__ import annotations
-
 import time
 
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject, release
-from fixtures.wire.errors import ErrorCode
-from suites.broker.locks import (
-    EARLY,
-    SLACK,
-    in_time,
-    linger,
-    outlast,
-    reconfigure,
-    two_partitions,
-    watch,
-)
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("LCK-01", "LCK-02")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("LCK-01", "LCK-02", fast=True, crossed=(BESIDE, RELOADED))
 async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(share.rng.randint(2, 30), lock_ms=lock)
@@ -36,15 +15,14 @@ async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> Non
 
     seen = await watch(other, held.offsets, lock / 1000 + SLACK)
 
-    judge.equal("LCK-01", held.offsets, sorted(seen), "offsets that came back after the lock")
+    judge["LCK-01"].equal(held.offsets, sorted(seen), "offsets that came back after the lock")
     after = {offset: sighting.at - sent for offset, sighting in seen.items()}
     early = {o: round(took, 3) for o, took in after.items() if took < lock / 1000 * EARLY}
-    judge.equal("LCK-02", {}, early, f"offsets that came back within a lock of {lock} ms, and when")
-    judge.saw("LCK-01", expiries=len(seen))
+    judge["LCK-02"].equal({}, early, f"offsets that came back within a lock of {lock} ms, and when")
+    judge["LCK-01"].saw(expiries=len(seen))
 
 
-@pytest.mark.requirement("LCK-01")
-@crossed(BESIDE, RELOADED)
+@check("LCK-01", crossed=(BESIDE, RELOADED))
 async def test_expired_records_come_back_to_their_own_member(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(3, lock_ms=lock)
@@ -53,11 +31,10 @@ async def test_expired_records_come_back_to_their_own_member(share: Share, judge
 
     seen = await watch(consumer, held.offsets, lock / 1000 + SLACK)
 
-    judge.equal("LCK-01", held.offsets, sorted(seen), "offsets that came back to their member")
+    judge.equal(held.offsets, sorted(seen), "offsets that came back to their member")
 
 
-@pytest.mark.requirement("LCK-02")
-@crossed(BESIDE, BEHIND)
+@check("LCK-02", crossed=(BESIDE, BEHIND))
 async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> None:
     count = share.rng.randint(2, 20)
     lock = share.bounds.longest_lock
@@ -66,17 +43,14 @@ async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> N
     sent = time.monotonic()
     held = await holder.acquire(count)
 
-    sentinel = await queue.produce(1)
-    came = await other.drain(until=sentinel)
+    sentinel, came = await up_to_new(queue, other)
 
     in_time(sent, lock)
-    judge.equal("LCK-02", [sentinel], came.offsets, "offsets delivered while others are locked")
-    judge.saw("LCK-02", locked=len(held.offsets))
+    judge.equal([sentinel], came.offsets, "offsets delivered while others are locked")
+    judge.saw(locked=len(held.offsets))
 
 
-@pytest.mark.requirement("LCK-03", "LCK-04")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("LCK-03", "LCK-04", fast=True, crossed=(BESIDE, RELOADED))
 async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await two_partitions(share, 3, lock_ms=lock)
@@ -89,13 +63,12 @@ async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> No
 
     refused = int(ErrorCode.INVALID_RECORD_STATE)
     errors = [part.ack_error for part in late]
-    judge.equal("LCK-03", [refused] * 3, errors, "errors of late ACCEPT, REJECT and RELEASE")
+    judge["LCK-03"].equal([refused] * 3, errors, "errors of late ACCEPT, REJECT and RELEASE")
     counts = {offset: sighting.count for offset, sighting in seen.items()}
-    judge.equal("LCK-04", {0: 2, 1: 2, 2: 2}, counts, "counts at the next delivery")
+    judge["LCK-04"].equal({0: 2, 1: 2, 2: 2}, counts, "counts at the next delivery")
 
 
-@pytest.mark.requirement("LCK-03", "LCK-04")
-@crossed(BESIDE, RELOADED)
+@check("LCK-03", "LCK-04", crossed=(BESIDE, RELOADED))
 async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(1, lock_ms=lock)
@@ -108,15 +81,13 @@ async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: 
     refused = await late.ack(reject(0))
     part = await holder.ack(accept(0))
 
-    judge.equal(
-        "LCK-03", ErrorCode.INVALID_RECORD_STATE, refused.ack_error, "error of the late REJECT"
+    judge["LCK-03"].equal(
+        ErrorCode.INVALID_RECORD_STATE, refused.ack_error, "error of the late REJECT"
     )
-    judge.equal("LCK-04", 0, part.ack_error, "error of the new holder's ACCEPT")
+    judge["LCK-04"].equal(0, part.ack_error, "error of the new holder's ACCEPT")
 
 
-@pytest.mark.requirement("LCK-05")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("LCK-05", fast=True, crossed=AMONG)
 async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> None:
     count = share.rng.randint(6, 20)
     lock = share.bounds.prompt_lock
@@ -133,11 +104,10 @@ async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> Non
     sentinel = await queue.produce(1)
     seen |= await watch(other, [sentinel], SLACK)
 
-    judge.equal("LCK-05", [*rest, sentinel], sorted(seen), "offsets delivered after the lock")
+    judge.equal([*rest, sentinel], sorted(seen), "offsets delivered after the lock")
 
 
-@pytest.mark.requirement("LCK-06")
-@crossed(AMONG)
+@check("LCK-06", crossed=AMONG)
 async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.prompt_lock
     queue = await share.queue(1, lock_ms=lock)
@@ -150,17 +120,15 @@ async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> 
 
     seen = await watch(other, [0, 1], 2 * lock / 1000 + SLACK)
 
-    judge.equal("LCK-06", [0, 1], sorted(seen), "offsets that came back")
+    judge.equal([0, 1], sorted(seen), "offsets that came back")
     after = seen[1].at - sent
     judge.holds(
-        "LCK-06",
         after >= lock / 1000 * EARLY,
         f"the later record came back {after:.3f} s after it was acquired, its lock is {lock} ms",
     )
 
 
-@pytest.mark.requirement("LCK-07")
-@crossed(AMONG)
+@check("LCK-07", crossed=AMONG)
 async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) -> None:
     lock = share.bounds.prompt_lock
     queue = await share.queue(5, lock_ms=lock)
@@ -174,19 +142,16 @@ async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) 
 
     seen = await watch(other, range(10), 2 * lock / 1000 + SLACK)
 
-    judge.equal("LCK-07", list(range(10)), sorted(seen), "offsets that came back")
+    judge.equal(list(range(10)), sorted(seen), "offsets that came back")
     for member, offsets in held.items():
         after = min(seen[offset].at for offset in offsets) - sent[member]
         judge.holds(
-            "LCK-07",
             after >= lock / 1000 * EARLY,
             f"{offsets} came back {after:.3f} s after they were acquired, their lock is {lock} ms",
         )
 
 
-@pytest.mark.requirement("LCK-08")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("LCK-08", fast=True, crossed=(BESIDE, RELOADED))
 async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(2, lock_ms=lock)
@@ -197,14 +162,11 @@ async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -
     response = await other.fetch(max_wait_ms=40_000, timeout=60.0)
     waited = time.monotonic() - sent
 
-    judge.equal("LCK-08", {0: 2, 1: 2}, response.only.counts, "what the waiting fetch acquired")
-    judge.holds(
-        "LCK-08", waited < lock / 1000 + SLACK, f"it was answered after {waited:.1f} s of 40"
-    )
+    judge.equal({0: 2, 1: 2}, response.only.counts, "what the waiting fetch acquired")
+    judge.holds(waited < lock / 1000 + SLACK, f"it was answered after {waited:.1f} s of 40")
 
 
-@pytest.mark.requirement("LCK-09")
-@crossed(BESIDE, BEHIND)
+@check("LCK-09", crossed=(BESIDE, BEHIND))
 async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(2, lock_ms=lock)
@@ -219,12 +181,11 @@ async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> N
         if came:
             break
 
-    judge.holds("LCK-09", came, f"{held.offsets} stayed locked under {beats} heartbeats")
-    judge.saw("LCK-09", heartbeats=beats)
+    judge.holds(came, f"{held.offsets} stayed locked under {beats} heartbeats")
+    judge.saw(heartbeats=beats)
 
 
-@pytest.mark.requirement("LCK-10")
-@crossed(BESIDE, BEHIND)
+@check("LCK-10", crossed=(BESIDE, BEHIND))
 async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(1, lock_ms=lock)
@@ -243,7 +204,7 @@ async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> N
         await consumer.ack(*(accept(offset) for offset in response.offsets))
     took = time.monotonic() - sent
 
-    judge.equal("LCK-10", 2, back, f"count of the first record after {fetches} fetches")
+    judge.equal(2, back, f"count of the first record after {fetches} fetches")
     early = f"the lock of {lock} ms was over after {took:.3f} s"
-    judge.holds("LCK-10", took >= lock / 1000 * EARLY, early)
-    judge.saw("LCK-10", fetches=fetches)
+    judge.holds(took >= lock / 1000 * EARLY, early)
+    judge.saw(fetches=fetches)

@@ -1,23 +1,11 @@
 """Locks do not outlive the leader that gave them."""
 
-from __future__ import annotations
-
 import time
 
-import pytest
-
-from fixtures.clients.member import OPEN, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.leaders import moved, replicated
-from suites.broker.locks import SLACK, in_time, watch
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("LCK-19")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("LCK-19", fast=True, crossed=AMONG)
 async def test_new_leader_knows_no_locks(share: Share, judge: Judge) -> None:
     queue = await replicated(share, share.rng.randint(2, 20))
     holder = await queue.consumer()
@@ -29,16 +17,14 @@ async def test_new_leader_knows_no_locks(share: Share, judge: Judge) -> None:
     seen = await watch(other, held.offsets, SLACK)
 
     in_time(began, share.bounds.longest_lock)
-    judge.equal("LCK-19", held.offsets, sorted(seen), "offsets the new leader delivered at once")
-    judge.saw("LCK-19", leader_moves=1, relocked=len(seen))
+    judge.equal(held.offsets, sorted(seen), "offsets the new leader delivered at once")
+    judge.saw(leader_moves=1, relocked=len(seen))
 
 
-@pytest.mark.requirement("LCK-20")
-@crossed(AMONG)
+@check("LCK-20", crossed=AMONG)
 async def test_old_lock_is_worth_nothing_at_the_new_leader(share: Share, judge: Judge) -> None:
     queue = await replicated(share, 3)
-    holder = await queue.consumer()
-    await holder.acquire(3)
+    holder = await queue.holder(3)
 
     after = await moved(queue)
     other = await after.consumer(join=False)
@@ -50,9 +36,8 @@ async def test_old_lock_is_worth_nothing_at_the_new_leader(share: Share, judge: 
     part = await other.ack(accept(0, 2))
 
     judge.equal(
-        "LCK-20",
         ErrorCode.INVALID_RECORD_STATE,
         response.error or response.only.ack_error,
         "error of an ACCEPT by the holder of an old lock",
     )
-    judge.equal("LCK-20", 0, part.ack_error, "error of the ACCEPT by the holder of the new lock")
+    judge.equal(0, part.ack_error, "error of the ACCEPT by the holder of the new lock")

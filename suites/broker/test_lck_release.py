@@ -1,25 +1,12 @@
 """Locks under races, failures and the end of a session."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 
-import pytest
-
-from fixtures.clients.cluster import SHARE, share_key
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import Undecided
-from suites.broker.locks import SLACK, linger, watch
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("LCK-18")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-18", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closed_session_frees_interleaved_records(share: Share, judge: Judge) -> None:
     first = share.rng.randint(1, 5)
     last = share.rng.randint(first, first + 4)
@@ -35,12 +22,11 @@ async def test_closed_session_frees_interleaved_records(share: Share, judge: Jud
     seen = await watch(other, freed, SLACK)
 
     took = time.monotonic() - begun
-    judge.equal("LCK-18", freed, sorted(seen), f"offsets freed {took:.1f} s after the close")
-    judge.saw("LCK-18", freed=len(freed))
+    judge.equal(freed, sorted(seen), f"offsets freed {took:.1f} s after the close")
+    judge.saw(freed=len(freed))
 
 
-@pytest.mark.requirement("LCK-18")
-@crossed(BESIDE, BEHIND)
+@check("LCK-18", crossed=(BESIDE, BEHIND))
 async def test_dropped_connection_frees_interleaved_records(share: Share, judge: Judge) -> None:
     queue = await share.queue(12, lock_ms=share.bounds.longest_lock)
     leaver, stayer, other = [await queue.consumer(join=number == 0) for number in range(3)]
@@ -52,7 +38,7 @@ async def test_dropped_connection_frees_interleaved_records(share: Share, judge:
     freed = sorted(set(range(12)) - set(between.offsets))
     seen = await watch(other, freed, SLACK)
 
-    judge.equal("LCK-18", freed, sorted(seen), "offsets freed by the dropped connection")
+    judge.equal(freed, sorted(seen), "offsets freed by the dropped connection")
 
 
 async def _until_refused(consumer: Consumer, offsets: range) -> dict[int, int]:
@@ -65,8 +51,7 @@ async def _until_refused(consumer: Consumer, offsets: range) -> dict[int, int]:
     return errors
 
 
-@pytest.mark.requirement("LCK-16")
-@crossed(BESIDE, BEHIND)
+@check("LCK-16", crossed=(BESIDE, BEHIND))
 async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(1500, lock_ms=lock)
@@ -81,38 +66,22 @@ async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judg
     seen = await watch(other, wanted, SLACK, max_records=2000)
 
     allowed = {0, int(ErrorCode.INVALID_RECORD_STATE)}
-    judge.equal("LCK-16", set(), set(errors.values()) - allowed, "other errors around the end")
+    judge.equal(set(), set(errors.values()) - allowed, "other errors around the end")
     refused = errors.keys() - accepted
-    judge.equal("LCK-16", [], sorted(accepted & seen.keys()), "accepted and delivered again")
-    judge.equal("LCK-16", [], sorted(refused - seen.keys()), "refused and never delivered again")
-    judge.saw("LCK-16", accepted=len(accepted), refused=len(refused))
+    judge.equal([], sorted(accepted & seen.keys()), "accepted and delivered again")
+    judge.equal([], sorted(refused - seen.keys()), "refused and never delivered again")
+    judge.saw(accepted=len(accepted), refused=len(refused))
 
 
-async def _forget_state(queue: Queue) -> None:
-    """Delete the share-partition's durable state, so that its leader's writes are refused.
-
-    Raises:
-        Undecided: the brokers do not serve the coordinator's requests to clients.
-    """
-    cluster = queue.share.cluster
-    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
-    response = await (await cluster.to(node)).call(
-        "DeleteShareGroupState",
-        group_id=queue.group,
-        topics=[{"topic_id": queue.topic.id, "partitions": [{"partition": 0}]}],
-    )
-    if not response.results or response.results[0].partitions[0].error_code:
-        raise Undecided("DeleteShareGroupState is not served to clients here")
-
-
-@pytest.mark.requirement("LCK-17")
-@crossed(AMONG)
+@check("LCK-17", crossed=AMONG)
 async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: Judge) -> None:
     lock = share.bounds.lock(1500)
     queue = await share.queue(5, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(5)
-    await _forget_state(queue)
+    # Delete the share-partition's durable state, so that its leader's writes are refused.
+    if await StateKey(share, queue.group, queue.topic.id).delete() != "NONE":
+        raise Undecided("DeleteShareGroupState is not served to clients here")
     refused = await holder.ack(accept(4))
     if not refused.ack_error:
         raise Undecided("the state was written although the share coordinator had deleted it")
@@ -121,11 +90,10 @@ async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: J
     seen = await watch(other, range(5), lock / 1000 + SLACK)
 
     counts = {offset: sighting.count for offset, sighting in seen.items()}
-    judge.equal("LCK-17", dict.fromkeys(range(5), 2), counts, "counts after the lock's end")
+    judge.equal(dict.fromkeys(range(5), 2), counts, "counts after the lock's end")
 
 
-@pytest.mark.requirement("LCK-18")
-@crossed(BESIDE, RELOADED)
+@check("LCK-18", crossed=(BESIDE, RELOADED))
 async def test_sessions_that_close_together_free_all(share: Share, judge: Judge) -> None:
     queue = await share.queue(30, batches=3, lock_ms=share.bounds.longest_lock)
     members = [await queue.consumer(join=number == 0) for number in range(4)]
@@ -139,4 +107,4 @@ async def test_sessions_that_close_together_free_all(share: Share, judge: Judge)
 
     seen = await watch(await queue.consumer(join=False), range(30), SLACK)
 
-    judge.equal("LCK-18", list(range(30)), sorted(seen), "offsets that came back after the closes")
+    judge.equal(list(range(30)), sorted(seen), "offsets that came back after the closes")

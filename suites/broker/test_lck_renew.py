@@ -1,36 +1,16 @@
 """RENEW (KIP-1222): keeping a record beyond its acquisition lock."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from fixtures.clients.member import Ack, accept, reject, release, renew
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.locks import (
-    EARLY,
-    RENEW_ONLY,
-    SLACK,
-    in_time,
-    linger,
-    reconfigure,
-    watch,
-)
-from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("renew")
 
 
 async def _renewed(consumer: Consumer, since: float, *acks: Ack, lock_ms: int) -> float:
-    """Renew inside a lock taken after ``since``; return when the request was sent.
-
-    Raises:
-        Undecided: it was refused, or answered so late that the lock may have been over.
-    """
+    """Renew inside a lock taken after ``since``; return when the request was sent."""
     sent = time.monotonic()
     part = await consumer.ack(*acks, is_renew_ack=True)
     in_time(since, lock_ms)
@@ -39,9 +19,7 @@ async def _renewed(consumer: Consumer, since: float, *acks: Ack, lock_ms: int) -
     return sent
 
 
-@pytest.mark.requirement("LCK-21", "LCK-24")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("LCK-21", "LCK-24", fast=True, crossed=AMONG)
 async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.prompt_lock
     queue = await share.queue(share.rng.randint(1, 10), lock_ms=lock)
@@ -53,24 +31,21 @@ async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge
     sent = time.monotonic()
     part = await holder.ack(renew(0, held.offsets[-1]), is_renew_ack=True)
     in_time(began, lock)
-    judge.equal("LCK-21", 0, part.ack_error, "error of a RENEW in time")
+    judge["LCK-21"].equal(0, part.ack_error, "error of a RENEW in time")
     seen = await watch(other, held.offsets, lock / 1000 + SLACK)
 
-    judge.equal("LCK-24", held.offsets, sorted(seen), "offsets that came back after the new lock")
+    judge["LCK-24"].equal(held.offsets, sorted(seen), "offsets that came back after the new lock")
     after = min(sighting.at for sighting in seen.values()) - sent
-    judge.holds(
-        "LCK-21",
+    judge["LCK-21"].holds(
         after >= lock / 1000 * EARLY,
         f"a record came back {after:.3f} s after its renewal, the lock is {lock} ms",
     )
 
 
-@pytest.mark.requirement("LCK-22")
-@crossed(BESIDE, BEHIND)
+@check("LCK-22", crossed=(BESIDE, BEHIND))
 async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
     queue = await share.queue(2, lock_ms=share.bounds.longest_lock)
-    holder = await queue.consumer()
-    await holder.acquire(2)
+    holder = await queue.holder(2)
     times = share.rng.randint(6, 12)
     for _ in range(times):
         await holder.acked(renew(0), is_renew_ack=True)
@@ -78,29 +53,24 @@ async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
 
     again = await holder.acquire(2)
 
-    judge.equal("LCK-22", {0: 2, 1: 2}, again.counts, f"counts after {times} renewals of the first")
-    judge.saw("LCK-22", renewals=times)
+    judge.equal({0: 2, 1: 2}, again.counts, f"counts after {times} renewals of the first")
+    judge.saw(renewals=times)
 
 
-@pytest.mark.requirement("LCK-23")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-23", fast=True, crossed=(BESIDE, BEHIND))
 async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None:
     queue = await share.queue(3)
-    holder = await queue.consumer()
-    await holder.acquire(3)
+    holder = await queue.holder(3)
     await holder.acked(renew(0, 2), is_renew_ack=True)
 
     part = await holder.ack(accept(0), release(1), reject(2))
-    sentinel = await queue.produce(1)
-    after = await holder.drain(until=sentinel)
+    sentinel, after = await up_to_new(queue, holder)
 
-    judge.equal("LCK-23", 0, part.ack_error, "error of settling renewed records")
-    judge.equal("LCK-23", {1: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
+    judge.equal(0, part.ack_error, "error of settling renewed records")
+    judge.equal({1: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
 
 
-@pytest.mark.requirement("LCK-25")
-@crossed(AMONG)
+@check("LCK-25", crossed=AMONG)
 async def test_renewal_of_a_part(share: Share, judge: Judge) -> None:
     count = share.rng.randint(4, 12)
     kept = sorted(share.rng.sample(range(count), count // 2))
@@ -116,16 +86,12 @@ async def test_renewal_of_a_part(share: Share, judge: Judge) -> None:
 
     seen = await watch(other, freed, lock / 1000 + SLACK)
 
-    judge.equal(
-        "LCK-25", freed, sorted(seen.keys() - set(kept)), "offsets that were not renewed and freed"
-    )
+    judge.equal(freed, sorted(seen.keys() - set(kept)), "offsets that were not renewed and freed")
     in_time(sent, long)
-    judge.equal("LCK-25", [], sorted(seen.keys() & set(kept)), "renewed offsets freed with them")
+    judge.equal([], sorted(seen.keys() & set(kept)), "renewed offsets freed with them")
 
 
-@pytest.mark.requirement("LCK-26")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-26", fast=True, crossed=(BESIDE, BEHIND))
 async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> None:
     lock = share.bounds.longest_lock
     queue = await share.queue(8, lock_ms=lock)
@@ -136,19 +102,17 @@ async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> Non
     share.rng.shuffle(order)
 
     part = await holder.ack(*(how(offset) for offset, how in enumerate(order)), is_renew_ack=True)
-    sentinel = await queue.produce(1)
-    after = await other.drain(until=sentinel)
+    sentinel, after = await up_to_new(queue, other)
     again = await holder.ack(*(accept(o) for o, how in enumerate(order) if how is renew))
 
-    judge.equal("LCK-26", 0, part.ack_error, "error of the mixed request")
+    judge.equal(0, part.ack_error, "error of the mixed request")
     expected = {o: 2 for o, how in enumerate(order) if how is release} | {sentinel: 1}
-    judge.equal("LCK-26", expected, after.counts, "what another member got afterwards")
+    judge.equal(expected, after.counts, "what another member got afterwards")
     in_time(began, lock)
-    judge.equal("LCK-26", 0, again.ack_error, "error of accepting the renewed ones")
+    judge.equal(0, again.ack_error, "error of accepting the renewed ones")
 
 
-@pytest.mark.requirement("LCK-27")
-@crossed(AMONG)
+@check("LCK-27", crossed=AMONG)
 async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
     lock = share.bounds.prompt_lock
     queue = await share.queue(1, lock_ms=lock)
@@ -161,18 +125,17 @@ async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
         before, sent = sent, time.monotonic()
         part = await holder.ack(renew(0), is_renew_ack=True)
         in_time(before, lock)
-        judge.equal("LCK-27", [], lost, f"what another member got before renewal {number + 1}")
-        judge.equal("LCK-27", 0, part.ack_error, f"error of renewal {number + 1}")
+        judge.equal([], lost, f"what another member got before renewal {number + 1}")
+        judge.equal(0, part.ack_error, f"error of renewal {number + 1}")
 
     part = await holder.ack(accept(0))
     in_time(sent, lock)
     held = time.monotonic() - began
-    judge.equal("LCK-27", 0, part.ack_error, f"error of an ACCEPT after {held:.1f} s of renewals")
-    judge.saw("LCK-27", renewals=times)
+    judge.equal(0, part.ack_error, f"error of an ACCEPT after {held:.1f} s of renewals")
+    judge.saw(renewals=times)
 
 
-@pytest.mark.requirement("LCK-28")
-@crossed(BESIDE, BEHIND)
+@check("LCK-28", crossed=(BESIDE, BEHIND))
 async def test_renewed_lock_lasts_as_configured_then(share: Share, judge: Judge) -> None:
     lock, long = share.bounds.short_lock, share.bounds.long_lock
     queue = await share.queue(2, lock_ms=long)
@@ -185,15 +148,13 @@ async def test_renewed_lock_lasts_as_configured_then(share: Share, judge: Judge)
     seen = await watch(other, [0], lock / 1000 + SLACK)
 
     in_time(began, long)
-    judge.equal("LCK-28", [0], sorted(seen), "offsets freed by the shorter lock of a renewal")
+    judge.equal([0], sorted(seen), "offsets freed by the shorter lock of a renewal")
     after = seen[0].at - sent
     early = f"it was freed {after:.3f} s after the renewal, not {lock} ms"
-    judge.holds("LCK-28", after >= lock / 1000 * EARLY, early)
+    judge.holds(after >= lock / 1000 * EARLY, early)
 
 
-@pytest.mark.requirement("LCK-34", "LCK-21")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-34", "LCK-21", fast=True, crossed=(BESIDE, BEHIND))
 async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -> None:
     lock, long = share.bounds.short_lock, share.bounds.long_lock
     queue = await share.queue(3, lock_ms=long)
@@ -207,30 +168,27 @@ async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -
     late = await other.acquire(2)
     seen = await watch(other, [0], lock / 1000 + SLACK)
 
-    judge.equal("LCK-34", (), response.errors, "errors of a fetch that renews")
-    judge.equal("LCK-34", [], response.offsets, "offsets it acquired")
-    judge.equal("LCK-34", {3: 1, 4: 1}, late.counts, "what was there for others meanwhile")
+    judge["LCK-34"].equal((), response.errors, "errors of a fetch that renews")
+    judge["LCK-34"].equal([], response.offsets, "offsets it acquired")
+    judge["LCK-34"].equal({3: 1, 4: 1}, late.counts, "what was there for others meanwhile")
     in_time(began, long)
     # Without the renewal the first lock would still hold it: this shorter lock is the new one.
-    judge.equal("LCK-21", True, 0 in seen, "that the renewal began a new lock")
-    judge.equal("LCK-34", False, 1 in seen, "that the accepted record came back")
+    judge["LCK-21"].equal(True, 0 in seen, "that the renewal began a new lock")
+    judge["LCK-34"].equal(False, 1 in seen, "that the accepted record came back")
 
 
-@pytest.mark.requirement("LCK-38")
-@crossed(BESIDE, BEHIND)
+@check("LCK-38", crossed=(BESIDE, BEHIND))
 async def test_log_start_passes_a_renewed_record(share: Share, judge: Judge) -> None:
     cut = share.rng.randint(1, 7)
     queue = await share.queue(8, lock_ms=share.bounds.longest_lock)
-    holder = await queue.consumer()
-    await holder.acquire(8)
+    holder = await queue.holder(8)
     await holder.acked(renew(0, 7), is_renew_ack=True)
     await share.admin.delete_records(queue.topic, cut)
     await queue.produce(1)
     await holder.acquire(1)
     part = await holder.ack(release(cut, 7))
-    sentinel = await queue.produce(1)
-    after = await holder.drain(until=sentinel)
+    sentinel, after = await up_to_new(queue, holder)
 
-    judge.equal("LCK-38", 0, part.ack_error, "error of releasing the records that are left")
+    judge.equal(0, part.ack_error, "error of releasing the records that are left")
     expected = dict.fromkeys(range(cut, 8), 2) | {sentinel: 1}
-    judge.equal("LCK-38", expected, after.counts, f"what comes after the log began at {cut}")
+    judge.equal(expected, after.counts, f"what comes after the log began at {cut}")

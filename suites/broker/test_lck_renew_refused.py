@@ -1,34 +1,16 @@
 """RENEW where there is nothing to renew, or where it may not be used."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from fixtures.clients.member import accept, reject, release, renew
-from fixtures.wire.errors import ErrorCode
-from suites.broker.locks import (
-    EARLY,
-    RENEW_ONLY,
-    SLACK,
-    in_time,
-    outlast,
-    reconfigure,
-    two_partitions,
-    watch,
-)
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)
 INVALID = int(ErrorCode.INVALID_REQUEST)
 
 
-@pytest.mark.requirement("LCK-29")
-@pytest.mark.feature("renew")
-@crossed(BESIDE, RELOADED)
+@check("LCK-29", feature="renew", crossed=(BESIDE, RELOADED))
 async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await two_partitions(share, 2, lock_ms=lock)
@@ -41,14 +23,12 @@ async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> Non
     part = await holder.ack(renew(0, 1), is_renew_ack=True)
     seen = await watch(other, [0, 1], SLACK)
 
-    judge.equal("LCK-29", REFUSED, part.ack_error, "error of a late RENEW")
+    judge.equal(REFUSED, part.ack_error, "error of a late RENEW")
     counts = {offset: sighting.count for offset, sighting in seen.items()}
-    judge.equal("LCK-29", {0: 2, 1: 2}, counts, "counts at the next delivery")
+    judge.equal({0: 2, 1: 2}, counts, "counts at the next delivery")
 
 
-@pytest.mark.requirement("LCK-30")
-@pytest.mark.feature("renew")
-@crossed(BESIDE, RELOADED)
+@check("LCK-30", feature="renew", crossed=(BESIDE, RELOADED))
 async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(1, lock_ms=lock)
@@ -60,17 +40,14 @@ async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
     part = await other.ack(renew(0), is_renew_ack=True)
     seen = await watch(other, [0], lock / 1000 + SLACK)
 
-    judge.equal("LCK-30", REFUSED, part.ack_error, "error of another member's RENEW")
-    judge.equal("LCK-30", [0], sorted(seen), "what came at the end of the holder's lock")
+    judge.equal(REFUSED, part.ack_error, "error of another member's RENEW")
+    judge.equal([0], sorted(seen), "what came at the end of the holder's lock")
     after = seen[0].at - began
     early = f"the holder's lock of {lock} ms was over after {after:.3f} s"
-    judge.holds("LCK-30", after >= lock / 1000 * EARLY, early)
+    judge.holds(after >= lock / 1000 * EARLY, early)
 
 
-@pytest.mark.requirement("LCK-31")
-@pytest.mark.feature("renew")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-31", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
 async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> None:
     lock = share.bounds.longest_lock
     queue = await share.queue(4, lock_ms=lock)
@@ -81,72 +58,53 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
     await holder.acked(accept(1), release(2), reject(3))
 
     parts = [await holder.ack(renew(offset), is_renew_ack=True) for offset in (1, 2, 3)]
-    sentinel = await queue.produce(1)
-    after = await holder.drain(until=sentinel)
+    sentinel, after = await up_to_new(queue, holder)
 
     in_time(began, lock)
     errors = [part.ack_error for part in parts]
-    judge.equal("LCK-31", [REFUSED] * 3, errors, "errors of RENEW after ACCEPT, RELEASE, REJECT")
-    judge.equal("LCK-31", {2: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
+    judge.equal([REFUSED] * 3, errors, "errors of RENEW after ACCEPT, RELEASE, REJECT")
+    judge.equal({2: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
 
 
-@pytest.mark.requirement("LCK-32")
-@pytest.mark.feature("renew")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+async def judge_renewal_refused(share: Share, judge: Judge, by: str = "", **options: int) -> None:
+    """Demand that a plain RENEW is invalid by either API, and leaves the records as they were."""
+    queue = await share.queue(2)
+    holder = await queue.holder(2)
+
+    by_ack = await holder.ack(renew(0), **options)
+    by_fetch = await holder.fetch(renew(0), max_wait_ms=0, **options)
+    settled = await holder.ack(accept(0, 1), **options)
+
+    judge.equal(INVALID, by_ack.ack_error, f"error of ShareAcknowledge{by}")
+    judge.equal(INVALID, by_fetch.only.ack_error, f"acknowledge error of ShareFetch{by}")
+    judge.equal(0, settled.ack_error, "error of accepting the records afterwards")
+
+
+@check("LCK-32", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
 async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
-    queue = await share.queue(2)
-    holder = await queue.consumer()
-    await holder.acquire(2)
-
-    by_ack = await holder.ack(renew(0))
-    by_fetch = await holder.fetch(renew(0), max_wait_ms=0)
-    settled = await holder.ack(accept(0, 1))
-
-    judge.equal("LCK-32", INVALID, by_ack.ack_error, "error of ShareAcknowledge")
-    judge.equal("LCK-32", INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch")
-    judge.equal("LCK-32", 0, settled.ack_error, "error of accepting the records afterwards")
+    await judge_renewal_refused(share, judge)
 
 
-@pytest.mark.requirement("LCK-33")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-33", fast=True, crossed=(BESIDE, BEHIND))
 async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
-    queue = await share.queue(2)
-    holder = await queue.consumer()
-    await holder.acquire(2)
-
-    by_ack = await holder.ack(renew(0), version=1)
-    by_fetch = await holder.fetch(renew(0), version=1, max_wait_ms=0)
-    settled = await holder.ack(accept(0, 1), version=1)
-
-    judge.equal("LCK-33", INVALID, by_ack.ack_error, "error of ShareAcknowledge v1")
-    judge.equal("LCK-33", INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch v1")
-    judge.equal("LCK-33", 0, settled.ack_error, "error of accepting the records afterwards")
+    await judge_renewal_refused(share, judge, " v1", version=1)
 
 
-@pytest.mark.requirement("LCK-35")
-@pytest.mark.feature("renew")
-@pytest.mark.fast
+@check("LCK-35", feature="renew", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("name", sorted(RENEW_ONLY))
-@crossed(AMONG)
 async def test_fetch_that_renews_may_not_ask_for_records(
     share: Share, judge: Judge, name: str
 ) -> None:
     queue = await share.queue(1)
-    holder = await queue.consumer()
-    await holder.acquire(1)
+    holder = await queue.holder(1)
 
     options = RENEW_ONLY | {name: share.rng.randint(1, 500)}
     response = await holder.fetch(renew(0), is_renew_ack=True, **options)
 
-    judge.equal("LCK-35", INVALID, response.error, f"error of a renewing fetch with {name} set")
+    judge.equal(INVALID, response.error, f"error of a renewing fetch with {name} set")
 
 
-@pytest.mark.requirement("LCK-36")
-@pytest.mark.feature("renew")
-@pytest.mark.feature("renew-switch")
-@crossed(BESIDE, RELOADED)
+@check("LCK-36", feature=("renew", "renew-switch"), crossed=(BESIDE, RELOADED))
 async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(
@@ -160,23 +118,18 @@ async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
     part = await holder.ack(renew(0, 1), is_renew_ack=True)
     seen = await watch(other, [0, 1], lock / 1000 + SLACK)
 
-    judge.equal("LCK-36", REFUSED, part.ack_error, "error of RENEW while turned off")
-    judge.equal("LCK-36", [0, 1], sorted(seen), "what came at the end of the first lock")
+    judge.equal(REFUSED, part.ack_error, "error of RENEW while turned off")
+    judge.equal([0, 1], sorted(seen), "what came at the end of the first lock")
     after = min(sighting.at for sighting in seen.values()) - began
     early = f"the lock of {lock} ms was over after {after:.3f} s"
-    judge.holds("LCK-36", after >= lock / 1000 * EARLY, early)
+    judge.holds(after >= lock / 1000 * EARLY, early)
 
 
-@pytest.mark.requirement("LCK-37")
-@pytest.mark.feature("renew")
-@pytest.mark.feature("renew-switch")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-37", feature=("renew", "renew-switch"), fast=True, crossed=(BESIDE, BEHIND))
 async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -> None:
     long = share.bounds.long_lock
     queue = await share.queue(4, lock_ms=long)
-    holder = await queue.consumer()
-    await holder.acquire(4)
+    holder = await queue.holder(4)
     errors = [(await holder.ack(renew(0), is_renew_ack=True)).ack_error]
     await reconfigure(queue, holder, long - 1000, share_renew_acknowledge_enable="false")
     errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)
@@ -184,5 +137,5 @@ async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -
     await reconfigure(queue, holder, long - 2000, share_renew_acknowledge_enable="true")
     errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)
 
-    judge.equal("LCK-37", [0, REFUSED, 0], errors, "errors of RENEW while on, off and on again")
-    judge.equal("LCK-37", [0, 0, 0], others, "errors of ACCEPT, RELEASE and REJECT while off")
+    judge.equal([0, REFUSED, 0], errors, "errors of RENEW while on, off and on again")
+    judge.equal([0, 0, 0], others, "errors of ACCEPT, RELEASE and REJECT while off")

@@ -1,20 +1,10 @@
 """Assignments as heartbeats tell them, and what changes them."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach
-from suites.broker.membership import assigned_in, beat, beating, every, good_beat
-from suites.broker.settings import HEARTBEAT
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import every
 
 
-@pytest.mark.requirement("MEM-09")
-@pytest.mark.fast
+@check("MEM-09", fast=True)
 async def test_quiet_heartbeat_has_no_assignment(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=share.rng.randint(1, 3))
     member = await share.member(queue.group, queue.topic)
@@ -26,21 +16,20 @@ async def test_quiet_heartbeat_has_no_assignment(share: Share, judge: Judge) -> 
         if told == known:
             repeated.append(told)
 
-    judge.equal("MEM-09", [], repeated, "known assignments that quiet heartbeats told again")
+    judge.equal([], repeated, "known assignments that quiet heartbeats told again")
 
 
-@pytest.mark.requirement("MEM-10")
-@pytest.mark.fast
+@check("MEM-10", fast=True)
 async def test_subscribing_again_tells_the_assignment(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=share.rng.randint(1, 3))
     member = await share.member(queue.group, queue.topic)
 
     told = assigned_in(await good_beat(member, subscribed_topic_names=[queue.topic.name]))
 
-    judge.equal("MEM-10", every(queue.topic), told, "assignment told with the same subscription")
+    judge.equal(every(queue.topic), told, "assignment told with the same subscription")
 
 
-@pytest.mark.requirement("MEM-11")
+@check("MEM-11")
 async def test_changed_subscription(share: Share, judge: Judge) -> None:
     first = await share.admin.create_topic(share.rng.randint(1, 3))
     second = await share.admin.create_topic(share.rng.randint(1, 3))
@@ -48,17 +37,17 @@ async def test_changed_subscription(share: Share, judge: Judge) -> None:
 
     await good_beat(member, subscribed_topic_names=[first.name, second.name])
     await beating([member], lambda: member.assigned == every(first, second))
-    judge.equal("MEM-11", every(first, second), member.assigned, "assignment with one topic more")
+    judge.equal(every(first, second), member.assigned, "assignment with one topic more")
 
     responses = [await good_beat(member, subscribed_topic_names=[second.name])]
     responses += await beating([member], lambda: member.assigned == every(second))
-    judge.equal("MEM-11", every(second), member.assigned, "assignment with one topic dropped")
+    judge.equal(every(second), member.assigned, "assignment with one topic dropped")
     told = [assigned_in(response) for response in responses]
     kept = [each for each in told if each and each & every(first)]
-    judge.equal("MEM-11", [], kept, "responses that still assign the dropped topic")
+    judge.equal([], kept, "responses that still assign the dropped topic")
 
 
-@pytest.mark.requirement("MEM-11")
+@check("MEM-11")
 async def test_replaced_subscription(share: Share, judge: Judge) -> None:
     first, second = await share.admin.create_topic(), await share.admin.create_topic()
     member = await share.member(share.cluster.fresh_name("g"), first)
@@ -68,11 +57,11 @@ async def test_replaced_subscription(share: Share, judge: Judge) -> None:
 
     told = [assigned_in(response) or frozenset() for response in responses]
     both = [each for each in told if each >= every(first, second)]
-    judge.equal("MEM-11", [], both, "responses that assign the old and the new topic together")
-    judge.equal("MEM-11", every(second), member.assigned, "assignment in the end")
+    judge.equal([], both, "responses that assign the old and the new topic together")
+    judge.equal(every(second), member.assigned, "assignment in the end")
 
 
-@pytest.mark.requirement("MEM-12")
+@check("MEM-12")
 async def test_added_partitions_are_assigned(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
@@ -80,10 +69,10 @@ async def test_added_partitions_are_assigned(share: Share, judge: Judge) -> None
     larger = await share.admin.create_partitions(queue.topic, share.rng.randint(2, 5))
     await beating([member], lambda: member.assigned == every(larger))
 
-    judge.equal("MEM-12", every(larger), member.assigned, "assignment after adding partitions")
+    judge.equal(every(larger), member.assigned, "assignment after adding partitions")
 
 
-@pytest.mark.requirement("MEM-13")
+@check("MEM-13")
 async def test_deleted_topic_is_not_assigned(share: Share, judge: Judge) -> None:
     stays = await share.admin.create_topic(share.rng.randint(1, 3))
     goes = await share.admin.create_topic(share.rng.randint(1, 3))
@@ -92,10 +81,10 @@ async def test_deleted_topic_is_not_assigned(share: Share, judge: Judge) -> None
     await share.admin.delete_topics(goes.name)
     await beating([member], lambda: member.assigned == every(stays))
 
-    judge.equal("MEM-13", every(stays), member.assigned, "assignment after deleting a topic")
+    judge.equal(every(stays), member.assigned, "assignment after deleting a topic")
 
 
-@pytest.mark.requirement("MEM-14")
+@check("MEM-14")
 async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
@@ -111,11 +100,11 @@ async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> 
         if acquired or errors:
             break
 
-    judge.equal("MEM-14", [], errors, "errors of the first fetches")
-    judge.equal("MEM-14", [0], acquired, "acquired offsets")
+    judge.equal([], errors, "errors of the first fetches")
+    judge.equal([0], acquired, "acquired offsets")
 
 
-@pytest.mark.requirement("MEM-15")
+@check("MEM-15")
 async def test_heartbeat_interval_follows_the_group(share: Share, judge: Judge) -> None:
     before, after = (share.bounds.heartbeats.at_least(interval) for interval in (6000, 7000))
     if before == after:
@@ -130,6 +119,4 @@ async def test_heartbeat_interval_follows_the_group(share: Share, judge: Judge) 
 
     told = [(response.error_code, response.heartbeat_interval_ms) for response in (joined, changed)]
     ok = ErrorCode.NONE
-    judge.equal(
-        "MEM-15", [(ok, before), (ok, after)], told, "intervals before and after the change"
-    )
+    judge.equal([(ok, before), (ok, after)], told, "intervals before and after the change")

@@ -4,33 +4,16 @@ KIP-932 leaves open who gets what. Promised is that every subscribed partition i
 and that every member has work, so assignments are judged once they have settled, by that alone.
 """
 
-from __future__ import annotations
-
 import time
 
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.membership import (
-    beating,
-    covered,
-    crowd,
-    every,
-    good_beat,
-    member_ids,
-)
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import every
 
 INTERVAL = 3.0
 """Seconds of share.assignment.interval.ms where that is what is checked."""
 
 
-@pytest.mark.requirement("MEM-16")
-@pytest.mark.fast
+@check("MEM-16", fast=True)
 async def test_lone_member_has_everything(share: Share, judge: Judge) -> None:
     topics = [await share.admin.create_topic(share.rng.randint(1, 4)) for _ in range(3)]
     member = await share.member(share.cluster.fresh_name("g"))
@@ -39,33 +22,32 @@ async def test_lone_member_has_everything(share: Share, judge: Judge) -> None:
     await beating([member], lambda: member.assigned == every(*topics))
     await member.leave()
 
-    judge.equal("MEM-16", every(*topics), member.assigned, "assignment of the only member")
+    judge.equal(every(*topics), member.assigned, "assignment of the only member")
 
 
-@pytest.mark.requirement("MEM-17")
+@check("MEM-17")
 async def test_more_members_than_partitions(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(1, 3))
-    members = await crowd(share, queue, share.rng.randint(4, 8))
-
-    await beating(members, lambda: served(members, queue))
-
-    judge.equal("MEM-17", every(queue.topic), covered(members), "partitions that somebody has")
-    idle = [member.member_id for member in members if not member.assigned]
-    judge.equal("MEM-17", [], idle, "members without a partition")
-    judge.saw("MEM-17", members=len(members), partitions=len(queue.topic.partitions))
+    await judge_served(share, judge, partitions=(1, 3), members=(4, 8))
 
 
-@pytest.mark.requirement("MEM-18")
+@check("MEM-18")
 async def test_fewer_members_than_partitions(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(5, 8))
-    members = await crowd(share, queue, share.rng.randint(2, 4))
+    await judge_served(share, judge, partitions=(5, 8), members=(2, 4))
 
-    await beating(members, lambda: served(members, queue))
 
-    judge.equal("MEM-18", every(queue.topic), covered(members), "partitions that somebody has")
-    idle = [member.member_id for member in members if not member.assigned]
-    judge.equal("MEM-18", [], idle, "members without a partition")
-    judge.saw("MEM-18", members=len(members), partitions=len(queue.topic.partitions))
+async def judge_served(
+    share: Share, judge: Judge, partitions: tuple[int, int], members: tuple[int, int]
+) -> None:
+    """Demand that each partition gets a member and each member a partition; numbers are drawn."""
+    queue = await share.queue(partitions=share.rng.randint(*partitions))
+    crew = await crowd(share, queue, share.rng.randint(*members))
+
+    await beating(crew, lambda: served(crew, queue))
+
+    judge.equal(every(queue.topic), covered(crew), "partitions that somebody has")
+    idle = [member.member_id for member in crew if not member.assigned]
+    judge.equal([], idle, "members without a partition")
+    judge.saw(members=len(crew), partitions=len(queue.topic.partitions))
 
 
 def served(members: list[Member], queue: Queue) -> bool:
@@ -73,7 +55,7 @@ def served(members: list[Member], queue: Queue) -> bool:
     return covered(members) == every(queue.topic) and all(member.assigned for member in members)
 
 
-@pytest.mark.requirement("MEM-19")
+@check("MEM-19")
 async def test_mixed_subscriptions(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")
     left, right = [await share.admin.create_topic(share.rng.randint(1, 4)) for _ in range(2)]
@@ -91,11 +73,11 @@ async def test_mixed_subscriptions(share: Share, judge: Judge) -> None:
         if covered(members) == every(left, right):
             break
 
-    judge.equal("MEM-19", [], wrong, "assigned partitions of topics not subscribed to")
-    judge.equal("MEM-19", every(left, right), covered(members), "partitions that somebody has")
+    judge.equal([], wrong, "assigned partitions of topics not subscribed to")
+    judge.equal(every(left, right), covered(members), "partitions that somebody has")
 
 
-@pytest.mark.requirement("MEM-20")
+@check("MEM-20")
 async def test_last_member_takes_over(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=share.rng.randint(3, 6))
     members = await crowd(share, queue, share.rng.randint(3, 6))
@@ -106,14 +88,18 @@ async def test_last_member_takes_over(share: Share, judge: Judge) -> None:
         await good_beat(member, member_epoch=-1)
     await beating([last], lambda: last.assigned == every(queue.topic))
 
-    judge.equal("MEM-20", every(queue.topic), last.assigned, "assignment of the last member")
-    judge.equal("MEM-20", [last.member_id], await member_ids(share, queue.group), "members left")
+    judge.equal(every(queue.topic), last.assigned, "assignment of the last member")
+    judge.equal([last.member_id], await member_ids(share, queue.group), "members left")
 
 
-@pytest.mark.requirement("MEM-21")
+@check("MEM-21")
 async def test_joins_are_assigned_together(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=2)
-    await spaced(share, queue, INTERVAL)
+    config = {"share.assignment.interval.ms": str(int(INTERVAL * 1000))}
+    response = await share.admin.try_group_config(queue.group, config)
+    if response.error_code == ErrorCode.INVALID_CONFIG:
+        raise OutOfReach(f"no share.assignment.interval.ms here: {response.error_message}")
+    await share.admin.group_config(queue.group, config)
     first = await share.member(queue.group)
     await good_beat(first, subscribed_topic_names=[queue.topic.name])
 
@@ -121,26 +107,17 @@ async def test_joins_are_assigned_together(share: Share, judge: Judge) -> None:
     members = [first, *await crowd(share, queue, 3)]
     looks += await watched(share, queue, members)
 
-    judge.holds("MEM-21", served(members, queue), "the joins were never served by an assignment")
+    judge.holds(served(members, queue), "the joins were never served by an assignment")
     gaps = between_assignments(looks)
     if not gaps:
         raise Undecided(f"too few assignments to measure: {looks}")
     short = [f"at most {gap:.3f} s" for gap in gaps if gap < INTERVAL]
-    judge.equal("MEM-21", [], short, f"times between assignments below {INTERVAL:g} s")
-    judge.saw("MEM-21", intervals=len(gaps), looks=len(looks))
+    judge.equal([], short, f"times between assignments below {INTERVAL:g} s")
+    judge.saw(intervals=len(gaps), looks=len(looks))
 
 
 Look = tuple[float, float, int]
 """When ShareGroupDescribe was sent, when it was answered, and the assignment epoch it showed."""
-
-
-async def spaced(share: Share, queue: Queue, seconds: float) -> None:
-    """Set the group's assignment interval."""
-    config = {"share.assignment.interval.ms": str(int(seconds * 1000))}
-    response = await share.admin.try_group_config(queue.group, config)
-    if response.error_code == ErrorCode.INVALID_CONFIG:
-        raise OutOfReach(f"no share.assignment.interval.ms here: {response.error_message}")
-    await share.admin.group_config(queue.group, config)
 
 
 async def watched(share: Share, queue: Queue, members: list[Member]) -> list[Look]:

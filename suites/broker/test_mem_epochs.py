@@ -1,16 +1,7 @@
 """Member epochs: which are accepted, which are fenced, and what a refusal leaves alone."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import Undecided
-from suites.broker.membership import beat, good_beat, group_epoch, member_ids, risen, shown_epoch
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import shown_epoch
 
 
 async def aged(share: Share, queue: Queue, changes: int) -> tuple[Member, list[int]]:
@@ -27,8 +18,7 @@ async def aged(share: Share, queue: Queue, changes: int) -> tuple[Member, list[i
     return member, sorted(set(told))
 
 
-@pytest.mark.requirement("MEM-23")
-@pytest.mark.fast
+@check("MEM-23", fast=True)
 async def test_epoch_above_is_fenced(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
@@ -36,10 +26,10 @@ async def test_epoch_above_is_fenced(share: Share, judge: Judge) -> None:
     for epoch in (member.epoch + 1, member.epoch + share.rng.randint(2, 1000), 2**31 - 1):
         response = await beat(member, member_epoch=epoch)
         fenced = ErrorCode.FENCED_MEMBER_EPOCH
-        judge.equal("MEM-23", fenced, response.error_code, f"error of epoch {epoch}")
+        judge.equal(fenced, response.error_code, f"error of epoch {epoch}")
 
 
-@pytest.mark.requirement("MEM-24")
+@check("MEM-24")
 async def test_old_epoch_is_fenced(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member, told = await aged(share, queue, 3)
@@ -47,11 +37,10 @@ async def test_old_epoch_is_fenced(share: Share, judge: Judge) -> None:
     for epoch in (1, *told[:-2]):
         response = await beat(member, member_epoch=epoch)
         fenced = ErrorCode.FENCED_MEMBER_EPOCH
-        judge.equal("MEM-24", fenced, response.error_code, f"error of epoch {epoch} of {told}")
+        judge.equal(fenced, response.error_code, f"error of epoch {epoch} of {told}")
 
 
-@pytest.mark.requirement("MEM-25")
-@pytest.mark.fast
+@check("MEM-25", fast=True)
 async def test_previous_epoch_is_accepted(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
@@ -61,7 +50,7 @@ async def test_previous_epoch_is_accepted(share: Share, judge: Judge) -> None:
     again = await beat(member, member_epoch=previous)
 
     seen = (again.error_code, again.member_epoch)
-    judge.equal("MEM-25", (ErrorCode.NONE, current), seen, f"error and epoch for epoch {previous}")
+    judge.equal((ErrorCode.NONE, current), seen, f"error and epoch for epoch {previous}")
 
 
 async def stepped(share: Share, member: Member) -> tuple[int, int]:
@@ -75,7 +64,7 @@ async def stepped(share: Share, member: Member) -> tuple[int, int]:
     raise Undecided("another member's join did not raise the member's epoch")
 
 
-@pytest.mark.requirement("MEM-26")
+@check("MEM-26")
 async def test_refused_heartbeat_changes_nothing(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
@@ -84,18 +73,17 @@ async def test_refused_heartbeat_changes_nothing(share: Share, judge: Judge) -> 
 
     for epoch in (member.epoch + 1, 2**31 - 1, -2):
         refused = await beat(member, member_epoch=epoch, subscribed_topic_names=[])
-        judge.holds("MEM-26", refused.error_code, f"a heartbeat with epoch {epoch} was accepted")
+        judge.holds(refused.error_code, f"a heartbeat with epoch {epoch} was accepted")
     right = await beat(member)
 
-    judge.equal("MEM-26", ErrorCode.NONE, right.error_code, "error of the right epoch afterwards")
-    judge.equal("MEM-26", before, await group_epoch(share, queue.group), "group epoch")
+    judge.equal(ErrorCode.NONE, right.error_code, "error of the right epoch afterwards")
+    judge.equal(before, await group_epoch(share, queue.group), "group epoch")
     described = await share.admin.describe_group(queue.group)
     kept = [member.subscribed_topic_names for member in described.members]
-    judge.equal("MEM-26", [[queue.topic.name]], kept, "subscriptions of the group afterwards")
+    judge.equal([[queue.topic.name]], kept, "subscriptions of the group afterwards")
 
 
-@pytest.mark.requirement("MEM-27")
-@pytest.mark.fast
+@check("MEM-27", fast=True)
 async def test_unknown_group(share: Share, judge: Judge) -> None:
     topic = await share.admin.create_topic()
     member = await share.member(share.cluster.fresh_name("g"))
@@ -103,13 +91,12 @@ async def test_unknown_group(share: Share, judge: Judge) -> None:
     for epoch in (1, share.rng.randint(2, 2**31 - 1), -1):
         response = await beat(member, member_epoch=epoch, subscribed_topic_names=[topic.name])
         unknown = ErrorCode.GROUP_ID_NOT_FOUND
-        judge.equal("MEM-27", unknown, response.error_code, f"error of epoch {epoch}")
+        judge.equal(unknown, response.error_code, f"error of epoch {epoch}")
     described = await share.admin.describe_group(member.group)
-    judge.equal("MEM-27", ErrorCode.GROUP_ID_NOT_FOUND, described.error_code, "describing it")
+    judge.equal(ErrorCode.GROUP_ID_NOT_FOUND, described.error_code, "describing it")
 
 
-@pytest.mark.requirement("MEM-28")
-@pytest.mark.fast
+@check("MEM-28", fast=True)
 async def test_unknown_member(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
@@ -118,6 +105,6 @@ async def test_unknown_member(share: Share, judge: Judge) -> None:
     for epoch in (member.epoch, 1, 2**31 - 1, -1):
         response = await beat(stranger, member_epoch=epoch)
         unknown = ErrorCode.UNKNOWN_MEMBER_ID
-        judge.equal("MEM-28", unknown, response.error_code, f"error of epoch {epoch}")
+        judge.equal(unknown, response.error_code, f"error of epoch {epoch}")
     listed = await member_ids(share, queue.group)
-    judge.equal("MEM-28", [member.member_id], listed, "members of the group")
+    judge.equal([member.member_id], listed, "members of the group")

@@ -1,27 +1,10 @@
 """Joining and leaving a share group."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode
-from suites.broker.membership import (
-    assigned_in,
-    beat,
-    beating,
-    every,
-    good_beat,
-    group_epoch,
-    member_ids,
-    risen,
-)
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import every
 
 
-@pytest.mark.requirement("MEM-01")
-@pytest.mark.fast
+@check("MEM-01", fast=True)
 async def test_first_heartbeat_makes_a_member(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group)
@@ -30,35 +13,32 @@ async def test_first_heartbeat_makes_a_member(share: Share, judge: Judge) -> Non
     listed = await member_ids(share, queue.group)
     await member.leave()
 
-    judge.equal("MEM-01", ErrorCode.NONE, response.error_code, "error of the join")
-    judge.equal("MEM-01", member.member_id, response.member_id, "member id in the response")
-    judge.holds(
-        "MEM-01", response.member_epoch > 0, f"member epoch {response.member_epoch} is not > 0"
-    )
+    judge.equal(ErrorCode.NONE, response.error_code, "error of the join")
+    judge.equal(member.member_id, response.member_id, "member id in the response")
+    judge.holds(response.member_epoch > 0, f"member epoch {response.member_epoch} is not > 0")
     interval = response.heartbeat_interval_ms
-    judge.holds("MEM-01", interval > 0, f"heartbeat interval {interval} ms is not > 0")
-    judge.holds("MEM-01", response.assignment is not None, "a join's response has an assignment")
-    judge.equal("MEM-01", [member.member_id], listed, "members of the group")
+    judge.holds(interval > 0, f"heartbeat interval {interval} ms is not > 0")
+    judge.holds(response.assignment is not None, "a join's response has an assignment")
+    judge.equal([member.member_id], listed, "members of the group")
 
 
-@pytest.mark.requirement("MEM-02")
+@check("MEM-02")
 async def test_topic_that_comes_later_is_assigned(share: Share, judge: Judge) -> None:
     name = share.cluster.fresh_name("t")
     member = await share.member(share.cluster.fresh_name("g"))
 
     joined = await beat(member, subscribed_topic_names=[name])
-    judge.equal("MEM-02", ErrorCode.NONE, joined.error_code, "error of the join")
-    judge.equal("MEM-02", frozenset(), assigned_in(joined), "assignment without a topic")
+    judge.equal(ErrorCode.NONE, joined.error_code, "error of the join")
+    judge.equal(frozenset(), assigned_in(joined), "assignment without a topic")
     topic = await share.admin.create_topic(share.rng.randint(1, 4), name=name)
     await beating([member], lambda: member.assigned == every(topic))
 
-    judge.equal("MEM-02", every(topic), member.assigned, "assignment once the topic exists")
+    judge.equal(every(topic), member.assigned, "assignment once the topic exists")
     rises = member.epoch > joined.member_epoch
-    judge.holds("MEM-02", rises, f"epoch {member.epoch}, and {joined.member_epoch} at the join")
+    judge.holds(rises, f"epoch {member.epoch}, and {joined.member_epoch} at the join")
 
 
-@pytest.mark.requirement("MEM-03")
-@pytest.mark.fast
+@check("MEM-03", fast=True)
 async def test_leaving(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     stays = await share.member(queue.group, queue.topic)
@@ -69,14 +49,13 @@ async def test_leaving(share: Share, judge: Judge) -> None:
     listed = await member_ids(share, queue.group)
     after = await beat(goes, member_epoch=last)
 
-    judge.equal("MEM-03", (0, -1), (left.error_code, left.member_epoch), "error and epoch")
-    judge.equal("MEM-03", [stays.member_id], listed, "members after one left")
+    judge.equal((0, -1), (left.error_code, left.member_epoch), "error and epoch")
+    judge.equal([stays.member_id], listed, "members after one left")
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
-    judge.equal("MEM-03", unknown, after.error_code, "error of a heartbeat after leaving")
+    judge.equal(unknown, after.error_code, "error of a heartbeat after leaving")
 
 
-@pytest.mark.requirement("MEM-04")
-@pytest.mark.fast
+@check("MEM-04", fast=True)
 async def test_coming_back_after_leaving(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=share.rng.randint(1, 3))
     member = await share.member(queue.group, queue.topic)
@@ -85,15 +64,15 @@ async def test_coming_back_after_leaving(share: Share, judge: Judge) -> None:
     member.assigned = frozenset()
 
     again = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
-    judge.equal("MEM-04", ErrorCode.NONE, again.error_code, "error of joining again")
+    judge.equal(ErrorCode.NONE, again.error_code, "error of joining again")
     await beating([member], lambda: member.assigned == every(queue.topic))
 
-    judge.equal("MEM-04", every(queue.topic), member.assigned, "assignment after coming back")
+    judge.equal(every(queue.topic), member.assigned, "assignment after coming back")
     rises = again.member_epoch > highest
-    judge.holds("MEM-04", rises, f"epoch {again.member_epoch} is not above the earlier {highest}")
+    judge.holds(rises, f"epoch {again.member_epoch} is not above the earlier {highest}")
 
 
-@pytest.mark.requirement("MEM-05")
+@check("MEM-05")
 async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
@@ -105,14 +84,13 @@ async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
 
     told = (fenced.error_code, again.error_code)
     expected = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.NONE)
-    judge.equal("MEM-05", expected, told, "errors of the fenced heartbeat and of the new join")
-    judge.holds("MEM-05", assigned_in(again) is not None, "a join's response has an assignment")
+    judge.equal(expected, told, "errors of the fenced heartbeat and of the new join")
+    judge.holds(assigned_in(again) is not None, "a join's response has an assignment")
     both = sorted([member.member_id, other.member_id])
-    judge.equal("MEM-05", both, listed, "members, each listed once")
+    judge.equal(both, listed, "members, each listed once")
 
 
-@pytest.mark.requirement("MEM-06")
-@pytest.mark.fast
+@check("MEM-06", fast=True)
 async def test_joins_and_leaves_raise_epochs(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     stays = await share.member(queue.group, queue.topic)
@@ -127,13 +105,13 @@ async def test_joins_and_leaves_raise_epochs(share: Share, judge: Judge) -> None
             await good_beat(comes, member_epoch=-1)
         after = await group_epoch(share, queue.group)
         seen += await risen(stays, floor)
-        judge.holds("MEM-06", after > before, f"{change}: group epoch {before}, then {after}")
-        judge.holds("MEM-06", stays.epoch > floor, f"{change}: member epoch stayed at {floor}")
+        judge.holds(after > before, f"{change}: group epoch {before}, then {after}")
+        judge.holds(stays.epoch > floor, f"{change}: member epoch stayed at {floor}")
     await comes.leave()
-    judge.equal("MEM-06", sorted(seen), seen, "epochs that the staying member was told")
+    judge.equal(sorted(seen), seen, "epochs that the staying member was told")
 
 
-@pytest.mark.requirement("MEM-07")
+@check("MEM-07")
 async def test_same_member_id_in_two_groups(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     other = await share.sibling(queue)
@@ -146,11 +124,11 @@ async def test_same_member_id_in_two_groups(share: Share, judge: Judge) -> None:
     listed = await member_ids(share, other.group)
     await there.leave()
 
-    judge.equal("MEM-07", ErrorCode.NONE, still.error_code, "error in the group it did not leave")
-    judge.equal("MEM-07", [here.member_id], listed, "members of the group it did not leave")
+    judge.equal(ErrorCode.NONE, still.error_code, "error in the group it did not leave")
+    judge.equal([here.member_id], listed, "members of the group it did not leave")
 
 
-@pytest.mark.requirement("MEM-08")
+@check("MEM-08")
 async def test_rack_and_subscription_are_remembered(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group)
@@ -163,4 +141,4 @@ async def test_rack_and_subscription_are_remembered(share: Share, judge: Judge) 
     moved = (await share.admin.describe_group(queue.group)).members
 
     seen = [(found.rack_id, found.subscribed_topic_names) for found in (*kept, *moved)]
-    judge.equal("MEM-08", [("first", names), ("second", names)], seen, "rack and subscription")
+    judge.equal([("first", names), ("second", names)], seen, "rack and subscription")

@@ -1,55 +1,40 @@
 """A group id is of one kind: share, consumer and classic groups keep out of each other's way."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.group_types import (
-    SILENT,
-    classic_group,
-    classic_join,
-    committed,
-    committed_offsets,
-    consumer_beat,
-    consumer_group,
-    coordinated,
-    delete_group,
-    kind,
-)
-from suites.broker.membership import beat, good_beat, member_ids
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.groups import classic_join, committed
+from suites.broker.kit import *
 
 
-async def intact(share: Share, judge: Judge, rule: str, member: Member) -> None:
+async def intact(share: Share, judge: Judge, member: Member) -> None:
     """Judge that a share group still has its one member, which can go on."""
     after = await beat(member)
-    judge.equal(rule, ErrorCode.NONE, after.error_code, "error of the share member's heartbeat")
+    judge.equal(ErrorCode.NONE, after.error_code, "error of the share member's heartbeat")
     listed = await member_ids(share, member.group)
-    judge.equal(rule, [member.member_id], listed, "members of the share group")
-    judge.equal(rule, ["share"], await kind(share, member.group), "kind of the group")
+    judge.equal([member.member_id], listed, "members of the share group")
+    judge.equal(["share"], await kind_of(share, member.group), "kind of the group")
 
 
-@pytest.mark.requirement("MEM-44")
+@check("MEM-44")
 async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     insider = await consumer_group(share, queue, queue.group)
     intruder = await share.member(queue.group)
 
     response = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
-    after = await coordinated(share, queue.group, "ConsumerGroupDescribe", group_ids=[queue.group])
-    seen = await kind(share, queue.group)
+    after = await ask_coordinator(
+        share, queue.group, "ConsumerGroupDescribe", group_ids=[queue.group]
+    )
+    seen = await kind_of(share, queue.group)
     await consumer_beat(share, queue.group, insider, queue.topic.name, -1)
 
     refusal = f"a share heartbeat on a consumer group got {error_name(response.error_code)}"
-    judge.holds("MEM-44", response.error_code not in SILENT, refusal)
+    judge.holds(response.error_code not in SILENT, refusal)
     listed = [member.member_id for member in after.groups[0].members]
-    judge.equal("MEM-44", (["consumer"], [insider]), (seen, listed), "kind and members")
+    judge.equal((["consumer"], [insider]), (seen, listed), "kind and members")
 
 
-@pytest.mark.requirement("MEM-44")
+@check("MEM-44")
 async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     await classic_group(share, queue, queue.group)
@@ -58,13 +43,13 @@ async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> No
     response = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
 
     refusal = f"a share heartbeat on a classic group got {error_name(response.error_code)}"
-    judge.holds("MEM-44", response.error_code not in SILENT, refusal)
-    judge.equal("MEM-44", ["classic"], await kind(share, queue.group), "kind of the group")
+    judge.holds(response.error_code not in SILENT, refusal)
+    judge.equal(["classic"], await kind_of(share, queue.group), "kind of the group")
     stored = await committed_offsets(share, queue.group)
-    judge.equal("MEM-44", {(queue.topic.name, 0): 1}, stored, "committed offsets of the group")
+    judge.equal({(queue.topic.name, 0): 1}, stored, "committed offsets of the group")
 
 
-@pytest.mark.requirement("MEM-45")
+@check("MEM-45")
 async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
@@ -76,15 +61,14 @@ async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> 
     ]
     responses = [("JoinGroup", await classic_join(share, queue.group))]
     for api, fields in requests:
-        responses.append((api, await coordinated(share, queue.group, api, **fields)))
+        responses.append((api, await ask_coordinator(share, queue.group, api, **fields)))
     for api, response in responses:
         refusal = f"{api} on a share group got {error_name(response.error_code)}"
-        judge.holds("MEM-45", response.error_code not in SILENT, refusal)
-    await intact(share, judge, "MEM-45", member)
+        judge.holds(response.error_code not in SILENT, refusal)
+    await intact(share, judge, member)
 
 
-@pytest.mark.requirement("MEM-46")
-@pytest.mark.fast
+@check("MEM-46", fast=True)
 async def test_consumer_member_in_a_share_group(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
@@ -92,11 +76,11 @@ async def test_consumer_member_in_a_share_group(share: Share, judge: Judge) -> N
     for who, epoch in ((share.member_id(), 0), (member.member_id, member.epoch)):
         response = await consumer_beat(share, queue.group, who, queue.topic.name, epoch)
         refusal = f"a consumer heartbeat on a share group got {error_name(response.error_code)}"
-        judge.holds("MEM-46", response.error_code not in SILENT, refusal)
-    await intact(share, judge, "MEM-46", member)
+        judge.holds(response.error_code not in SILENT, refusal)
+    await intact(share, judge, member)
 
 
-@pytest.mark.requirement("MEM-47")
+@check("MEM-47")
 @pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
 async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, empty: bool) -> None:
     queue = await share.queue()
@@ -108,12 +92,12 @@ async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, emp
     stored = await committed_offsets(share, queue.group)
 
     refusal = f"OffsetCommit on a share group got {error_name(error)}"
-    judge.holds("MEM-47", error not in SILENT, refusal)
-    judge.equal("MEM-47", {}, stored, "committed offsets")
-    judge.equal("MEM-47", ["share"], await kind(share, queue.group), "kind of the group")
+    judge.holds(error not in SILENT, refusal)
+    judge.equal({}, stored, "committed offsets")
+    judge.equal(["share"], await kind_of(share, queue.group), "kind of the group")
 
 
-@pytest.mark.requirement("MEM-48")
+@check("MEM-48")
 async def test_group_id_is_bound_until_deletion(share: Share, judge: Judge) -> None:
     queue, newcomer = await share.queue(), share.member_id()
     member = await share.member(queue.group, queue.topic)
@@ -121,19 +105,18 @@ async def test_group_id_is_bound_until_deletion(share: Share, judge: Judge) -> N
 
     early = await consumer_beat(share, queue.group, newcomer, queue.topic.name, 0)
     refusal = f"a consumer heartbeat on an empty share group got {error_name(early.error_code)}"
-    judge.holds("MEM-48", early.error_code not in SILENT, refusal)
+    judge.holds(early.error_code not in SILENT, refusal)
 
     await delete_group(share, queue.group)
-    judge.equal("MEM-48", [], await kind(share, queue.group), "kind once the group was deleted")
+    judge.equal([], await kind_of(share, queue.group), "kind once the group was deleted")
     late = await consumer_beat(share, queue.group, newcomer, queue.topic.name, 0)
-    seen = await kind(share, queue.group)
+    seen = await kind_of(share, queue.group)
     await consumer_beat(share, queue.group, newcomer, queue.topic.name, -1)
-    judge.equal("MEM-48", ErrorCode.NONE, late.error_code, "error of joining under the free id")
-    judge.equal("MEM-48", ["consumer"], seen, "kind of the group that took the id")
+    judge.equal(ErrorCode.NONE, late.error_code, "error of joining under the free id")
+    judge.equal(["consumer"], seen, "kind of the group that took the id")
 
 
-@pytest.mark.requirement("MEM-49")
-@pytest.mark.fast
+@check("MEM-49", fast=True)
 async def test_states_of_a_group(share: Share, judge: Judge) -> None:
     queue, other = await share.queue(), await share.admin.create_topic()
     first, second = [await share.member(queue.group) for _ in range(2)]
@@ -153,4 +136,4 @@ async def test_states_of_a_group(share: Share, judge: Judge) -> None:
     await after(second, member_epoch=-1)
 
     expected = ["Stable"] * 4 + ["Empty", "Stable", "Empty"]
-    judge.equal("MEM-49", expected, seen, "states after each join, change and leave")
+    judge.equal(expected, seen, "states after each join, change and leave")

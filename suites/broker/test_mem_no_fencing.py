@@ -1,20 +1,10 @@
 """There is no fencing: who is not in the group any more keeps its share session and its locks."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Member, accept
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.locks import EARLY, in_time
-from suites.broker.membership import good_beat, member_ids
-from suites.broker.settings import HEARTBEAT, SESSION
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 ENDS = pytest.mark.parametrize("end", ["left", "expired"])
 """The two ways out of a group that a member can take by itself."""
@@ -27,9 +17,7 @@ async def fleeting(share: Share, records: int, end: str) -> Queue:
         raise OutOfReach("no lock here outlasts a session timeout")
     timing = {SESSION: str(limits.short_session), HEARTBEAT: str(limits.short_heartbeat)}
     return await share.queue(
-        records,
-        lock_ms=limits.longest_lock,
-        group_config=timing if end == "expired" else None,
+        records, lock_ms=limits.longest_lock, group_config=timing if end == "expired" else None
     )
 
 
@@ -43,45 +31,37 @@ async def out(share: Share, member: Member, end: str) -> None:
     raise Undecided(f"the member that {end} is still in the group")
 
 
-async def holder(queue: Queue, count: int) -> Consumer:
-    """Return a consumer that holds the first ``count`` records."""
-    consumer = await queue.consumer()
-    await consumer.acquire(count)
-    return consumer
-
-
+@check("MEM-42")
 @ENDS
-@pytest.mark.requirement("MEM-42")
 async def test_outsider_goes_on(share: Share, judge: Judge, end: str) -> None:
     queue = await fleeting(share, 3, end)
     since = time.monotonic()
-    consumer = await holder(queue, 3)
+    consumer = await queue.holder(3)
     await out(share, consumer.member, end)
 
     in_time(since, share.bounds.longest_lock)
     part = await consumer.ack(accept(0, 2))
-    judge.equal("MEM-42", ErrorCode.NONE, part.ack_error, f"error of an ack by who {end}")
+    judge.equal(ErrorCode.NONE, part.ack_error, f"error of an ack by who {end}")
     more = await queue.produce(2)
     fetched = await consumer.fetch(max_wait_ms=10000)
-    judge.equal("MEM-42", (), fetched.errors, f"errors of a fetch by who {end}")
-    judge.holds("MEM-42", more in fetched.offsets, f"who {end} fetched only {fetched.offsets}")
+    judge.equal((), fetched.errors, f"errors of a fetch by who {end}")
+    judge.holds(more in fetched.offsets, f"who {end} fetched only {fetched.offsets}")
 
 
+@check("MEM-43")
 @ENDS
-@pytest.mark.requirement("MEM-43")
 async def test_locks_outlive_membership(share: Share, judge: Judge, end: str) -> None:
     count = share.rng.randint(2, 6)
     queue = await fleeting(share, count, end)
     since = time.monotonic()
-    consumer = await holder(queue, count)
+    consumer = await queue.holder(count)
     await out(share, consumer.member, end)
 
     other = await queue.consumer()
-    sentinel = await queue.produce(1)
-    caught = await other.drain(until=sentinel)
+    _, caught = await up_to_new(queue, other)
 
     in_time(since, share.bounds.longest_lock)
     taken = sorted(set(range(count)) & caught.counts.keys())
-    judge.equal("MEM-43", [], taken, f"records of the member that {end}, delivered to another")
+    judge.equal([], taken, f"records of the member that {end}, delivered to another")
     part = await consumer.ack(accept(0, count - 1))
-    judge.equal("MEM-43", ErrorCode.NONE, part.ack_error, f"error of their ack by who {end}")
+    judge.equal(ErrorCode.NONE, part.ack_error, f"error of their ack by who {end}")

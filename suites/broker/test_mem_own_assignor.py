@@ -1,18 +1,13 @@
 """An assignor that is not Kafka's own: a class of ours on the class path of the broker."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from random import Random
 
 import pytest
 
-from fixtures.clients.member import Member
 from fixtures.wire.frame import Transcript
-from suites.broker.membership import beating, crowd
-from suites.broker.plugins import plugged
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.brokers import plugged
+from suites.broker.kit import *
 from suites.options import RunOptions
 
 ASSIGNOR = "OneTakesAll"
@@ -32,13 +27,10 @@ def _indexes(member: Member) -> list[int]:
     return sorted(index for _, index in member.assigned)
 
 
-@pytest.mark.requirement("MEM-22")
-@pytest.mark.solo
+@check("MEM-22", solo={})
 async def test_named_assignor_assigns(assigning: Share, judge: Judge) -> None:
-    """MEM-22: A class that is named as the assignor decides who gets what, in every share group.
-
-    Ours gives all to the member whose id comes first, whatever the order in which members joined.
-    """
+    # Ours gives all to the member whose id comes first, whatever the order in which members
+    # joined.
     for _ in range(2):
         queue = await assigning.queue(partitions=3)
         members = await crowd(assigning, queue, 3)
@@ -62,4 +54,4 @@ async def _judge_assigned(
         return {member.member_id: _indexes(member) for member in members}
 
     await beating(members, lambda: seen() == expected)
-    judge.equal("MEM-22", expected, seen(), f"partitions assigned to {what}")
+    judge.equal(expected, seen(), f"partitions assigned to {what}")

@@ -4,23 +4,12 @@ Lower bounds count from before the last heartbeat was sent, so a slow machine ca
 safer. Where the harness itself was too slow to heartbeat in time, nothing is judged.
 """
 
-from __future__ import annotations
-
 import time
 from functools import partial
 
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.locks import EARLY
-from suites.broker.membership import beat, beating, covered, every, good_beat, member_ids
-from suites.broker.settings import HEARTBEAT, SESSION
-from suites.broker.share import Queue, Share
-from suites.broker.timing import apart, judge_span, silences_of, waits_end_late
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import every
+from suites.broker.timing import silences_of
 
 
 async def hasty(share: Share, timeout_ms: int, partitions: int = 1) -> Queue:
@@ -37,7 +26,7 @@ async def gone(share: Share, member: Member, within: float) -> float | None:
     return None
 
 
-@pytest.mark.requirement("MEM-37")
+@check("MEM-37")
 async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
     timeout_ms = share.bounds.session(share.rng.randint(1000, 2500))
     queue = await hasty(share, timeout_ms)
@@ -49,16 +38,15 @@ async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
     at = await gone(share, member, within)
     after = await beat(member)
 
-    judge.holds("MEM-37", at is not None, f"a silent member was still listed after {within:g} s")
+    judge.holds(at is not None, f"a silent member was still listed after {within:g} s")
     silent = (at or before) - before
     early = f"removed after {silent:.3f} s, with a session timeout of {timeout_ms} ms"
-    judge.holds("MEM-37", silent >= timeout_ms / 1000, early)
+    judge.holds(silent >= timeout_ms / 1000, early)
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
-    judge.equal("MEM-37", unknown, after.error_code, "error of its next heartbeat")
+    judge.equal(unknown, after.error_code, "error of its next heartbeat")
 
 
-@pytest.mark.requirement("MEM-37")
-@pytest.mark.timeout(240)
+@check("MEM-37", timeout=240)
 async def test_session_timeouts_last_as_configured(share: Share, judge: Judge) -> None:
     await judge_span(
         judge,
@@ -71,7 +59,7 @@ async def test_session_timeouts_last_as_configured(share: Share, judge: Judge) -
     )
 
 
-@pytest.mark.requirement("MEM-38")
+@check("MEM-38")
 async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
     timeout_ms = share.bounds.session(1500)
     timeout = timeout_ms / 1000
@@ -87,15 +75,15 @@ async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
         if response.error_code and silence >= timeout:
             raise Undecided(f"the harness itself was silent for {silence:.1f} s")
         error = f"error of a heartbeat {silence:.3f} s after the one before"
-        judge.equal("MEM-38", ErrorCode.NONE, response.error_code, error)
+        judge.equal(ErrorCode.NONE, response.error_code, error)
         last, beats = sent, beats + 1
 
     listed = await member_ids(share, queue.group)
-    judge.equal("MEM-38", [member.member_id], listed, "members after several session timeouts")
-    judge.saw("MEM-38", heartbeats=beats, milliseconds=int(1000 * (last - start)))
+    judge.equal([member.member_id], listed, "members after several session timeouts")
+    judge.saw(heartbeats=beats, milliseconds=int(1000 * (last - start)))
 
 
-@pytest.mark.requirement("MEM-39")
+@check("MEM-39")
 async def test_removed_member_joins_again(share: Share, judge: Judge) -> None:
     timeout_ms = share.bounds.short_session
     queue = await hasty(share, timeout_ms)
@@ -106,12 +94,12 @@ async def test_removed_member_joins_again(share: Share, judge: Judge) -> None:
 
     again = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
 
-    judge.equal("MEM-39", ErrorCode.NONE, again.error_code, "error of joining again")
+    judge.equal(ErrorCode.NONE, again.error_code, "error of joining again")
     rises = again.member_epoch > highest
-    judge.holds("MEM-39", rises, f"epoch {again.member_epoch} is not above the earlier {highest}")
+    judge.holds(rises, f"epoch {again.member_epoch} is not above the earlier {highest}")
 
 
-@pytest.mark.requirement("MEM-40")
+@check("MEM-40")
 async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
     timeout_ms, longer_ms = share.bounds.short_session, share.bounds.longest_session
     if timeout_ms == longer_ms:
@@ -126,13 +114,13 @@ async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
     at = await gone(share, member, within)
 
     still = f"still listed {within:g} s after a heartbeat under a timeout of {timeout_ms} ms"
-    judge.holds("MEM-40", at is not None, still)
+    judge.holds(at is not None, still)
     after = await beat(member)
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
-    judge.equal("MEM-40", unknown, after.error_code, "error of its next heartbeat")
+    judge.equal(unknown, after.error_code, "error of its next heartbeat")
 
 
-@pytest.mark.requirement("MEM-41")
+@check("MEM-41")
 async def test_partitions_of_a_removed_member(share: Share, judge: Judge) -> None:
     timeout_ms = share.bounds.session(3000)
     queue = await hasty(share, timeout_ms, partitions=4)
@@ -150,8 +138,8 @@ async def test_partitions_of_a_removed_member(share: Share, judge: Judge) -> Non
         if listed == [stays.member_id] and stays.assigned == every(queue.topic):
             break
 
-    judge.equal("MEM-41", [stays.member_id], listed, "members when one had been silent")
-    judge.equal("MEM-41", every(queue.topic), stays.assigned, "assignment of who stays")
+    judge.equal([stays.member_id], listed, "members when one had been silent")
+    judge.equal(every(queue.topic), stays.assigned, "assignment of who stays")
 
 
 def shared(queue: Queue, *members: Member) -> bool:

@@ -1,42 +1,35 @@
 """Heartbeats that break the protocol's own rules, and the limits of the group."""
 
-from __future__ import annotations
-
 import string
 
 import pytest
 
-from fixtures.clients.member import Member, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.membership import beat, good_beat
-from suites.broker.share import Consumer, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 INVALID = ErrorCode.INVALID_REQUEST
 
 
-async def refused(share: Share, judge: Judge, rule: str, what: str, **fields: object) -> None:
+async def refused(share: Share, judge: Judge, what: str, **fields: object) -> None:
     """Judge that a heartbeat, good but for some fields, is answered with INVALID_REQUEST."""
     topic = await share.admin.create_topic()
     body: dict[str, object] = {"member_epoch": 0, "subscribed_topic_names": [topic.name]}
     member = await share.member(share.cluster.fresh_name("g"))
     response = await beat(member, **(body | fields))
-    judge.equal(rule, INVALID, response.error_code, f"error of a heartbeat with {what}")
+    judge.equal(INVALID, response.error_code, f"error of a heartbeat with {what}")
 
 
-@pytest.mark.requirement("MEM-29")
-@pytest.mark.fast
+@check("MEM-29", fast=True)
 async def test_empty_member_id(share: Share, judge: Judge) -> None:
-    await refused(share, judge, "MEM-29", "an empty member id", member_id="")
+    await refused(share, judge, "an empty member id", member_id="")
 
 
-@pytest.mark.requirement("MEM-30")
+@check("MEM-30")
 async def test_long_member_id(share: Share, judge: Judge) -> None:
     for length in (37, share.rng.randint(38, 5000)):
-        await refused(share, judge, "MEM-30", f"an id of {length} letters", member_id="m" * length)
+        await refused(share, judge, f"an id of {length} letters", member_id="m" * length)
 
 
-@pytest.mark.requirement("MEM-31")
+@check("MEM-31")
 @pytest.mark.parametrize("length", [1, 10, 36])
 async def test_any_member_id_will_do(share: Share, judge: Judge, length: int) -> None:
     queue = await share.queue(records=1)
@@ -49,42 +42,37 @@ async def test_any_member_id_will_do(share: Share, judge: Judge, length: int) ->
     session = await member.session(queue.topic.leaders[0])
     consumer = Consumer(member, session, (queue.topic, 0))
     fetched = await consumer.fetch(max_wait_ms=10000)
-    judge.equal("MEM-31", (), fetched.errors, f"errors of a fetch as {member.member_id!r}")
+    judge.equal((), fetched.errors, f"errors of a fetch as {member.member_id!r}")
     acked = await consumer.ack(accept(0))
     await member.leave()
 
-    judge.equal("MEM-31", [0], fetched.offsets, f"offsets acquired as {member.member_id!r}")
-    judge.equal("MEM-31", ErrorCode.NONE, acked.ack_error, "error of the acknowledgement")
+    judge.equal([0], fetched.offsets, f"offsets acquired as {member.member_id!r}")
+    judge.equal(ErrorCode.NONE, acked.ack_error, "error of the acknowledgement")
 
 
-@pytest.mark.requirement("MEM-32")
-@pytest.mark.fast
+@check("MEM-32", fast=True)
 async def test_empty_group_id(share: Share, judge: Judge) -> None:
-    await refused(share, judge, "MEM-32", "an empty group id", group_id="")
+    await refused(share, judge, "an empty group id", group_id="")
 
 
-@pytest.mark.requirement("MEM-33")
-@pytest.mark.fast
+@check("MEM-33", fast=True)
 async def test_empty_rack(share: Share, judge: Judge) -> None:
-    await refused(share, judge, "MEM-33", "an empty rack id", rack_id="")
+    await refused(share, judge, "an empty rack id", rack_id="")
 
 
-@pytest.mark.requirement("MEM-34")
-@pytest.mark.fast
+@check("MEM-34", fast=True)
 async def test_epoch_below_minus_one(share: Share, judge: Judge) -> None:
     for epoch in (-2, -(2**31), share.rng.randint(-(2**31), -3)):
-        await refused(share, judge, "MEM-34", f"epoch {epoch}", member_epoch=epoch)
+        await refused(share, judge, f"epoch {epoch}", member_epoch=epoch)
 
 
-@pytest.mark.requirement("MEM-35")
-@pytest.mark.fast
+@check("MEM-35", fast=True)
 @pytest.mark.parametrize("names", [None, []], ids=["null", "empty"])
 async def test_join_without_topics(share: Share, judge: Judge, names: list[str] | None) -> None:
-    await refused(share, judge, "MEM-35", f"topics {names}", subscribed_topic_names=names)
+    await refused(share, judge, f"topics {names}", subscribed_topic_names=names)
 
 
-@pytest.mark.requirement("MEM-36")
-@pytest.mark.solo({"group.share.max.size": "2"})
+@check("MEM-36", solo={"group.share.max.size": "2"})
 async def test_full_group(solo_share: Share, judge: Judge) -> None:
     share = solo_share
     queue = await share.queue()
@@ -99,6 +87,6 @@ async def test_full_group(solo_share: Share, judge: Judge) -> None:
     accepted = await beat(third, member_epoch=0, subscribed_topic_names=names)
 
     full = ErrorCode.GROUP_MAX_SIZE_REACHED
-    judge.equal("MEM-36", full, refusal.error_code, "error of the third join")
-    judge.equal("MEM-36", [0, 0], inside, "errors of the members inside")
-    judge.equal("MEM-36", 0, accepted.error_code, "error of joining when one had left")
+    judge.equal(full, refusal.error_code, "error of the third join")
+    judge.equal([0, 0], inside, "errors of the members inside")
+    judge.equal(0, accepted.error_code, "error of joining when one had left")

@@ -1,17 +1,8 @@
 """An administrator sets the start offset: AlterShareGroupOffsets (KIP-932 §Managing the SPSO)."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, release
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import ErrorCode
-from suites.broker.membership import group_epoch
-from suites.broker.share import Catch, Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 def _codes(response: Struct) -> dict[int, int]:
@@ -20,96 +11,79 @@ def _codes(response: Struct) -> dict[int, int]:
     return {partition.partition_index: partition.error_code for partition in named}
 
 
-async def _alter(judge: Judge, rule: str, queue: Queue, offset: int) -> None:
+async def _alter(judge: Judge, queue: Queue, offset: int) -> None:
     """Alter the start offset of partition 0 and demand that the response says it was done."""
     response = await queue.share.admin.alter_offset(queue.group, queue.topic, offset)
     done = (response.error_code, _codes(response))
-    judge.equal(rule, (0, {0: 0}), done, f"error and partitions altered to {offset}")
-
-
-async def _all(queue: Queue, partition: int = 0, *, join: bool = True) -> dict[int, int]:
-    """Return what a new member is given, with its counts, up to a record produced last."""
-    consumer = await queue.consumer(partition, join=join)
-    sentinel = await queue.produce(1, partition)
-    return (await consumer.drain(until=sentinel)).counts
+    judge.equal((0, {0: 0}), done, f"error and partitions altered to {offset}")
 
 
 async def _used(share: Share) -> Queue:
     """Return a queue of ten records, 0 to 4 accepted, the others released, nobody in the group."""
     queue = await share.queue(records=10, batches=share.rng.choice([1, 5, 10]))
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 4), release(5, 9))
     await consumer.depart()
     return queue
 
 
-@pytest.mark.requirement("OFF-30")
-@pytest.mark.fast
-@crossed(RELOADED)
+@check("OFF-30", fast=True, crossed=RELOADED)
 async def test_alter_sets_the_start(share: Share, judge: Judge) -> None:
     queue = await _used(share)
     to = share.rng.choice([0, share.rng.randint(1, 4), share.rng.randint(5, 9)])
-    await _alter(judge, "OFF-30", queue, to)
+    await _alter(judge, queue, to)
 
-    counts = await _all(queue)
+    counts = await given_anew(queue)
 
-    judge.equal("OFF-30", list(range(to, 11)), sorted(counts), f"delivered from {to} on")
+    judge.equal(list(range(to, 11)), sorted(counts), f"delivered from {to} on")
 
 
-@pytest.mark.requirement("OFF-34")
-@pytest.mark.fast
-@crossed(RELOADED)
+@check("OFF-34", fast=True, crossed=RELOADED)
 async def test_alter_discards_state(share: Share, judge: Judge) -> None:
     queue = await _used(share)
-    await _alter(judge, "OFF-34", queue, 0)
+    await _alter(judge, queue, 0)
 
-    judge.equal("OFF-34", dict.fromkeys(range(11), 1), await _all(queue), "delivery counts")
+    judge.equal(dict.fromkeys(range(11), 1), await given_anew(queue), "delivery counts")
 
 
-@pytest.mark.requirement("ADM-48")
-@pytest.mark.fast
-@crossed(RELOADED)
+@check("ADM-48", fast=True, crossed=RELOADED)
 async def test_alter_raises_the_epoch(share: Share, judge: Judge) -> None:
     queue = await _used(share)
     seen = [await group_epoch(share, queue.group)]
     for to in share.rng.sample(range(10), k=2):
-        await _alter(judge, "ADM-48", queue, to)
+        await _alter(judge, queue, to)
         seen.append(await group_epoch(share, queue.group))
 
     told = f"group epoch before and after two alterations: {seen}"
-    judge.holds("ADM-48", seen[0] < seen[1] < seen[2], told)
+    judge.holds(seen[0] < seen[1] < seen[2], told)
 
 
-@pytest.mark.requirement("OFF-35")
-@crossed(RELOADED)
+@check("OFF-35", crossed=RELOADED)
 async def test_alter_is_shown(share: Share, judge: Judge) -> None:
     queue = await _used(share)
     for to in share.rng.sample(range(10), k=3):
-        await _alter(judge, "OFF-35", queue, to)
-        judge.equal("OFF-35", to, await queue.spso(to, within=5), "start offset that is shown")
+        await _alter(judge, queue, to)
+        judge.equal(to, await queue.spso(to, within=5), "start offset that is shown")
 
 
-@pytest.mark.requirement("OFF-31")
-@crossed(RELOADED)
+@check("OFF-31", crossed=RELOADED)
 async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
     queue = await _used(share)
-    await _alter(judge, "OFF-31", queue, 10)
+    await _alter(judge, queue, 10)
 
-    judge.equal("OFF-31", {10: 1}, await _all(queue), "delivered")
+    judge.equal({10: 1}, await given_anew(queue), "delivered")
 
 
-@pytest.mark.requirement("OFF-32")
+@check("OFF-32", crossed=AMONG)
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
-@crossed(AMONG)
 async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) -> None:
     queue = await _used(share)
     await share.admin.group_config(queue.group, {"share.auto.offset.reset": reset})
-    await _alter(judge, "OFF-32", queue, -1)
+    await _alter(judge, queue, -1)
 
     if reset == "earliest":
         everything = dict.fromkeys(range(11), 1)
-        judge.equal("OFF-32", everything, await _all(queue), "delivered by earliest")
+        judge.equal(everything, await given_anew(queue), "delivered by earliest")
         return
     consumer = await queue.consumer()
     catch = Catch()
@@ -121,91 +95,80 @@ async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) ->
             break
     begins = min(catch.offsets, default=None)
     late = begins is not None and begins >= 10
-    judge.holds("OFF-32", late, f"delivery by latest began at {begins}, the end was at 10")
+    judge.holds(late, f"delivery by latest began at {begins}, the end was at 10")
 
 
-@pytest.mark.requirement("OFF-33")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("OFF-33", fast=True, crossed=(BESIDE, RELOADED))
 async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=10, batches=10)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 2))
     before = await queue.offsets()
 
     response = await share.admin.alter_offset(queue.group, queue.topic, share.rng.randint(0, 9))
 
     code = response.error_code or _codes(response).get(0, 0)
-    judge.equal("OFF-33", ErrorCode.NON_EMPTY_GROUP, code, "error of the alteration")
-    judge.equal("OFF-33", before, await queue.offsets(), "what the admin sees afterwards")
+    judge.equal(ErrorCode.NON_EMPTY_GROUP, code, "error of the alteration")
+    judge.equal(before, await queue.offsets(), "what the admin sees afterwards")
     settled = await consumer.ack(accept(3, 9))
-    judge.equal("OFF-33", 0, settled.ack_error, "error of settling what was held all the time")
-    sentinel = await queue.produce(1)
-    rest = await consumer.drain(until=sentinel)
-    judge.equal("OFF-33", [sentinel], rest.offsets, "delivered afterwards")
+    judge.equal(0, settled.ack_error, "error of settling what was held all the time")
+    sentinel, rest = await up_to_new(queue, consumer)
+    judge.equal([sentinel], rest.offsets, "delivered afterwards")
 
 
-@pytest.mark.requirement("OFF-36")
-@crossed(RELOADED)
+@check("OFF-36", crossed=RELOADED)
 async def test_alter_one_partition(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=6, partitions=2)
     await queue.produce(6, 1)
     for index in (0, 1):
-        consumer = await queue.consumer(index)
-        await consumer.acquire(6)
+        consumer = await queue.holder(6, index)
         await consumer.acked(accept(0, 3), release(4, 5))
         await consumer.depart()
-    await _alter(judge, "OFF-36", queue, 0)
+    await _alter(judge, queue, 0)
 
-    altered, other = await _all(queue, 0), await _all(queue, 1, join=False)
+    altered, other = await given_anew(queue, 0), await given_anew(queue, 1, join=False)
 
-    judge.equal("OFF-36", dict.fromkeys(range(7), 1), altered, "the altered partition")
-    judge.equal("OFF-36", {4: 2, 5: 2, 6: 1}, other, "the other partition")
+    judge.equal(dict.fromkeys(range(7), 1), altered, "the altered partition")
+    judge.equal({4: 2, 5: 2, 6: 1}, other, "the other partition")
 
 
-@pytest.mark.requirement("OFF-37")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("OFF-37", fast=True, crossed=AMONG)
 async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=10, batches=10, reset=None)
     to = share.rng.randint(0, 9)
-    await _alter(judge, "OFF-37", queue, to)
+    await _alter(judge, queue, to)
 
-    counts = await _all(queue)
+    counts = await given_anew(queue)
 
-    judge.equal("OFF-37", dict.fromkeys(range(to, 11), 1), counts, f"delivered from {to} on")
+    judge.equal(dict.fromkeys(range(to, 11), 1), counts, f"delivered from {to} on")
 
 
-@pytest.mark.requirement("OFF-38")
+@check("OFF-38", crossed=RELOADED)
 @pytest.mark.parametrize("closed", [False, True], ids=["session open", "connection open"])
-@crossed(RELOADED)
 async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> None:
     queue = await share.queue(records=10, batches=10)
-    former = await queue.consumer()
-    await former.acquire(10)
+    former = await queue.holder(10)
     await former.acked(accept(0, 4), release(5, 9))
     # For the group this member is gone, as one that was paused too long; its connection is not.
     await former.member.leave()
     if closed:
         await former.close()
     to = share.rng.randint(0, 4)
-    await _alter(judge, "OFF-38", queue, to)
+    await _alter(judge, queue, to)
 
-    counts = await _all(queue)
+    counts = await given_anew(queue)
 
     expected = dict.fromkeys(range(to, 11), 1)
-    judge.equal("OFF-38", expected, counts, f"delivered to a new member, altered to {to}")
+    judge.equal(expected, counts, f"delivered to a new member, altered to {to}")
 
 
-@pytest.mark.requirement("OFF-39")
-@crossed(RELOADED)
+@check("OFF-39", crossed=RELOADED)
 async def test_alter_below_the_log(share: Share, judge: Judge) -> None:
     queue = await _used(share)
     start = share.rng.randint(3, 8)
     await share.admin.delete_records(queue.topic, start)
-    await _alter(judge, "OFF-39", queue, share.rng.randint(0, start - 1))
+    await _alter(judge, queue, share.rng.randint(0, start - 1))
 
-    counts = await _all(queue)
+    counts = await given_anew(queue)
 
-    judge.equal("OFF-39", dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
+    judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")

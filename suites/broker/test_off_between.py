@@ -4,16 +4,9 @@ One group for each place of the reload goes through the same steps on the same r
 at once. When the last connection of a group is gone, its share-partition is loaded again.
 """
 
-from __future__ import annotations
-
 import asyncio
 
-import pytest
-
-from fixtures.clients.member import Ack, accept, gap, reject, release
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import meets
-from suites.judge import Judge
+from suites.broker.kit import *
 
 RECORDS = 14
 BATCHES = 2
@@ -68,14 +61,8 @@ async def _reloaded(queue: Queue, steps: int) -> tuple[dict[int, int], Consumer]
     return counts, heir
 
 
-@meets("reload", "two batches")
-@pytest.mark.requirement("OFF-44", "DLV-31", "PER-39")
-@pytest.mark.fast
+@check("OFF-44", "DLV-31", "PER-39", fast=True, meets=("reload", "two batches"))
 async def test_reload_after_any_step(share: Share, judge: Judge) -> None:
-    """OFF-44: After a reload nothing settled comes and all else does, whatever step it follows.
-
-    PER-39: What was answered with NONE was stored. DLV-31: Released records count on.
-    """
     first = await share.queue(RECORDS, batches=BATCHES)
     groups = [first, *[await share.sibling(first) for _ in STEPS[1:]]]
     seen = await asyncio.gather(
@@ -84,14 +71,14 @@ async def test_reload_after_any_step(share: Share, judge: Judge) -> None:
     for steps, (counts, heir) in enumerate(seen, start=1):
         settled, given = _expected(steps)
         left = [offset for offset in range(RECORDS) if offset not in settled]
-        judge.equal("OFF-44", left, sorted(counts), f"offsets delivered, reloaded after {steps}")
+        judge["OFF-44"].equal(left, sorted(counts), f"offsets delivered, reloaded after {steps}")
         again = {offset: counts[offset] for offset in given if offset not in settled}
         low = {offset: n for offset, n in again.items() if n <= given[offset]}
-        judge.equal("DLV-31", {}, low, f"counts that fell, given back {given} times")
+        judge["DLV-31"].equal({}, low, f"counts that fell, given back {given} times")
         await heir.acked(*(accept(offset) for offset in left))
         await heir.depart()
     last = await first.produce(1)
     for steps, queue in enumerate(groups, start=1):
         stranger = await queue.consumer(join=False)
         late = await stranger.drain(until=last)
-        judge.equal("PER-39", [last], late.offsets, f"offsets that came again, group {steps}")
+        judge["PER-39"].equal([last], late.offsets, f"offsets that came again, group {steps}")

@@ -5,20 +5,9 @@ that the leader has; the admin's view is at most one state write behind, which i
 allows the value of the step before it as well, and never any other.
 """
 
-from __future__ import annotations
-
 import time
 
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject, release
-from spec.verdict import Undecided
-from suites.broker.settings import LOCK
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
-from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def _lock(queue: Queue, milliseconds: int) -> None:
@@ -31,15 +20,13 @@ async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
     response = await share.admin.alter_offset(queue.group, queue.topic, 100)
     if response.error_code or not response.responses:
         # 4.1 takes no alteration: the hundred records are consumed instead.
-        consumer = await queue.consumer()
-        await consumer.acquire(100)
+        consumer = await queue.holder(100)
         await consumer.acked(accept(0, 99))
         return queue, consumer
     return queue, await queue.consumer()
 
 
-@pytest.mark.requirement("OFF-40")
-@crossed(AMONG)
+@check("OFF-40", crossed=AMONG)
 async def test_operations_table(share: Share, judge: Judge) -> None:
     # Of the records that expire in the table, and of all others.
     short, long = share.bounds.lock(5000), share.bounds.longest_lock
@@ -84,7 +71,7 @@ async def test_operations_table(share: Share, judge: Judge) -> None:
     await two.acked(accept(111, 112))
     await _view(judge, queue, 111, 120)
     await two.acked(release(120))
-    judge.equal("OFF-40", 120, await queue.spso(120, within=5), "start offset in the end")
+    judge.equal(120, await queue.spso(120, within=5), "start offset in the end")
     await _fetch(judge, queue, two, {120: 2})
 
 
@@ -93,7 +80,7 @@ async def _view(judge: Judge, queue: Queue, *allowed: int) -> None:
     sources = dict.fromkeys(
         allowed, "KIP-932 §Managing durable share-partition state: the view is what was stored last"
     )
-    judge.one_of("OFF-40", sources, (await queue.offsets()).start, "start offset that is shown")
+    judge.one_of(sources, (await queue.offsets()).start, "start offset that is shown")
 
 
 async def _fetch(
@@ -107,7 +94,7 @@ async def _fetch(
         seen |= consumer.sound(await consumer.fetch()).only.counts
         if len(seen) >= len(expected):
             break
-    judge.equal("OFF-40", expected, seen, "delivery counts of the records fetched")
+    judge.equal(expected, seen, "delivery counts of the records fetched")
 
 
 async def _figure(share: Share) -> tuple[Queue, Consumer]:
@@ -115,8 +102,7 @@ async def _figure(share: Share) -> tuple[Queue, Consumer]:
     queue = await share.queue(
         records=9, batches=share.rng.choice([1, 3, 9]), lock_ms=share.bounds.longest_lock
     )
-    consumer = await queue.consumer()
-    await consumer.acquire(9)
+    consumer = await queue.holder(9)
     await consumer.acked(accept(0), reject(1))
     await consumer.acked(release(3))
     again = await consumer.acquire(1)
@@ -127,12 +113,10 @@ async def _figure(share: Share) -> tuple[Queue, Consumer]:
     return queue, consumer
 
 
-@pytest.mark.requirement("OFF-41")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("OFF-41", fast=True, crossed=(BESIDE, RELOADED))
 async def test_in_flight_example(share: Share, judge: Judge) -> None:
     queue, holder = await _figure(share)
-    judge.equal("OFF-41", 2, await queue.spso(2, within=5), "start offset")
+    judge.equal(2, await queue.spso(2, within=5), "start offset")
 
     sentinel = await queue.produce(1)
     other = await queue.consumer(join=False)
@@ -141,16 +125,15 @@ async def test_in_flight_example(share: Share, judge: Judge) -> None:
     # 3 was acquired twice, 7 and 8 once, 9 never: the next delivery is one more. The others are
     # archived (0, 1, 6), acknowledged (5) or held (2, 4).
     expected = {3: 3, 7: 2, 8: 2, 9: 1}
-    judge.equal("OFF-41", expected, catch.counts, "what another member is given, with its counts")
+    judge.equal(expected, catch.counts, "what another member is given, with its counts")
     held = await holder.ack(accept(2), accept(4))
-    judge.equal("OFF-41", 0, held.ack_error, "error of settling 2 and 4, which are held")
+    judge.equal(0, held.ack_error, "error of settling 2 and 4, which are held")
 
 
-@pytest.mark.requirement("OFF-42")
-@crossed(AMONG)
+@check("OFF-42", crossed=AMONG)
 async def test_in_flight_example_is_durable(share: Share, judge: Judge) -> None:
     queue, _ = await _figure(share)
-    judge.equal("OFF-42", 2, await queue.spso(2, within=5), "start offset that the admin sees")
+    judge.equal(2, await queue.spso(2, within=5), "start offset that the admin sees")
 
     stored = await read_state(queue)
 
@@ -159,9 +142,9 @@ async def test_in_flight_example_is_durable(share: Share, judge: Judge) -> None:
         for batch in stored.state_batches
         for offset in range(batch.first_offset, batch.last_offset + 1)
     }
-    judge.equal("OFF-42", 2, stored.start_offset, "start offset in the durable state")
-    judge.equal("OFF-42", (AVAILABLE, 2), states.get(3), "record 3: available, delivered twice")
-    judge.equal("OFF-42", ACKNOWLEDGED, states.get(5, (None,))[0], "record 5: acknowledged")
-    judge.equal("OFF-42", ARCHIVED, states.get(6, (None,))[0], "record 6: archived")
+    judge.equal(2, stored.start_offset, "start offset in the durable state")
+    judge.equal((AVAILABLE, 2), states.get(3), "record 3: available, delivered twice")
+    judge.equal(ACKNOWLEDGED, states.get(5, (None,))[0], "record 5: acknowledged")
+    judge.equal(ARCHIVED, states.get(6, (None,))[0], "record 6: archived")
     # Acquired is not a durable state (KIP-932 §Durable state).
-    judge.equal("OFF-42", set(), {2, 4} & states.keys(), "held records with a durable state")
+    judge.equal(set(), {2, 4} & states.keys(), "held records with a durable state")

@@ -1,13 +1,8 @@
 """The log's start moves into or past the in-flight records: DeleteRecords under a share group."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import accept, release
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STATES = ["acquired", "released", "accepted"]
 
@@ -37,10 +32,8 @@ async def _after_deletion(queue: Queue, start: int) -> dict[int, int]:
     return (await (await queue.consumer(join=False)).drain(until=sentinel)).counts
 
 
-@pytest.mark.requirement("OFF-20")
+@check("OFF-20", fast=True, crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
 async def test_deleted_past_the_window(share: Share, judge: Judge, state: str) -> None:
     queue, holder = await _ten_of_twenty(share)
     await _settle(holder, state)
@@ -49,13 +42,12 @@ async def test_deleted_past_the_window(share: Share, judge: Judge, state: str) -
     counts = await _after_deletion(queue, start)
 
     expected = dict.fromkeys(range(start, 21), 1)
-    judge.equal("OFF-20", expected, counts, f"delivered after deletion below {start}")
+    judge.equal(expected, counts, f"delivered after deletion below {start}")
 
 
-@pytest.mark.requirement("OFF-26")
+@check("OFF-26", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("in_flight", [True, False], ids=["in-flight", "not-yet-fetched"])
-@crossed(BESIDE, RELOADED)
 async def test_deleted_inside_a_batch(
     share: Share, judge: Judge, state: str, in_flight: bool
 ) -> None:
@@ -66,30 +58,34 @@ async def test_deleted_inside_a_batch(
     counts = await _after_deletion(queue, start)
 
     below = sorted(offset for offset in counts if offset < start)
-    judge.equal("OFF-26", [], below, f"deleted records delivered after deletion below {start}")
+    judge.equal([], below, f"deleted records delivered after deletion below {start}")
     beyond = {offset: count for offset, count in counts.items() if offset >= start}
     again = range(start, 10) if state == "released" else ()
     expected = dict.fromkeys(again, 2) | dict.fromkeys(range(max(start, 10), 21), 1)
-    judge.equal("OFF-26", expected, beyond, "what is left in the log")
+    judge.equal(expected, beyond, "what is left in the log")
 
 
-@pytest.mark.requirement("OFF-21")
-@crossed(BESIDE, RELOADED)
-async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
-    queue, consumer = await _ten_of_twenty(share)
-    await consumer.acked(release(0, 9))
-    start = share.rng.randint(1, 9)
-    await share.admin.delete_records(queue.topic, start)
+async def _judge_deletion(
+    judge: Judge, queue: Queue, consumer: Consumer, start: int, *, released: int
+) -> None:
+    """Delete below ``start``; demand what is left of those released below ``released``, and new."""
+    await queue.share.admin.delete_records(queue.topic, start)
     sentinel = await queue.produce(1)
 
     catch = await consumer.drain(until=sentinel)
 
-    expected = dict.fromkeys(range(start, 10), 2) | dict.fromkeys(range(10, sentinel + 1), 1)
-    judge.equal("OFF-21", expected, catch.counts, f"delivered after deletion below {start}")
+    expected = dict.fromkeys(range(start, released), 2) | dict.fromkeys(range(10, sentinel + 1), 1)
+    judge.equal(expected, catch.counts, f"delivered after deletion below {start}")
 
 
-@pytest.mark.requirement("OFF-22")
-@crossed(BESIDE, RELOADED)
+@check("OFF-21", crossed=(BESIDE, RELOADED))
+async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
+    queue, consumer = await _ten_of_twenty(share)
+    await consumer.acked(release(0, 9))
+    await _judge_deletion(judge, queue, consumer, share.rng.randint(1, 9), released=10)
+
+
+@check("OFF-22", crossed=(BESIDE, RELOADED))
 async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
     queue, holder = await _ten_of_twenty(share)
     other = await queue.consumer(join=False)
@@ -98,12 +94,12 @@ async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
     first = await queue.produce(1)
 
     fresh = await other.drain(until=first)
-    judge.equal("OFF-22", list(range(10, first + 1)), fresh.offsets, "given to another member")
+    judge.equal(list(range(10, first + 1)), fresh.offsets, "given to another member")
 
     settled = await holder.ack(accept(start, 8))
-    judge.equal("OFF-22", 0, settled.ack_error, f"error of accepting {start} to 8")
+    judge.equal(0, settled.ack_error, f"error of accepting {start} to 8")
     back = await holder.ack(release(9))
-    judge.equal("OFF-22", 0, back.ack_error, "error of releasing 9")
+    judge.equal(0, back.ack_error, "error of releasing 9")
     await holder.close()
 
     second = await queue.produce(1)
@@ -111,7 +107,7 @@ async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
     rest = await other.drain(until=9)
     if second not in rest.counts:
         rest.counts |= (await other.drain(until=second)).counts
-    judge.equal("OFF-22", {9: 2, second: 1}, rest.counts, "delivered after the holder is gone")
+    judge.equal({9: 2, second: 1}, rest.counts, "delivered after the holder is gone")
 
 
 async def _two_acquisitions(share: Share) -> tuple[Queue, Consumer]:
@@ -124,7 +120,7 @@ async def _two_acquisitions(share: Share) -> tuple[Queue, Consumer]:
     return queue, holder
 
 
-@pytest.mark.requirement("OFF-21")
+@check("OFF-21")
 async def test_deleted_before_another_acquisition(share: Share, judge: Judge) -> None:
     queue, holder = await _two_acquisitions(share)
     start = share.rng.randint(5, 9)
@@ -133,10 +129,10 @@ async def test_deleted_before_another_acquisition(share: Share, judge: Judge) ->
     counts = await _after_deletion(queue, start)
 
     expected = dict.fromkeys(range(10, 15), 2) | {15: 1}
-    judge.equal("OFF-21", expected, counts, f"delivered after deletion below {start}")
+    judge.equal(expected, counts, f"delivered after deletion below {start}")
 
 
-@pytest.mark.requirement("OFF-22", "LCK-18")
+@check("OFF-22", "LCK-18")
 async def test_deleted_into_another_acquisition(share: Share, judge: Judge) -> None:
     queue, holder = await _two_acquisitions(share)
     start = share.rng.randint(6, 13)
@@ -145,33 +141,24 @@ async def test_deleted_into_another_acquisition(share: Share, judge: Judge) -> N
     other = await queue.consumer(join=False)
 
     fresh = await other.drain(until=sentinel)
-    judge.equal("OFF-22", {sentinel: 1}, fresh.counts, "given to another member")
+    judge["OFF-22"].equal({sentinel: 1}, fresh.counts, "given to another member")
 
     await holder.close()
     back = await other.acquire(15 - start)
     freed = sorted(back.counts)  # 4.1 does not count the deliveries that a close takes back
-    judge.equal(
-        "LCK-18", [*range(start, 15)], freed, f"offsets freed, those below {start} being deleted"
+    judge["LCK-18"].equal(
+        [*range(start, 15)], freed, f"offsets freed, those below {start} being deleted"
     )
 
 
-@pytest.mark.requirement("OFF-23")
-@crossed(BESIDE, RELOADED)
+@check("OFF-23", crossed=(BESIDE, RELOADED))
 async def test_deleted_inside_finished(share: Share, judge: Judge) -> None:
     queue, consumer = await _ten_of_twenty(share)
     await consumer.acked(release(0, 4), accept(5, 9))
-    start = share.rng.randint(1, 8)
-    await share.admin.delete_records(queue.topic, start)
-    sentinel = await queue.produce(1)
-
-    catch = await consumer.drain(until=sentinel)
-
-    expected = dict.fromkeys(range(start, 5), 2) | dict.fromkeys(range(10, sentinel + 1), 1)
-    judge.equal("OFF-23", expected, catch.counts, f"delivered after deletion below {start}")
+    await _judge_deletion(judge, queue, consumer, share.rng.randint(1, 8), released=5)
 
 
-@pytest.mark.requirement("OFF-24")
-@crossed(BESIDE, RELOADED)
+@check("OFF-24", crossed=(BESIDE, RELOADED))
 async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
     queue, holder = await _ten_of_twenty(share)
     await holder.acked(accept(0, 5))
@@ -182,12 +169,11 @@ async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
     catch = await other.drain(until=sentinel)
     kept = await holder.ack(accept(6, 9))
 
-    judge.equal("OFF-24", list(range(10, sentinel + 1)), catch.offsets, "given to another member")
-    judge.equal("OFF-24", 0, kept.ack_error, "error of accepting what the first member still held")
+    judge.equal(list(range(10, sentinel + 1)), catch.offsets, "given to another member")
+    judge.equal(0, kept.ack_error, "error of accepting what the first member still held")
 
 
-@pytest.mark.requirement("OFF-25")
-@crossed(BESIDE, RELOADED)
+@check("OFF-25", crossed=(BESIDE, RELOADED))
 async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
     queue, consumer = await _ten_of_twenty(share)
     await consumer.acked(release(0, 9))
@@ -202,4 +188,4 @@ async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
         settled, last = last, await queue.produce(1)
 
     seen = await queue.spso(settled, within=5)
-    judge.holds("OFF-25", seen >= start, f"the start offset is {seen}, the log begins at {start}")
+    judge.holds(seen >= start, f"the start offset is {seen}, the log begins at {start}")

@@ -5,17 +5,9 @@ that the admin's view may be one write behind. Every check here therefore holds 
 beyond those it is about, and releases one of them to cause a write that moves nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Ack, accept, gap, reject, release
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 RECORDS = 10
 """Records that a check is about: offsets 0 to 9. Those it writes with come after them."""
@@ -30,7 +22,7 @@ class Window:
         self._spare = RECORDS
 
     @classmethod
-    async def held(cls, share: Share, spare: int = 3) -> Window:
+    async def held(cls, share: Share, spare: int = 3) -> "Window":
         """Return a window whose records and spares are all held by one member."""
         queue = await share.queue(RECORDS, batches=share.rng.choice([1, 2, RECORDS]))
         await queue.produce(spare, batches=spare)
@@ -49,23 +41,21 @@ class Window:
         return await self.queue.spso(expected, within=5)
 
 
-async def _finished(share: Share, judge: Judge, rule: str, finish: Callable[..., Ack]) -> None:
+async def _finished(share: Share, judge: Judge, finish: Callable[..., Ack]) -> None:
     window = await Window.held(share)
     done = share.rng.randint(1, RECORDS)
 
     await window.consumer.acked(finish(0, done - 1))
 
-    judge.equal(rule, done, await window.shown(done), f"start offset with {done} finished")
+    judge.equal(done, await window.shown(done), f"start offset with {done} finished")
 
 
-@pytest.mark.requirement("OFF-10")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("OFF-10", fast=True, crossed=(BESIDE, RELOADED))
 async def test_moves_past_accepted(share: Share, judge: Judge) -> None:
-    await _finished(share, judge, "OFF-10", accept)
+    await _finished(share, judge, accept)
 
 
-@pytest.mark.requirement("OFF-10")
+@check("OFF-10")
 async def test_moves_past_one_acquisition_of_several(share: Share, judge: Judge) -> None:
     fetches, count = share.rng.randint(4, 6), share.rng.randint(2, 4)
     queue = await share.queue()
@@ -79,24 +69,20 @@ async def test_moves_past_one_acquisition_of_several(share: Share, judge: Judge)
     await consumer.acked(release(fetches * count - 1))
 
     shown = await queue.spso(done, within=5)
-    judge.equal("OFF-10", done, shown, f"start offset with {done} finished of {fetches} fetches")
+    judge.equal(done, shown, f"start offset with {done} finished of {fetches} fetches")
 
 
-@pytest.mark.requirement("OFF-11")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("OFF-11", fast=True, crossed=(BESIDE, RELOADED))
 async def test_moves_past_rejected(share: Share, judge: Judge) -> None:
-    await _finished(share, judge, "OFF-11", reject)
+    await _finished(share, judge, reject)
 
 
-@pytest.mark.requirement("OFF-12")
-@crossed(BESIDE, RELOADED)
+@check("OFF-12", crossed=(BESIDE, RELOADED))
 async def test_moves_past_gaps(share: Share, judge: Judge) -> None:
-    await _finished(share, judge, "OFF-12", gap)
+    await _finished(share, judge, gap)
 
 
-@pytest.mark.requirement("OFF-13")
-@crossed(BESIDE, RELOADED)
+@check("OFF-13", crossed=(BESIDE, RELOADED))
 async def test_moves_past_exhausted(share: Share, judge: Judge) -> None:
     limit = int((await share.admin.broker_configs())["group.share.delivery.count.limit"])
     window = await Window.held(share)
@@ -105,8 +91,8 @@ async def test_moves_past_exhausted(share: Share, judge: Judge) -> None:
         await window.consumer.acquire(1)
     await window.consumer.acked(release(0))
 
-    judge.equal("OFF-13", 1, await window.shown(1), f"start offset after {limit} deliveries of 0")
-    judge.saw("OFF-13", deliveries=limit)
+    judge.equal(1, await window.shown(1), f"start offset after {limit} deliveries of 0")
+    judge.saw(deliveries=limit)
 
 
 async def _with_hole(share: Share) -> tuple[Window, int]:
@@ -119,32 +105,27 @@ async def _with_hole(share: Share) -> tuple[Window, int]:
     return window, hole
 
 
-@pytest.mark.requirement("OFF-14")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("OFF-14", fast=True, crossed=(BESIDE, RELOADED))
 async def test_released_record_holds(share: Share, judge: Judge) -> None:
     window, hole = await _with_hole(share)
     await window.consumer.acked(release(hole))
     await window.write()
 
-    judge.equal("OFF-14", hole, await window.shown(hole), "start offset with a released record")
+    judge.equal(hole, await window.shown(hole), "start offset with a released record")
 
 
-@pytest.mark.requirement("OFF-15", "OFF-16")
-@pytest.mark.fast
-@crossed(BESIDE, RELOADED)
+@check("OFF-15", "OFF-16", fast=True, crossed=(BESIDE, RELOADED))
 async def test_acquired_record_holds(share: Share, judge: Judge) -> None:
     window, hole = await _with_hole(share)
     await window.write()
-    judge.equal("OFF-15", hole, await window.shown(hole), "start offset with an acquired record")
+    judge["OFF-15"].equal(hole, await window.shown(hole), "start offset with an acquired record")
 
     await window.consumer.acked(accept(hole))
     seen = await window.shown(RECORDS)
-    judge.equal("OFF-16", RECORDS, seen, "start offset after the last record was accepted")
+    judge["OFF-16"].equal(RECORDS, seen, "start offset after the last record was accepted")
 
 
-@pytest.mark.requirement("OFF-17")
-@crossed(BESIDE, RELOADED)
+@check("OFF-17", crossed=(BESIDE, RELOADED))
 async def test_view_never_runs_ahead(share: Share, judge: Judge) -> None:
     window = await Window.held(share)
     finished: set[int] = set()
@@ -154,13 +135,12 @@ async def test_view_never_runs_ahead(share: Share, judge: Judge) -> None:
         first = next(n for n in range(RECORDS + 1) if n not in finished)
         # -1 until the first write of a share-partition that began by its reset policy.
         shown = (await window.queue.offsets()).start
-        judge.holds("OFF-17", shown <= first, f"the admin sees {shown}, {first} is unfinished")
+        judge.holds(shown <= first, f"the admin sees {shown}, {first} is unfinished")
 
-    judge.equal("OFF-17", RECORDS, await window.shown(RECORDS), "start offset in the end")
+    judge.equal(RECORDS, await window.shown(RECORDS), "start offset in the end")
 
 
-@pytest.mark.requirement("OFF-18")
-@crossed(BESIDE, RELOADED)
+@check("OFF-18", crossed=(BESIDE, RELOADED))
 async def test_view_never_goes_back(share: Share, judge: Judge) -> None:
     total = 60
     queue = await share.queue(total, batches=share.rng.choice([1, 6, 20]))
@@ -175,12 +155,12 @@ async def test_view_never_goes_back(share: Share, judge: Judge) -> None:
             if shown >= 0:
                 views.append(shown)
             back = views[-1] < max(views)
-            judge.holds("OFF-18", not back, f"the start offset went back: {views[-3:]}")
+            judge.holds(not back, f"the start offset went back: {views[-3:]}")
         await consumer.close()
         await consumer.member.leave()
         if len(finished) == total:
             break
-    judge.saw("OFF-18", views=len(views), moves=len(set(views)))
+    judge.saw(views=len(views), moves=len(set(views)))
 
 
 async def _settle_some(share: Share, consumer: Consumer, finished: set[int]) -> None:
@@ -193,9 +173,7 @@ async def _settle_some(share: Share, consumer: Consumer, finished: set[int]) -> 
     finished |= kept
 
 
-@pytest.mark.requirement("OFF-19")
-@pytest.mark.fast
-@crossed(BESIDE)  # behind a member that fetched below it is no longer untouched
+@check("OFF-19", fast=True, crossed=BESIDE)
 async def test_unfetched_partition_shows_none(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=3, untouched=True)
     by_policy = share.rng.randint(1, 3)
@@ -208,5 +186,5 @@ async def test_unfetched_partition_shows_none(share: Share, judge: Judge) -> Non
         -1: "DescribeShareGroupOffsetsResponse StartOffset: there may be none before a fetch",
         by_policy: "KIP-932 §Managing the SPSO and SPEO: initialised when first subscribed to",
     }
-    judge.equal("OFF-19", 0, seen.error, "error of a share-partition that was never fetched from")
-    judge.one_of("OFF-19", allowed, seen.start, "its start offset")
+    judge.equal(0, seen.error, "error of a share-partition that was never fetched from")
+    judge.one_of(allowed, seen.start, "its start offset")

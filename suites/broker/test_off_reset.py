@@ -1,25 +1,11 @@
 """Where a share-partition begins that has no start offset yet: share.auto.offset.reset."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode
-from fixtures.wire.records import Record, encode_batch
-from spec.verdict import Undecided
-from suites.broker.acknowledging import soon
-from suites.broker.administering import NONE, alter, refusals
-from suites.broker.leaders import moved, replicated
-from suites.broker.reconnecting import ReconnectingConsumer
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, IDLE, crossed, meets
-from suites.judge import Judge
-
-RESET = "share.auto.offset.reset"
+from suites.broker.groups import NONE, alter
+from suites.broker.kit import *
 
 
 async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[int]]:
@@ -39,9 +25,7 @@ async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[i
     return end, seen
 
 
-@pytest.mark.requirement("OFF-01")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("OFF-01", fast=True, crossed=AMONG)
 async def test_default_is_latest(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=5, reset=None)
     consumer = await queue.consumer()
@@ -50,15 +34,13 @@ async def test_default_is_latest(share: Share, judge: Judge) -> None:
     last = await queue.produce(4) + 3
     rest = await consumer.drain(until=last)
 
-    judge.holds("OFF-01", min(first) >= 5, f"{first} were delivered; 0 to 4 came before the group")
+    judge.holds(min(first) >= 5, f"{first} were delivered; 0 to 4 came before the group")
     expected = list(range(min(first), last + 1))
-    judge.equal("OFF-01", expected, sorted({*first, *rest.offsets}), "all that was delivered")
-    judge.saw("OFF-01", skipped=min(first), log_end=end)
+    judge.equal(expected, sorted({*first, *rest.offsets}), "all that was delivered")
+    judge.saw(skipped=min(first), log_end=end)
 
 
-@pytest.mark.requirement("OFF-45")
-@pytest.mark.fast
-@meets(IDLE)
+@check("OFF-45", fast=True, meets=IDLE)
 async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=2, reset=None)
     for partition in queue.topic.partitions:
@@ -69,25 +51,23 @@ async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) ->
 
     end, first = await _first_delivery(queue, await queue.consumer(1))
 
-    judge.holds("OFF-45", min(first) >= 5, f"{first} were delivered; 0 to 4 came before the group")
-    judge.saw("OFF-45", skipped=min(first), log_end=end)
+    judge.holds(min(first) >= 5, f"{first} were delivered; 0 to 4 came before the group")
+    judge.saw(skipped=min(first), log_end=end)
 
 
-@pytest.mark.requirement("OFF-02")
+@check("OFF-02", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("deleted", [0, 3], ids=["from 0", "after DeleteRecords"])
-@pytest.mark.fast
-@crossed(AMONG)
 async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
     queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
     if deleted:
         await share.admin.delete_records(queue.topic, deleted)
-    catch = await soon(await queue.consumer(), 10 - deleted)
+    heir = await queue.consumer()
+    catch = await heir.take(10 - deleted)
 
-    judge.equal("OFF-02", list(range(deleted, 10)), catch.offsets, "offsets delivered")
+    judge.equal(list(range(deleted, 10)), catch.offsets, "offsets delivered")
 
 
-@pytest.mark.requirement("OFF-03")
-@crossed(AMONG)
+@check("OFF-03", crossed=AMONG)
 async def test_by_duration(share: Share, judge: Judge) -> None:
     hours = share.rng.randint(1, 5)
     queue = await share.queue(reset=f"by_duration:PT{hours}H30M")
@@ -99,24 +79,21 @@ async def test_by_duration(share: Share, judge: Judge) -> None:
     catch = await (await queue.consumer()).acquire(hours)
 
     expected = list(range(6 - hours, 6))
-    judge.equal("OFF-03", expected, catch.offsets, f"records at most {hours} h 30 min old")
+    judge.equal(expected, catch.offsets, f"records at most {hours} h 30 min old")
 
 
-@pytest.mark.requirement("OFF-04")
-@pytest.mark.fast
+@check("OFF-04", fast=True)
 async def test_bad_values_refused(share: Share, judge: Judge) -> None:
     queue = await share.queue(reset="by_duration:PT1H")
     bad = ["none", "nearest", "by_duration", "by_duration:", "by_duration:-PT1H", "by_duration:1h"]
     for value in bad:
         response = await share.admin.try_group_config(queue.group, {RESET: value})
-        judge.equal("OFF-04", ErrorCode.INVALID_CONFIG, response.error_code, f"error for {value!r}")
+        judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error for {value!r}")
     seen = (await share.admin.configs(32, queue.group))[RESET]
-    judge.equal("OFF-04", "by_duration:PT1H", seen, "the value in force")
+    judge.equal("by_duration:PT1H", seen, "the value in force")
 
 
-@pytest.mark.requirement("OFF-05")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("OFF-05", fast=True, crossed=AMONG)
 async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
     early = await share.queue(records=6)
     late = await share.sibling(early, **{RESET: "latest"})
@@ -125,13 +102,12 @@ async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
     _, newest = await _first_delivery(late, second)
     oldest = await first.acquire(6)
 
-    judge.equal("OFF-05", list(range(6)), oldest.offsets[:6], "first offsets with earliest")
-    judge.holds("OFF-05", min(newest) >= 6, f"with latest {newest} were delivered")
+    judge.equal(list(range(6)), oldest.offsets[:6], "first offsets with earliest")
+    judge.holds(min(newest) >= 6, f"with latest {newest} were delivered")
 
 
-@pytest.mark.requirement("OFF-06")
+@check("OFF-06", crossed=AMONG)
 @pytest.mark.parametrize("later", ["latest", "earliest", "by_duration:PT1S"])
-@crossed(AMONG)
 async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> None:
     queue = await share.queue(records=10, batches=10)
     consumer = await queue.consumer()
@@ -143,12 +119,11 @@ async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> Non
     await share.admin.group_config(queue.group, {RESET: later})
     back = await (await queue.consumer()).acquire(10 - done)
 
-    judge.equal("OFF-06", list(range(done, 10)), back.offsets, "delivered after coming back")
-    judge.saw("OFF-06", delivered_before=len(held.counts))
+    judge.equal(list(range(done, 10)), back.offsets, "delivered after coming back")
+    judge.saw(delivered_before=len(held.counts))
 
 
-@pytest.mark.requirement("OFF-46")
-@crossed(AMONG)
+@check("OFF-46", crossed=AMONG)
 async def test_decided_once(share: Share, judge: Judge) -> None:
     queue = await replicated(share, 5, reset=None)
     _, held = await _first_delivery(queue, await queue.consumer())
@@ -166,12 +141,11 @@ async def test_decided_once(share: Share, judge: Judge) -> None:
         raise Undecided("the next leader gave nothing")
 
     told = f"first record given by the next leader; {held} were held under the one before"
-    judge.equal("OFF-46", min(held), min(seen), told)
-    judge.saw("OFF-46", leader_moves=1)
+    judge.equal(min(held), min(seen), told)
+    judge.saw(leader_moves=1)
 
 
-@pytest.mark.requirement("OFF-07")
-@crossed(AMONG)
+@check("OFF-07", crossed=AMONG)
 async def test_added_partition_begins_at_zero(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1, reset=None)
     consumer = await queue.consumer()
@@ -192,6 +166,6 @@ async def test_added_partition_begins_at_zero(share: Share, judge: Judge) -> Non
         # One more record each time round: at the latest it is delivered, and shows what was not.
         sentinel = await share.admin.produce(grown, 1, 1)
 
-    judge.holds("OFF-07", seen, "no record of the new partition was delivered")
+    judge.holds(seen, "no record of the new partition was delivered")
     missing = sorted(set(range(max(seen))) - seen)
-    judge.equal("OFF-07", [], missing, "offsets of the new partition that were skipped")
+    judge.equal([], missing, "offsets of the new partition that were skipped")

@@ -1,21 +1,12 @@
 """A share-partition begins with its stored state: once, and only if that state can be true."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, release
-from suites.broker.share import Share
-from suites.broker.situations import meets
-from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, write_state
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("OFF-43")
-@pytest.mark.solo
+@check("OFF-43", meets="stored start", solo={})
 @pytest.mark.parametrize("lie", ["ends before it begins", "unknown delivery state"])
-@meets("stored start")
 async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, lie: str) -> None:
     # On a cluster of its own: such a batch has stopped a share coordinator for good.
     queue = await solo_share.queue(records=10, batches=10)
@@ -25,8 +16,8 @@ async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, l
 
     first = await consumer.fetch()
     second = await consumer.fetch()
-    judge.equal("OFF-43", [], first.offsets + second.offsets, "acquired from a state with a lie")
-    judge.holds("OFF-43", first.only.error, "the fetch says nothing of the state it cannot load")
+    judge.equal([], first.offsets + second.offsets, "acquired from a state with a lie")
+    judge.holds(first.only.error, "the fetch says nothing of the state it cannot load")
 
     # A start offset beyond the batch takes it out of the state (KIP-932 §Share coordinator).
     await write_state(queue, 6)
@@ -35,11 +26,10 @@ async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, l
         seen += (await consumer.fetch()).offsets
         if seen:
             break
-    judge.equal("OFF-43", [6, 7, 8, 9], seen, "acquired once the state was put right")
+    judge.equal([6, 7, 8, 9], seen, "acquired once the state was put right")
 
 
-@pytest.mark.requirement("OFF-44")
-@pytest.mark.fast
+@check("OFF-44", fast=True)
 @pytest.mark.parametrize("batches", [1, 3, 12])
 async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: int) -> None:
     queue = await share.queue(records=12, batches=batches)
@@ -55,10 +45,10 @@ async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: i
             break
 
     expected = {2: 1, 5: 2, 6: 1, 7: 1, 10: 1, 11: 1, sentinel: 1}
-    judge.equal("OFF-44", expected, seen, "delivery counts by the stored state")
+    judge.equal(expected, seen, "delivery counts by the stored state")
 
 
-@pytest.mark.requirement("OFF-10")
+@check("OFF-10")
 async def test_start_moves_past_what_was_stored(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=10, batches=10)
     consumer = await queue.consumer()
@@ -69,4 +59,4 @@ async def test_start_moves_past_what_was_stored(share: Share, judge: Judge) -> N
     await consumer.acked(release(7))
 
     shown = await queue.spso(5, within=5)
-    judge.equal("OFF-10", 5, shown, "start offset with 3 and 4 stored, and 0 to 2 accepted")
+    judge.equal(5, shown, "start offset with 3 and 4 stored, and 0 to 2 accepted")

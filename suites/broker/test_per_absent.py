@@ -1,22 +1,7 @@
 """Share-partitions without state, summaries of what there is, and how state goes away."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.wire.errors import error_name
-from spec.model.durable import StateBatch
-from suites.broker.situations import KEYS, crossed, meets
-from suites.broker.statestore import (
-    ACKNOWLEDGED,
-    AVAILABLE,
-    STATE_TOPIC,
-    StateKey,
-    Store,
-    shown,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import shown
 
 INVALID = "INVALID_REQUEST"
 SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))
@@ -28,36 +13,30 @@ async def start_in_summary(key: StateKey) -> tuple[str, int]:
     return error_name(part.error_code), part.start_offset
 
 
-@pytest.mark.requirement("PER-04")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-04", fast=True, crossed=KEYS)
 async def test_read_before_initialize(store: Store, judge: Judge) -> None:
     key = await store.key()
     trail = await key.trail()
 
     for epoch in (0, 5):
         error = error_name((await key.read(leader_epoch=epoch)).error_code)
-        judge.equal("PER-04", INVALID, error, f"error of a Read with leader epoch {epoch}")
-    judge.equal("PER-04", ("NONE", -1), await start_in_summary(key), "summary after the Read")
-    judge.equal("PER-04", [], await trail.records(), "records written by a refused Read")
+        judge.equal(INVALID, error, f"error of a Read with leader epoch {epoch}")
+    judge.equal(("NONE", -1), await start_in_summary(key), "summary after the Read")
+    judge.equal([], await trail.records(), "records written by a refused Read")
 
 
-@pytest.mark.requirement("PER-09")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-09", fast=True, crossed=KEYS)
 async def test_write_before_initialize(store: Store, judge: Judge) -> None:
     key = await store.key()
     trail = await key.trail()
 
-    judge.equal("PER-09", INVALID, await key.write(*SOME, start=10), "error of the Write")
+    judge.equal(INVALID, await key.write(*SOME, start=10), "error of the Write")
     error = error_name((await key.read()).error_code)
-    judge.equal("PER-09", INVALID, error, "error of a Read after the Write")
-    judge.equal("PER-09", [], await trail.records(), "records written by a refused Write")
+    judge.equal(INVALID, error, "error of a Read after the Write")
+    judge.equal([], await trail.records(), "records written by a refused Write")
 
 
-@pytest.mark.requirement("PER-21")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-21", fast=True, crossed=KEYS)
 async def test_summary_changes_nothing(store: Store, judge: Judge) -> None:
     rng = store.share.rng
     state, leader = rng.randint(0, 99), rng.randint(1, 99)
@@ -70,55 +49,48 @@ async def test_summary_changes_nothing(store: Store, judge: Judge) -> None:
     for _ in range(3):
         part = await key.summary()
         seen = (part.error_code, part.state_epoch, part.leader_epoch, part.start_offset)
-        judge.equal("PER-21", (0, state, leader, 10), seen, "error, epochs and start offset")
-    judge.equal("PER-21", before, shown(await key.read(leader)), "state after three summaries")
-    judge.equal("PER-21", [], await trail.records(), "records written by summaries")
+        judge.equal((0, state, leader, 10), seen, "error, epochs and start offset")
+    judge.equal(before, shown(await key.read(leader)), "state after three summaries")
+    judge.equal([], await trail.records(), "records written by summaries")
 
 
-@pytest.mark.requirement("PER-22")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-22", fast=True, crossed=KEYS)
 async def test_summary_without_state(store: Store, judge: Judge) -> None:
     key = await store.key()
 
-    judge.equal("PER-22", ("NONE", -1), await start_in_summary(key), "error and start offset")
+    judge.equal(("NONE", -1), await start_in_summary(key), "error and start offset")
 
 
-@pytest.mark.requirement("PER-23")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-23", fast=True, crossed=KEYS)
 async def test_deleted_state_is_gone(store: Store, judge: Judge) -> None:
     key = await store.initialized(4, 10)
     await key.written(*SOME, state_epoch=4, start=10)
     await key.read(leader_epoch=9)
     trail = await key.trail()
-    judge.equal("PER-23", "NONE", await key.delete(), "error of the Delete")
+    judge.equal("NONE", await key.delete(), "error of the Delete")
 
     error = error_name((await key.read(leader_epoch=9)).error_code)
-    judge.equal("PER-23", INVALID, error, "error of a Read after the Delete")
+    judge.equal(INVALID, error, "error of a Read after the Delete")
     records = await trail.records()
     last = records[-1].tombstone if records else None
-    judge.equal("PER-23", True, last, f"the last record of {STATE_TOPIC} being a tombstone")
-    judge.equal("PER-23", "NONE", await key.initialize(0, 3), "error of a first Initialize again")
-    judge.equal("PER-23", ("NONE", 0, 3, ()), shown(await key.read()), "state begun anew")
+    judge.equal(True, last, f"the last record of {STATE_TOPIC} being a tombstone")
+    judge.equal("NONE", await key.initialize(0, 3), "error of a first Initialize again")
+    judge.equal(("NONE", 0, 3, ()), shown(await key.read()), "state begun anew")
 
 
-@pytest.mark.requirement("PER-24")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-24", fast=True, crossed=KEYS)
 async def test_deleting_nothing(store: Store, judge: Judge) -> None:
     never, twice = await store.key(), await store.initialized()
     await twice.delete()
     trails = [await key.trail() for key in (never, twice)]
 
     for key in (never, twice):
-        judge.equal("PER-24", "NONE", await key.delete(), "error of deleting nothing")
+        judge.equal("NONE", await key.delete(), "error of deleting nothing")
     for trail in trails:
-        judge.equal("PER-24", [], await trail.records(), "records written by deleting nothing")
+        judge.equal([], await trail.records(), "records written by deleting nothing")
 
 
-@pytest.mark.requirement("PER-38")
-@meets("second partition")
+@check("PER-38", meets="second partition")
 async def test_deleted_topic(store: Store, judge: Judge) -> None:
     topic = await store.share.admin.create_topic(3)
     keys = [*await store.on(topic), *await store.on(topic)]
@@ -134,7 +106,7 @@ async def test_deleted_topic(store: Store, judge: Judge) -> None:
         gone = sum(bool(records) and records[-1].tombstone for records in ends)
         if gone == len(keys):
             break
-    judge.equal("PER-38", len(keys), gone, "keys of a deleted topic that end with a tombstone")
+    judge.equal(len(keys), gone, "keys of a deleted topic that end with a tombstone")
     anew = await store.share.admin.create_topic(3, name=topic.name)
     for key in [k for old in (keys[0], keys[3]) for k in await store.on(anew, old.group)]:
-        judge.equal("PER-38", ("NONE", -1), await start_in_summary(key), "summary of the new topic")
+        judge.equal(("NONE", -1), await start_in_summary(key), "summary of the new topic")

@@ -4,30 +4,13 @@ An Initialize begins a new state epoch, a Read with a higher leader epoch begins
 whoever comes with an older one is fenced (KIP-932 §Managing durable share-partition state).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from fixtures.wire.errors import error_name
 from fixtures.wire.state_records import SNAPSHOT
-from spec.model.durable import StateBatch
-from suites.broker.situations import KEYS, crossed
-from suites.broker.statestore import (
-    ACKNOWLEDGED,
-    ARCHIVED,
-    AVAILABLE,
-    INITIALIZE,
-    READ,
-    WRITE,
-    StateKey,
-    Store,
-    as_model,
-    batches_of,
-    shown,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import INITIALIZE, READ, WRITE, shown
 
 SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))
 """State batches above the start offset 10."""
@@ -43,23 +26,19 @@ async def led(store: Store, epoch: int) -> StateKey:
     return key
 
 
-@pytest.mark.requirement("PER-01")
-@pytest.mark.fast
+@check("PER-01", fast=True, crossed=KEYS)
 @pytest.mark.parametrize("start", [-1, 0, 5_000_000_000])
-@crossed(KEYS)
 async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> None:
     key = await store.key()
     epoch = store.share.rng.randint(0, 1000)
     error = await key.initialize(epoch, start)
-    judge.equal("PER-01", "NONE", error, "error of the first Initialize")
+    judge.equal("NONE", error, "error of the first Initialize")
 
     expected = ("NONE", epoch, start, ())
-    judge.equal("PER-01", expected, shown(await key.read()), "error, epoch, start and batches")
+    judge.equal(expected, shown(await key.read()), "error, epoch, start and batches")
 
 
-@pytest.mark.requirement("PER-02")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-02", fast=True, crossed=KEYS)
 async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
     epoch = store.share.rng.randint(1, 1000)
     key = await store.initialized(epoch, 10)
@@ -68,35 +47,31 @@ async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
 
     for older in (0, epoch - 1):
         error = await key.initialize(older, 99)
-        judge.equal("PER-02", FENCED_STATE, error, f"error of epoch {older} after {epoch}")
+        judge.equal(FENCED_STATE, error, f"error of epoch {older} after {epoch}")
     expected = ("NONE", epoch, 10, SOME)
-    judge.equal("PER-02", expected, shown(await key.read()), "state after the refusal")
-    judge.equal("PER-02", [], await trail.records(), "records written by a refused Initialize")
+    judge.equal(expected, shown(await key.read()), "state after the refusal")
+    judge.equal([], await trail.records(), "records written by a refused Initialize")
 
 
-@pytest.mark.requirement("PER-03")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-03", fast=True, crossed=KEYS)
 async def test_initialize_replaces(store: Store, judge: Judge) -> None:
     key = await store.initialized(1, 10)
     await key.written(StateBatch(10, 20, ARCHIVED, 9), state_epoch=1, start=10)
     trail = await key.trail()
     start = store.share.rng.randint(0, 15)
-    judge.equal("PER-03", "NONE", await key.initialize(2, start), "error of a newer epoch")
+    judge.equal("NONE", await key.initialize(2, start), "error of a newer epoch")
 
     expected = ("NONE", 2, start, ())
-    judge.equal("PER-03", expected, shown(await key.read()), "state after a newer Initialize")
+    judge.equal(expected, shown(await key.read()), "state after a newer Initialize")
     records = await trail.records()
-    judge.equal("PER-03", [SNAPSHOT], [r.kind for r in records], "kinds of record it wrote")
-    judge.equal("PER-03", (), as_model(records[0]).batches, "state batches of its snapshot")
+    judge.equal([SNAPSHOT], [r.kind for r in records], "kinds of record it wrote")
+    judge.equal((), as_model(records[0]).batches, "state batches of its snapshot")
     fresh = StateBatch(start, start + 20, AVAILABLE, 1)
     await key.written(fresh, state_epoch=2)
-    judge.equal("PER-03", (fresh,), batches_of(await key.read()), "batches written after it")
+    judge.equal((fresh,), batches_of(await key.read()), "batches written after it")
 
 
-@pytest.mark.requirement("PER-06")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-06", fast=True, crossed=KEYS)
 async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
     epoch = store.share.rng.randint(1, 1000)
     key = await led(store, epoch)
@@ -104,42 +79,38 @@ async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
     for older in (0, epoch - 1):
         part = await key.read(leader_epoch=older)
         what = f"error of a Read with {older} after {epoch}"
-        judge.equal("PER-06", FENCED_LEADER, error_name(part.error_code), what)
+        judge.equal(FENCED_LEADER, error_name(part.error_code), what)
     again = shown(await key.read(leader_epoch=epoch))
-    judge.equal("PER-06", ("NONE", 0, 10, SOME), again, "what the newest leader reads")
+    judge.equal(("NONE", 0, 10, SOME), again, "what the newest leader reads")
 
 
-@pytest.mark.requirement("PER-07", "PER-10")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-07", "PER-10", fast=True, crossed=KEYS)
 async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
     epoch = store.share.rng.randint(1, 1000)
     key = await store.initialized(start=10)
     await key.written(*SOME, start=10)
     part = await key.read(leader_epoch=epoch)
-    judge.equal("PER-07", "NONE", error_name(part.error_code), "error of a higher leader epoch")
+    judge["PER-07"].equal("NONE", error_name(part.error_code), "error of a higher leader epoch")
     trail = await key.trail()
 
     late = StateBatch(12, 30, ARCHIVED, 9)
     error = await key.write(late, leader_epoch=epoch - 1, start=20)
-    judge.equal("PER-07", FENCED_LEADER, error, "error of the former leader's Write")
+    judge["PER-07"].equal(FENCED_LEADER, error, "error of the former leader's Write")
     newest = epoch + store.share.rng.randint(1, 5)
     await key.read(leader_epoch=newest)
     before = await trail.records()
     for older in (0, epoch, newest - 1):
         error = await key.write(late, leader_epoch=older, start=20)
-        judge.equal("PER-10", FENCED_LEADER, error, f"error of a Write with {older} after {newest}")
+        judge["PER-10"].equal(FENCED_LEADER, error, f"error of a Write with {older} after {newest}")
     seen = shown(await key.read(leader_epoch=newest))
-    judge.equal("PER-10", ("NONE", 0, 10, SOME), seen, "state after refused Writes")
+    judge["PER-10"].equal(("NONE", 0, 10, SOME), seen, "state after refused Writes")
     written = (await trail.records())[len(before) :]
-    judge.equal("PER-10", [], written, "records written by refused Writes")
+    judge["PER-10"].equal([], written, "records written by refused Writes")
     await key.written(late, leader_epoch=newest)
-    judge.holds("PER-07", late in batches_of(await key.read(newest)), "the new leader cannot write")
+    judge["PER-07"].holds(late in batches_of(await key.read(newest)), "the new leader cannot write")
 
 
-@pytest.mark.requirement("PER-08")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-08", fast=True, crossed=KEYS)
 async def test_read_without_leader_epoch(store: Store, judge: Judge) -> None:
     key = await led(store, 5)
 
@@ -148,12 +119,10 @@ async def test_read_without_leader_epoch(store: Store, judge: Judge) -> None:
         "NONE": "PER-08 as Apache's issue KAFKA-20694 has it: a Read without an epoch is served",
         "INVALID_REQUEST": "ReadShareGroupStateResponse ErrorCode: INVALID_REQUEST is supported",
     }
-    judge.one_of("PER-08", allowed, error, "error of a Read with -1 after 5")
+    judge.one_of(allowed, error, "error of a Read with -1 after 5")
 
 
-@pytest.mark.requirement("PER-11")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-11", fast=True, crossed=KEYS)
 async def test_write_of_older_state(store: Store, judge: Judge) -> None:
     epoch = store.share.rng.randint(1, 1000)
     key = await store.initialized(epoch - 1, 10)
@@ -162,16 +131,14 @@ async def test_write_of_older_state(store: Store, judge: Judge) -> None:
 
     for older in (0, epoch - 1):
         error = await key.write(*SOME, state_epoch=older, start=20)
-        judge.equal("PER-11", FENCED_STATE, error, f"error of a Write with {older} after {epoch}")
+        judge.equal(FENCED_STATE, error, f"error of a Write with {older} after {epoch}")
     expected = ("NONE", epoch, 10, ())
-    judge.equal("PER-11", expected, shown(await key.read()), "state after refused Writes")
-    judge.equal("PER-11", [], await trail.records(), "records written by refused Writes")
+    judge.equal(expected, shown(await key.read()), "state after refused Writes")
+    judge.equal([], await trail.records(), "records written by refused Writes")
 
 
-@pytest.mark.requirement("PER-12")
-@pytest.mark.fast
+@check("PER-12", fast=True, crossed=KEYS)
 @pytest.mark.parametrize("ahead", ["leader_epoch", "state_epoch"])
-@crossed(KEYS)
 async def test_write_raises_no_epoch(store: Store, judge: Judge, ahead: str) -> None:
     key = await store.initialized(3, 10)
     await key.read(leader_epoch=3)
@@ -180,11 +147,11 @@ async def test_write_raises_no_epoch(store: Store, judge: Judge, ahead: str) -> 
 
     part = await key.summary()
     stored = (part.state_epoch, part.leader_epoch)
-    judge.equal("PER-12", (3, 3), stored, f"state and leader epoch after a Write with {ahead} 9")
+    judge.equal((3, 3), stored, f"state and leader epoch after a Write with {ahead} 9")
     seen = await key.read(leader_epoch=3)
-    judge.equal("PER-12", ("NONE", 3), shown(seen)[:2], "Read with the epoch that was there")
+    judge.equal(("NONE", 3), shown(seen)[:2], "Read with the epoch that was there")
     error = await key.write(StateBatch(30, 30, AVAILABLE, 1), **epochs)
-    judge.equal("PER-12", "NONE", error, "error of a Write with the epochs that were there")
+    judge.equal("NONE", error, "error of a Write with the epochs that were there")
 
 
 NEGATIVE: list[tuple[str, dict[str, Any]]] = [
@@ -197,12 +164,10 @@ NEGATIVE: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.requirement("PER-13")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-13", fast=True, crossed=KEYS)
 async def test_negative_epochs(store: Store, judge: Judge) -> None:
     key = await store.initialized(start=10)
     for api, fields in NEGATIVE:
         error = error_name((await key.ask(api, **fields)).error_code)
-        judge.equal("PER-13", "INVALID_REQUEST", error, f"error of {api} with {fields}")
-    judge.equal("PER-13", ("NONE", 0, 10, ()), shown(await key.read()), "state after all of them")
+        judge.equal("INVALID_REQUEST", error, f"error of {api} with {fields}")
+    judge.equal(("NONE", 0, 10, ()), shown(await key.read()), "state after all of them")

@@ -1,20 +1,10 @@
 """Finding the share coordinator of a share-partition (FindCoordinator, key type SHARE)."""
 
-from __future__ import annotations
-
 import base64
 import uuid
 from collections.abc import Sequence
 
-import pytest
-
-from fixtures.clients.cluster import RETRIABLE, SHARE, eventually, share_key
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import error_name
-from fixtures.wire.placing import partition_of
-from suites.broker.share import Share
-from suites.broker.statestore import STATE_TOPIC
-from suites.judge import Judge
+from suites.broker.kit import *
 
 ODD_GROUPS = (
     "g",
@@ -52,8 +42,7 @@ async def _coordinators(share: Share, node: int, keys: Sequence[str]) -> list[St
     return await eventually(f"broker {node} naming coordinators", ask)
 
 
-@pytest.mark.requirement("PER-31")
-@pytest.mark.fast
+@check("PER-31", fast=True)
 async def test_everybody_names_the_same(share: Share, judge: Judge) -> None:
     rng = share.rng
     keys = [
@@ -66,8 +55,8 @@ async def test_everybody_names_the_same(share: Share, judge: Judge) -> None:
     for node in sorted(share.cluster.brokers):
         seen = [(c.key, c.error_code, c.node_id) for c in await _coordinators(share, node, keys)]
         expected = [(key, 0, home) for key, home in zip(keys, homes, strict=True)]
-        judge.equal("PER-31", expected, seen, f"keys and coordinators as broker {node} has them")
-    judge.saw("PER-31", keys=len(keys), coordinators=len(set(homes)))
+        judge.equal(expected, seen, f"keys and coordinators as broker {node} has them")
+    judge.saw(keys=len(keys), coordinators=len(set(homes)))
 
 
 def _malformed() -> list[str]:
@@ -85,11 +74,10 @@ def _malformed() -> list[str]:
     ]
 
 
-@pytest.mark.requirement("PER-32")
-@pytest.mark.fast
+@check("PER-32", fast=True)
 async def test_malformed_keys(share: Share, judge: Judge) -> None:
     node = min(share.cluster.brokers)
     for key in _malformed():
         for found in await _coordinators(share, node, [key]):
             what = f"error of finding the coordinator of {key!r}"
-            judge.equal("PER-32", "INVALID_REQUEST", error_name(found.error_code), what)
+            judge.equal("INVALID_REQUEST", error_name(found.error_code), what)

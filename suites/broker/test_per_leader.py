@@ -1,37 +1,15 @@
 """What the leader of a share-partition has its coordinator keep, compared with its responses."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Ack, accept, reject, release
-from fixtures.wire.errors import error_name
-from suites.broker.acknowledging import pinned
-from suites.broker.locks import SLACK
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
-from suites.broker.statestore import (
-    ACKNOWLEDGED,
-    ACQUIRED,
-    ARCHIVED,
-    ARCHIVING,
-    AVAILABLE,
-    Store,
-    batches_of,
-    joined,
-    per_offset,
-    replayed,
-)
-from suites.broker.stored import read_state, write_state
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import ACQUIRED, joined
 
 KEPT = {accept: (ACKNOWLEDGED, 1), reject: (ARCHIVED, 1), release: (AVAILABLE, 1)}
 """State and delivery count that an acknowledgement of a first delivery leaves behind."""
 
 
-@pytest.mark.requirement("PER-39")
-@pytest.mark.fast
+@check("PER-39", fast=True)
 async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
     count = share.rng.randint(20, 40)
     world = await pinned(share, count, batches=share.rng.choice([1, 4]))
@@ -48,13 +26,11 @@ async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
         stored = per_offset(batches_of(await read_state(world.queue)))
         expected |= {offset: KEPT[fate] for offset, fate in fates.items()}
         seen = {offset: stored.get(offset) for offset in expected}
-        judge.equal("PER-39", expected, seen, "state and count kept of what was answered")
-    judge.saw("PER-39", offsets=len(expected))
+        judge.equal(expected, seen, "state and count kept of what was answered")
+    judge.saw(offsets=len(expected))
 
 
-@pytest.mark.requirement("PER-33", "PER-40")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("PER-33", "PER-40", fast=True, crossed=AMONG)
 async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
     queue, store = await share.queue(30, batches=6), Store(share)
     key = store.of(queue)
@@ -69,7 +45,7 @@ async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
         held += caught.offsets
         written = [r.offset for r in records if r.value and batches_of(r.value)]
         appended = written if first else [r.offset for r in records]
-        judge.equal("PER-40", [], appended, "records written by a fetch that acquires")
+        judge["PER-40"].equal([], appended, "records written by a fetch that acquires")
         fates = [share.rng.choice([accept, reject, release, None]) for _ in caught.offsets]
         acks = [f(o) for f, o in zip(fates, caught.offsets, strict=True) if f]
         if acks:
@@ -77,18 +53,17 @@ async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
 
     records = await since.records()
     states = [b.state for r in records if r.value for b in batches_of(r.value)]
-    judge.equal("PER-40", 0, states.count(ACQUIRED), "records that hold the acquired state")
-    judge.saw("PER-40", states=len(states))
+    judge["PER-40"].equal(0, states.count(ACQUIRED), "records that hold the acquired state")
+    judge["PER-40"].saw(states=len(states))
     part = await read_state(queue)
     kept = replayed(records, store.release)
     expected = (kept.start, kept.batches) if kept else None
     what = f"start offset and batches, {len(records)} records replayed and as read"
-    judge.equal("PER-33", expected, (part.start_offset, joined(part)), what)
+    judge["PER-33"].equal(expected, (part.start_offset, joined(part)), what)
 
 
-@pytest.mark.requirement("PER-41")
+@check("PER-41", crossed=AMONG)
 @pytest.mark.parametrize("gives_up", ["release", "timeout"])
-@crossed(AMONG)
 async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(4, lock_ms=lock)
@@ -103,11 +78,10 @@ async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> 
             seen = per_offset(batches_of(await read_state(queue)))
             if seen == expected:
                 break
-        judge.equal("PER-41", expected, seen, f"state and count kept after {count} x {gives_up}")
+        judge.equal(expected, seen, f"state and count kept after {count} x {gives_up}")
 
 
-@pytest.mark.requirement("PER-45")
-@crossed(AMONG)
+@check("PER-45", crossed=AMONG)
 async def test_archiving_is_finished(share: Share, judge: Judge) -> None:
     queue = await share.queue(10, batches=share.rng.choice([1, 10]))
     consumer = await queue.consumer()
@@ -124,10 +98,10 @@ async def test_archiving_is_finished(share: Share, judge: Judge) -> None:
             break
     expected = dict.fromkeys([2, 3, *range(5, 10), sentinel], 1)
     what = f"delivery counts of what is not being archived, errors {sorted(errors)}"
-    judge.equal("PER-45", expected, seen, what)
+    judge.equal(expected, seen, what)
     await consumer.acked(*(accept(offset) for offset in sorted(seen)))
     last = await queue.produce(1)
     await consumer.acquire(1)
     await consumer.acked(release(last))
     start = await queue.spso(last)
-    judge.equal("PER-45", last, start, "start offset with everything before it finished")
+    judge.equal(last, start, "start offset with everything before it finished")

@@ -1,33 +1,10 @@
 """State RPCs about nine share-partitions of three topics, and one that is not there."""
 
-from __future__ import annotations
-
 import uuid
 from collections import defaultdict
 
-import pytest
-
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import error_name
-from spec.model.durable import StateBatch
-from spec.verdict import Undecided
-from suites.broker.many import AT, MANY, among
-from suites.broker.situations import MANY as MANY_AT_ONCE
-from suites.broker.situations import meets
-from suites.broker.statestore import (
-    ACKNOWLEDGED,
-    ARCHIVED,
-    AVAILABLE,
-    DELETE,
-    EVERY,
-    INITIALIZE,
-    READ,
-    SUMMARY,
-    WRITE,
-    StateKey,
-    Store,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import DELETE, EVERY, INITIALIZE, READ, SUMMARY, WRITE
 
 BATCHES = (
     StateBatch(5, 6, ACKNOWLEDGED, 1),
@@ -81,14 +58,9 @@ def _plain(batch: Struct) -> tuple[int, int, int, int]:
     return batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count
 
 
-@meets(MANY_AT_ONCE)
+@check("PER-05", "PER-27", "PER-28", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("PER-05", "PER-27", "PER-28")
 async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> None:
-    """PER-28: Beside one bad partition, wherever it stands, each of the others is served.
-
-    PER-27: The bad one does not exist. PER-05: Read returns of each what was written of it.
-    """
     keys = await _neighbours(store)
     node = await keys[0][0].node()
     connection = await store.share.cluster.to(node)
@@ -111,26 +83,21 @@ async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> N
         parts = {(t.topic_id, p.partition): p for t in response.results for p in t.partitions}
         good = [parts.get((key.topic_id, key.partition)) for some in keys for key in some]
         told = [error_name(part.error_code) if part else "left out" for part in good]
-        judge.equal("PER-28", ["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
+        judge["PER-28"].equal(["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
         bad = [parts.get((some[0].topic_id, 1000)) for some in keys]
-        judge.holds(
-            "PER-27", all(p and p.error_code for p in bad), f"{api} served what is not there"
+        judge["PER-27"].holds(
+            all(p and p.error_code for p in bad), f"{api} served what is not there"
         )
         if api in expected:
             seen = [_shown(api, part) for part in good if part]
             rule = "PER-05" if api == READ else "PER-28"
-            judge.equal(rule, [expected[api]] * MANY**2, seen, f"{api}: what each was answered")
-    judge.saw("PER-28", served=MANY**2 * len(EVERY))
+            judge[rule].equal([expected[api]] * MANY**2, seen, f"{api}: what each was answered")
+    judge["PER-28"].saw(served=MANY**2 * len(EVERY))
 
 
-@meets(MANY_AT_ONCE)
+@check("PER-27", "PER-28", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("PER-27", "PER-28")
 async def test_one_unknown_topic(store: Store, judge: Judge, position: str) -> None:
-    """PER-28: Beside a topic that does not exist, wherever it stands, all others are served.
-
-    PER-27: That one is refused.
-    """
     keys = await _neighbours(store)
     share = store.share
     connection = await share.cluster.to(await keys[0][0].node())
@@ -151,6 +118,6 @@ async def test_one_unknown_topic(store: Store, judge: Judge, position: str) -> N
         parts = {(t.topic_id, p.partition): p for t in response.results for p in t.partitions}
         codes = {place: error_name(part.error_code) for place, part in parts.items()}
         told = [codes.get((k.topic_id, k.partition), "left out") for some in keys for k in some]
-        judge.equal("PER-28", ["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
+        judge["PER-28"].equal(["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
         refused = codes.get((nowhere, 0), "NONE")
-        judge.holds("PER-27", refused != "NONE", f"{api} served a topic that is not there")
+        judge["PER-27"].holds(refused != "NONE", f"{api} served a topic that is not there")

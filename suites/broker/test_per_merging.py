@@ -6,53 +6,19 @@ state. KIP-932 does not say which of several entries is kept, and findings 027 a
 choice: an offset is judged against the model only where every choice keeps the same entry.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from random import Random
 
 import pytest
 
-from fixtures.clients.admin import BROKER_RESOURCE
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import error_name
-from spec.model.durable import Coordinator, StateBatch
-from spec.verdict import Undecided
-from suites.broker.situations import KEYS, crossed, meets
-from suites.broker.statestore import (
-    ACKNOWLEDGED,
-    ARCHIVED,
-    AVAILABLE,
-    StateKey,
-    Store,
-    batches_of,
-    per_offset,
-    shown,
-    some_batches,
-)
-from suites.judge import Judge
+from spec.model.durable import Coordinator
+from suites.broker.kit import *
+from suites.broker.state import shown, some_batches
 
 Written = dict[int, list[tuple[int, int]]]
 """What each offset was written as, (state, count), one after the other."""
-
-
-async def write_both(
-    key: StateKey, model: Coordinator, rng: Random, start: int, written: Written
-) -> int:
-    """Write something random to the coordinator and to the model; return the start offset."""
-    goes_to = rng.choice([-1, start, start + rng.randint(1, 5)])
-    batches = some_batches(rng, start)
-    error = await key.write(*batches, start=goes_to)
-    if error != "NONE":
-        raise Undecided(f"a Write that should succeed answered {error}")
-    model.write(state_epoch=0, leader_epoch=0, start=goes_to, batches=batches)
-    for batch in batches:
-        for offset, entry in per_offset([batch]).items():
-            written.setdefault(offset, []).append(entry)
-    return max(goes_to, start)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,39 +49,45 @@ async def _histories(store: Store, writes: int) -> AsyncIterator[_Seen]:
     model.initialize(0, start)
     written: Written = {}
     for number in range(writes):
-        start = await write_both(key, model, rng, start, written)
+        # Write something random to the coordinator and to the model.
+        goes_to = rng.choice([-1, start, start + rng.randint(1, 5)])
+        batches = some_batches(rng, start)
+        error = await key.write(*batches, start=goes_to)
+        if error != "NONE":
+            raise Undecided(f"a Write that should succeed answered {error}")
+        model.write(state_epoch=0, leader_epoch=0, start=goes_to, batches=batches)
+        for batch in batches:
+            for offset, entry in per_offset([batch]).items():
+                written.setdefault(offset, []).append(entry)
+        start = max(goes_to, start)
         if number % 4 == 3 and model.state is not None:
             expected = per_offset(model.state.batches)
             part = await key.read()
             yield _Seen(start=model.state.start, part=part, expected=expected, written=written)
 
 
-@pytest.mark.requirement("PER-05", "PER-14", "PER-16", "PER-17")
-@pytest.mark.fast
+@check("PER-05", "PER-14", "PER-16", "PER-17", fast=True, crossed=KEYS)
 @pytest.mark.parametrize("writes", [8, 16, 32])
-@crossed(KEYS)
 async def test_random_writes(store: Store, judge: Judge, writes: int) -> None:
     async for now in _histories(store, writes):
         batches = batches_of(now.part)
         seen = per_offset(batches)
-        judge.equal("PER-14", now.start, now.part.start_offset, "start offset, -1 moving nothing")
+        judge["PER-14"].equal(now.start, now.part.start_offset, "start offset, -1 moving nothing")
         below = [offset for offset in seen if offset < now.start]
-        judge.equal("PER-16", [], below, f"offsets with a state below the start {now.start}")
+        judge["PER-16"].equal([], below, f"offsets with a state below the start {now.start}")
         strange = {o: entry for o, entry in seen.items() if entry not in now.written.get(o, ())}
-        judge.equal("PER-17", {}, strange, "states and counts that no Write gave the offset")
+        judge["PER-17"].equal({}, strange, "states and counts that no Write gave the offset")
         twice = sum(batch.last - batch.first + 1 for batch in batches) - len(seen)
-        judge.equal("PER-17", 0, twice, "offsets that are read more than once")
-        judge.equal("PER-05", ("NONE", 0), shown(now.part)[:2], "error and state epoch of Read")
-        judge.equal("PER-05", set(now.expected), set(seen), "offsets that are read")
+        judge["PER-17"].equal(0, twice, "offsets that are read more than once")
+        judge["PER-05"].equal(("NONE", 0), shown(now.part)[:2], "error and state epoch of Read")
+        judge["PER-05"].equal(set(now.expected), set(seen), "offsets that are read")
         shared = {offset: seen[offset] for offset in now.plain}
-        judge.equal("PER-05", now.plain, shared, "state and count of each offset")
-        judge.saw("PER-05", offsets=len(seen))
+        judge["PER-05"].equal(now.plain, shared, "state and count of each offset")
+        judge["PER-05"].saw(offsets=len(seen))
 
 
-@pytest.mark.requirement("PER-18")
-@pytest.mark.fast
+@check("PER-18", fast=True, crossed=KEYS)
 @pytest.mark.parametrize("writes", [16, 32])
-@crossed(KEYS)
 async def test_random_writes_are_few_batches(store: Store, judge: Judge, writes: int) -> None:
     async for now in _histories(store, writes):
         batches = sorted(batches_of(now.part))
@@ -124,24 +96,20 @@ async def test_random_writes_are_few_batches(store: Store, judge: Judge, writes:
             for a, b in itertools.pairwise(batches)
             if b.first == a.last + 1 and a[2:] == b[2:]
         ]
-        judge.equal("PER-18", [], apart, "batches, neighbours joined")
+        judge.equal([], apart, "batches, neighbours joined")
 
 
-@pytest.mark.requirement("PER-14")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-14", fast=True, crossed=KEYS)
 async def test_start_offset_left_out(store: Store, judge: Judge) -> None:
     key = await store.initialized(start=7)
     await key.written(start=20)
     batch = StateBatch(22, 25, ACKNOWLEDGED, 2)
-    judge.equal("PER-14", "NONE", await key.write(batch, start=-1), "error of a Write with -1")
+    judge.equal("NONE", await key.write(batch, start=-1), "error of a Write with -1")
 
-    judge.equal("PER-14", ("NONE", 0, 20, (batch,)), shown(await key.read()), "state after it")
+    judge.equal(("NONE", 0, 20, (batch,)), shown(await key.read()), "state after it")
 
 
-@pytest.mark.requirement("PER-15")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-15", fast=True, crossed=KEYS)
 async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
     key = await store.initialized(start=0)
     high = store.share.rng.randint(10, 50)
@@ -149,14 +117,11 @@ async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
     await key.write(StateBatch(high, high, AVAILABLE, 1), start=high - 3)
 
     what = f"start offset after {high} and then {high - 3}"
-    judge.equal("PER-15", high, (await key.summary()).start_offset, f"{what}, of the summary")
-    judge.equal("PER-15", high, (await key.read()).start_offset, f"{what}, of Read")
+    judge.equal(high, (await key.summary()).start_offset, f"{what}, of the summary")
+    judge.equal(high, (await key.read()).start_offset, f"{what}, of Read")
 
 
-@pytest.mark.requirement("PER-15")
-@pytest.mark.feature("complete-count")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-15", feature="complete-count", fast=True, crossed=KEYS)
 async def test_complete_count_goes_back(store: Store, judge: Judge) -> None:
     key = await store.initialized(start=0)
     high = store.share.rng.randint(10, 50)
@@ -166,12 +131,10 @@ async def test_complete_count_goes_back(store: Store, judge: Judge) -> None:
     part = await key.summary()
     stored = (part.start_offset, part.delivery_complete_count)
     what = f"start offset and complete count after {high} and then {high - 3}"
-    judge.equal("PER-15", (high, 4), stored, what)
+    judge.equal((high, 4), stored, what)
 
 
-@pytest.mark.requirement("PER-16")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-16", fast=True, crossed=KEYS)
 async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
     rng = store.share.rng
     key = await store.initialized(start=0)
@@ -182,12 +145,10 @@ async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
     await key.written(start=cut)
 
     expected = ("NONE", 0, cut, (middle._replace(first=cut), high))
-    judge.equal("PER-16", expected, shown(await key.read()), f"state after the start offset {cut}")
+    judge.equal(expected, shown(await key.read()), f"state after the start offset {cut}")
 
 
-@pytest.mark.requirement("PER-18")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-18", fast=True, crossed=KEYS)
 async def test_single_offsets_become_one_batch(store: Store, judge: Judge) -> None:
     key = await store.initialized(start=0)
     offsets = list(range(store.share.rng.randint(10, 30)))
@@ -196,7 +157,7 @@ async def test_single_offsets_become_one_batch(store: Store, judge: Judge) -> No
         await key.written(StateBatch(offset, offset, ACKNOWLEDGED, 1))
 
     expected = (StateBatch(0, len(offsets) - 1, ACKNOWLEDGED, 1),)
-    judge.equal("PER-18", expected, batches_of(await key.read()), "batches of a uniform range")
+    judge.equal(expected, batches_of(await key.read()), "batches of a uniform range")
 
 
 async def _window(store: Store) -> int:
@@ -213,8 +174,7 @@ async def _timed(key: StateKey, batches: list[StateBatch]) -> tuple[str, float]:
     return error, time.monotonic() - began
 
 
-@pytest.mark.requirement("PER-19")
-@meets("second partition")
+@check("PER-19", meets="second partition")
 async def test_alternating_batches(store: Store, judge: Judge) -> None:
     _, key, _ = await store.keys(3)
     if (refused := await key.initialize(0, 0)) != "NONE":
@@ -227,22 +187,19 @@ async def test_alternating_batches(store: Store, judge: Judge) -> None:
     second = [StateBatch(o, o, (ARCHIVED, ACKNOWLEDGED)[o % 2], 2) for o in range(count)]
     for batches in (first, second):
         error, took = await _timed(key, batches)
-        judge.equal("PER-19", "NONE", error, f"error of a Write of {count} batches")
+        judge.equal("NONE", error, f"error of a Write of {count} batches")
         if took >= limit:
             uniform = [StateBatch(o, o, ACKNOWLEDGED, 1) for o in range(count)]
             _, control = await _timed(await store.initialized(start=0), uniform)
             if control >= limit / 10:
                 raise Undecided(f"also {count} batches in one state took {control:.1f} s")
-        judge.holds("PER-19", took < limit, f"a Write of {count} batches took {took:.1f} s")
+        judge.holds(took < limit, f"a Write of {count} batches took {took:.1f} s")
 
-    judge.equal("PER-19", tuple(second), batches_of(await key.read()), "batches after both")
-    judge.saw("PER-19", batches=count)
+    judge.equal(tuple(second), batches_of(await key.read()), "batches after both")
+    judge.saw(batches=count)
 
 
-@pytest.mark.requirement("PER-20")
-@pytest.mark.feature("complete-count")
-@pytest.mark.fast
-@crossed(KEYS)
+@check("PER-20", feature="complete-count", fast=True, crossed=KEYS)
 async def test_complete_count(store: Store, judge: Judge) -> None:
     rng = store.share.rng
     key = await store.initialized(start=0)
@@ -252,4 +209,4 @@ async def test_complete_count(store: Store, judge: Judge) -> None:
         await key.written(start=start, complete=count)
         part = await key.summary()
         seen = (error_name(part.error_code), part.start_offset, part.delivery_complete_count)
-        judge.equal("PER-20", ("NONE", start, count), seen, "error, start and complete count")
+        judge.equal(("NONE", start, count), seen, "error, start and complete count")

@@ -1,7 +1,5 @@
 """State RPCs that are empty, malformed, about nothing, or about several share-partitions."""
 
-from __future__ import annotations
-
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping
@@ -9,22 +7,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import eventually
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import Undecided
-from suites.broker.statestore import (
-    DELETE,
-    EVERY,
-    INITIALIZE,
-    READ,
-    SUMMARY,
-    WRITE,
-    StateKey,
-    Store,
-    shown,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import DELETE, EVERY, INITIALIZE, READ, SUMMARY, WRITE, shown
 
 INVALID, UNKNOWN = "INVALID_REQUEST", "UNKNOWN_TOPIC_OR_PARTITION"
 FIELDS: Mapping[str, dict[str, Any]] = {
@@ -37,8 +21,7 @@ FIELDS: Mapping[str, dict[str, Any]] = {
 """What each RPC says of a partition, in a request that is right."""
 
 
-@pytest.mark.requirement("PER-25")
-@pytest.mark.fast
+@check("PER-25", fast=True)
 @pytest.mark.parametrize("api", EVERY)
 async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
     key = await store.initialized()
@@ -54,8 +37,8 @@ async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
     ]
     for empty in forms:
         response = await connection.call(api, **(whole | empty))
-        judge.equal("PER-25", [], response.results, f"results of {api} with {empty}")
-    judge.equal("PER-25", "NONE", shown(await key.read())[0], "a Read after all of them")
+        judge.equal([], response.results, f"results of {api} with {empty}")
+    judge.equal("NONE", shown(await key.read())[0], "a Read after all of them")
 
 
 async def _refusal(key: StateKey, api: str) -> str:
@@ -65,25 +48,23 @@ async def _refusal(key: StateKey, api: str) -> str:
     return error_name(part.error_code)
 
 
-@pytest.mark.requirement("PER-26")
-@pytest.mark.fast
+@check("PER-26", fast=True)
 @pytest.mark.parametrize("api", EVERY)
 async def test_malformed_keys(store: Store, judge: Judge, api: str) -> None:
     key = await store.key()
     for partition in (-1, -(2**31)):
         error = await _refusal(StateKey(store.share, key.group, key.topic_id, partition), api)
-        judge.equal("PER-26", INVALID, error, f"error of {api} for partition {partition}")
+        judge.equal(INVALID, error, f"error of {api} for partition {partition}")
     nowhere = StateKey(store.share, key.group, uuid.UUID(int=0), 0)
     what = f"error of {api} for the null topic id"
     allowed = {
         INVALID: "ReadShareGroupStateResponse ErrorCode: what is malformed is invalid",
         UNKNOWN: "ReadShareGroupStateResponse ErrorCode: no topic has the null id",
     }
-    judge.one_of("PER-26", allowed, await _refusal(nowhere, api), what)
+    judge.one_of(allowed, await _refusal(nowhere, api), what)
 
 
-@pytest.mark.requirement("PER-27")
-@pytest.mark.fast
+@check("PER-27", fast=True)
 @pytest.mark.parametrize("api", EVERY)
 async def test_unknown_topics(store: Store, judge: Judge, api: str) -> None:
     key = await store.key()
@@ -95,7 +76,7 @@ async def test_unknown_topics(store: Store, judge: Judge, api: str) -> None:
         other = StateKey(store.share, key.group, topic_id, partition)
         part = await other.ask(api, **FIELDS[api])
         what = f"error of {api} for partition {partition} of 1, topic {topic_id}"
-        judge.one_of("PER-27", allowed, error_name(part.error_code), what)
+        judge.one_of(allowed, error_name(part.error_code), what)
 
 
 async def _together(keys: list[StateKey], api: str) -> dict[int, Struct]:
@@ -113,8 +94,7 @@ async def _together(keys: list[StateKey], api: str) -> dict[int, Struct]:
     return await eventually(f"{api} answered by a coordinator that is ready", ask)
 
 
-@pytest.mark.requirement("PER-28")
-@pytest.mark.fast
+@check("PER-28", fast=True)
 @pytest.mark.parametrize("api", [READ, WRITE])
 async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
     homes: defaultdict[int, list[StateKey]] = defaultdict(list)
@@ -129,8 +109,8 @@ async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
     parts = await _together(keys, api)
     seen = [error_name(parts[k.partition].error_code) if k.partition in parts else "" for k in keys]
     expected = ["NONE" if index in good else INVALID for index in range(len(keys))]
-    judge.equal("PER-28", expected, seen, f"errors of one {api} about {len(keys)} partitions")
+    judge.equal(expected, seen, f"errors of one {api} about {len(keys)} partitions")
     for index in good:
         start = (await keys[index].read()).start_offset
-        judge.equal("PER-28", 3 if api == WRITE else 1, start, "start offset of a served one")
-    judge.saw("PER-28", served=len(good), refused=len(keys) - len(good))
+        judge.equal(3 if api == WRITE else 1, start, "start offset of a served one")
+    judge.saw(served=len(good), refused=len(keys) - len(good))

@@ -4,30 +4,19 @@ The state topic of a cluster of the check's own is told to take small records on
 many records acknowledged in turns does not fit, that of one record does.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Iterable
 
 import pytest
 
-from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import eventually
 from fixtures.clients.configs import alter
-from fixtures.clients.member import AckType, Part, accept, each
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledging import result
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.statestore import STATE_TOPIC
-from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, read_state
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LIMIT, SMALL = "max.message.bytes", "600"
-MANY, PAIRS = 60, 6
+RECORDS, PAIRS = 60, 6
 """How many records a large acknowledgement is about, and how many are sent with a small one."""
 
-IN_TURNS = tuple(AckType.REJECT if number % 2 else AckType.ACCEPT for number in range(MANY))
+IN_TURNS = tuple(AckType.REJECT if number % 2 else AckType.ACCEPT for number in range(RECORDS))
 
 
 async def _small_records_only(share: Share) -> None:
@@ -68,29 +57,29 @@ async def _unstored(queue: Queue, offsets: Iterable[int]) -> list[int]:
     return [o for o in offsets if o >= state.start_offset and o not in finished]
 
 
-@pytest.mark.draft(
-    "nothing holds the first state write up, so that others gather in some runs only"
+@check(
+    "PER-47",
+    solo={},
+    draft="nothing holds the first state write up, so that others gather in some runs only",
 )
-@pytest.mark.requirement("PER-47")
-@pytest.mark.solo
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
 async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: bool) -> None:
-    total = MANY + PAIRS * (MANY + 1)
+    total = RECORDS + PAIRS * (RECORDS + 1)
     queue = await solo_share.queue(total, batches=total, lock_ms=60_000)
     # What the first one holds stays unfinished, so that the start offset passes nothing.
-    alone, first = await _holder(queue, MANY, join=True)
-    large = [await _holder(queue, MANY) for _ in range(PAIRS)]
+    alone, first = await _holder(queue, RECORDS, join=True)
+    large = [await _holder(queue, RECORDS) for _ in range(PAIRS)]
     small = [await _holder(queue, 1) for _ in range(PAIRS)]
     await _small_records_only(solo_share)
     if (refused := result(await alone.ack(each(first, IN_TURNS)))) == "NONE":
-        raise OutOfReach(f"the state of {MANY} records fits into {SMALL} bytes")
+        raise OutOfReach(f"the state of {RECORDS} records fits into {SMALL} bytes")
 
     acks = [(one, each(begin, IN_TURNS)) for one, begin in large]
     acks += [(one, accept(only)) for one, only in small]
     told = await _sent((one.ack(ack, timeout=60.0) for one, ack in acks), together=together)
 
     good = [begin for (_, begin), one in zip(large, told[:PAIRS], strict=True) if one == "NONE"]
-    wanted = [offset for begin in good for offset in range(begin, begin + MANY)]
+    wanted = [offset for begin in good for offset in range(begin, begin + RECORDS)]
     missing = await _unstored(queue, wanted)
-    judge.equal("PER-47", [], missing, f"answered NONE and not stored; alone it is {refused}")
-    judge.saw("PER-47", refused=told.count(refused), accepted=told.count("NONE"))
+    judge.equal([], missing, f"answered NONE and not stored; alone it is {refused}")
+    judge.saw(refused=told.count(refused), accepted=told.count("NONE"))

@@ -4,36 +4,13 @@ Each check has a broker of its own, because it needs settings of the share coord
 common cluster does not have.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence
 
-import pytest
-
-from fixtures.clients.admin import EARLIEST, TOPIC_RESOURCE
-from fixtures.clients.cluster import SHARE, attempts, eventually, share_key
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.state_records import SNAPSHOT, StateRecord
-from spec.model.durable import StateBatch
-from suites.broker.share import Share
-from suites.broker.situations import ACROSS_BATCHES, meets
-from suites.broker.statestore import (
-    ACKNOWLEDGED,
-    AVAILABLE,
-    STATE_TOPIC,
-    StateKey,
-    Store,
-    Trail,
-    as_model,
-    batches_of,
-    joined,
-    replayed,
-    rising_batches,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import joined
 
 UNUSUAL = {
     "share.coordinator.state.topic.num.partitions": 7,
@@ -73,25 +50,23 @@ async def _responses(share: Share) -> list[str]:
     return responses
 
 
-@pytest.mark.requirement("PER-29", "PER-30")
-@pytest.mark.solo(UNUSUAL)
+@check("PER-29", "PER-30", solo=UNUSUAL)
 async def test_first_use(solo_share: Share, judge: Judge) -> None:
     share = solo_share
     await _deleted(share)
     responses = await _responses(share)
-    judge.equal("PER-29", "NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
-    judge.saw("PER-29", responses=len(responses))
+    judge["PER-29"].equal("NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
+    judge["PER-29"].saw(responses=len(responses))
     queue = await share.queue(1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     part = await consumer.ack(accept(0))
-    judge.equal("PER-29", ErrorCode.NONE, part.ack_error, "error of the first acknowledgement")
+    judge["PER-29"].equal(ErrorCode.NONE, part.ack_error, "error of the first acknowledgement")
 
     topic = await share.cluster.topic(STATE_TOPIC)
-    judge.equal("PER-30", 7, len(topic.leaders), f"partitions of {STATE_TOPIC}")
+    judge["PER-30"].equal(7, len(topic.leaders), f"partitions of {STATE_TOPIC}")
     described = await (await share.cluster.any()).call("Metadata", topics=[{"name": STATE_TOPIC}])
     replicas = {len(p.replica_nodes) for p in described.topics[0].partitions}
-    judge.equal("PER-30", {1}, replicas, f"replicas of {STATE_TOPIC}'s partitions")
+    judge["PER-30"].equal({1}, replicas, f"replicas of {STATE_TOPIC}'s partitions")
     expected = {
         "cleanup.policy": "delete",
         "retention.ms": "-1",
@@ -101,7 +76,7 @@ async def test_first_use(solo_share: Share, judge: Judge) -> None:
     }
     configs = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
     seen = {name: configs.get(name) for name in expected}
-    judge.equal("PER-30", expected, seen, f"configs of {STATE_TOPIC}")
+    judge["PER-30"].equal(expected, seen, f"configs of {STATE_TOPIC}")
 
 
 # --- Snapshots ----------------------------------------------------------------------------------
@@ -125,7 +100,7 @@ async def _worked(store: Store, key: StateKey, judge: Judge) -> list[StateRecord
             kept = replayed(await trail.records(), store.release)
             added = (kept.state_epoch, kept.start, kept.batches) if kept else None
             read = (part.state_epoch, part.start_offset, joined(part))
-            judge.equal("PER-33", read, added, f"records replayed after {number + 1} writes")
+            judge.equal(read, added, f"records replayed after {number + 1} writes")
     return await trail.records()
 
 
@@ -135,46 +110,43 @@ def _judge_spacing(judge: Judge, records: Sequence[StateRecord], most: int) -> N
         assert record.value is not None
         if record.kind == SNAPSHOT:
             seen = record.value.snapshot_epoch
-            judge.equal("PER-34", epoch + 1, seen, f"epoch of snapshot {snapshots}")
+            judge.equal(epoch + 1, seen, f"epoch of snapshot {snapshots}")
             epoch, updates, snapshots = seen, 0, snapshots + 1
         else:
             updates += 1
-            judge.holds("PER-34", updates <= most, f"{updates} updates after snapshot {epoch}")
-            judge.equal("PER-34", epoch, record.value.snapshot_epoch, "snapshot epoch of an update")
-    judge.saw("PER-34", snapshots=snapshots, records=len(records))
+            judge.holds(updates <= most, f"{updates} updates after snapshot {epoch}")
+            judge.equal(epoch, record.value.snapshot_epoch, "snapshot epoch of an update")
+    judge.saw(snapshots=snapshots, records=len(records))
 
 
 SPACING = "share.coordinator.snapshot.update.records.per.snapshot"
 
 
-@pytest.mark.requirement("PER-33", "PER-34")
-@pytest.mark.solo({SPACING: 3})
-@meets("second partition")
+@check("PER-33", "PER-34", meets="second partition", solo={SPACING: 3})
 async def test_snapshots_and_updates(solo_share: Share, judge: Judge) -> None:
     store = Store(solo_share)
     keys = await store.keys(3)
-    for records in await asyncio.gather(*(_worked(store, key, judge) for key in keys)):
-        _judge_spacing(judge, records, 3)
+    for records in await asyncio.gather(*(_worked(store, key, judge["PER-33"]) for key in keys)):
+        _judge_spacing(judge["PER-34"], records, 3)
 
 
-@pytest.mark.requirement("PER-33", "PER-34")
-@pytest.mark.solo({SPACING: 0})
+@check("PER-33", "PER-34", solo={SPACING: 0})
 async def test_snapshots_only(solo_share: Share, judge: Judge) -> None:
     store = Store(solo_share)
-    _judge_spacing(judge, await _worked(store, await store.key(), judge), 0)
+    _judge_spacing(judge["PER-34"], await _worked(store, await store.key(), judge["PER-33"]), 0)
 
 
 COLD_MS = 800
 
 
-@pytest.mark.requirement("PER-35")
-@pytest.mark.solo(
-    {
+@check(
+    "PER-35",
+    meets="second partition",
+    solo={
         "share.coordinator.cold.partition.snapshot.interval.ms": COLD_MS,
         "share.coordinator.state.topic.num.partitions": 1,
-    }
+    },
 )
-@meets("second partition")
 async def test_cold_snapshot(solo_share: Share, judge: Judge) -> None:
     store = Store(solo_share)
     _, key, _ = await store.keys(3)
@@ -188,13 +160,13 @@ async def test_cold_snapshot(solo_share: Share, judge: Judge) -> None:
         kinds = [record.kind for record in (await trail.records())[1:]]
         if kinds:
             break
-    judge.equal("PER-35", [SNAPSHOT], kinds, f"records within many times {COLD_MS} ms of rest")
+    judge.equal([SNAPSHOT], kinds, f"records within many times {COLD_MS} ms of rest")
     until = time.monotonic() + 3 * COLD_MS / 1000
     async for _ in attempts(within=until - time.monotonic(), pause=0.1):
         records = await trail.records()
-        judge.equal("PER-35", 2, len(records), "records of a share-partition at rest")
+        judge.equal(2, len(records), "records of a share-partition at rest")
     kept = as_model(records[-1])
-    judge.equal("PER-35", (5, (batch,)), (kept.start, kept.batches), "what it keeps")
+    judge.equal((5, (batch,)), (kept.start, kept.batches), "what it keeps")
 
 
 # --- Pruning ------------------------------------------------------------------------------------
@@ -207,21 +179,7 @@ PRUNING = {
 }
 
 
-async def _log_starts_above(trail: Trail, busy: StateKey, goal: int) -> int:
-    """Keep a share-partition busy until the log of the state topic begins above an offset."""
-    start, number = 0, 0
-    async for _ in attempts():
-        number += 1
-        await busy.written(StateBatch(number, number, AVAILABLE, 1), start=number)
-        start = await busy.share.admin.log_offset(trail.topic, EARLIEST, trail.partition)
-        if start > goal:
-            break
-    return start
-
-
-@pytest.mark.requirement("PER-36")
-@pytest.mark.solo(PRUNING)
-@meets("second partition")
+@check("PER-36", meets="second partition", solo=PRUNING)
 async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
     store = Store(solo_share)
     busy, idle = await store.initialized(), await store.initialized()
@@ -239,22 +197,26 @@ async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
 
     await eventually("a tombstone for the deleted topic", gone)
     goal = await solo_share.admin.log_offset(trail.topic, partition=trail.partition)
-    start = await _log_starts_above(trail, busy, goal)
-    judge.holds("PER-36", start > goal, f"the log still begins at {start}, not above {goal}")
+    # Keep a share-partition busy until the log of the state topic begins above an offset.
+    start, number = 0, 0
+    async for _ in attempts():
+        number += 1
+        await busy.written(StateBatch(number, number, AVAILABLE, 1), start=number)
+        start = await busy.share.admin.log_offset(trail.topic, EARLIEST, trail.partition)
+        if start > goal:
+            break
+    judge.holds(start > goal, f"the log still begins at {start}, not above {goal}")
     kept = batches_of(await idle.read())
-    judge.equal("PER-36", (StateBatch(3, 5, ACKNOWLEDGED, 1),), kept, "what the idle one keeps")
+    judge.equal((StateBatch(3, 5, ACKNOWLEDGED, 1),), kept, "what the idle one keeps")
 
 
-@pytest.mark.requirement("PER-46")
-@pytest.mark.solo({"group.share.persister.class.name": ""})
-@meets(ACROSS_BATCHES)
+@check("PER-46", meets=ACROSS_BATCHES, solo={"group.share.persister.class.name": ""})
 async def test_persister_that_keeps_nothing(solo_share: Share, judge: Judge) -> None:
     queue = await solo_share.queue(10, batches=5)
     consumer = await queue.consumer()
     catch = await consumer.acquire(10)
-    judge.equal("PER-46", list(range(10)), catch.offsets, "acquired")
+    judge.equal(list(range(10)), catch.offsets, "acquired")
     part = await consumer.ack(accept(0, 4), release(5, 9))
-    judge.equal("PER-46", ErrorCode.NONE, part.ack_error, "error of the acknowledgement")
-    last = await queue.produce(1)
-    again = await consumer.drain(until=last)
-    judge.equal("PER-46", [*range(5, 10), last], again.offsets, "acquired the second time")
+    judge.equal(ErrorCode.NONE, part.ack_error, "error of the acknowledgement")
+    last, again = await up_to_new(queue, consumer)
+    judge.equal([*range(5, 10), last], again.offsets, "acquired the second time")

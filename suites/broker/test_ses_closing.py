@@ -4,47 +4,31 @@ Locks last 60 s here, three times as long as anything is waited for: records tha
 the wait were released, they did not expire.
 """
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import CLOSE, OPEN, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.sessions import acquired, others, taken
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
-from suites.judge import Judge
+from suites.broker.acknowledgements import acquired, holder_and_heir
+from suites.broker.kit import *
 
 
-async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
-    """Return a queue, a consumer that holds all its records, and another one."""
-    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(records)
-    return queue, consumer, await queue.consumer()
-
-
-@pytest.mark.requirement("SES-13")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("SES-13", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
     count = share.rng.randint(3, 8)
-    _, consumer, other = await holding(share, count)
+    _, consumer, other = await holder_and_heir(share, count)
     kept = share.rng.randrange(count)
 
     closed = await consumer.close(accept(kept))
     rest = [offset for offset in range(count) if offset != kept]
-    back = await taken(other, *rest)
+    back = (await other.take(rest)).counts
 
-    judge.equal("SES-13", (), closed.errors, "errors of the final ShareAcknowledge")
-    judge.equal("SES-13", rest, sorted(back), f"offsets released, {kept} having been accepted")
-    judge.saw("SES-13", released=len(back))
+    judge.equal((), closed.errors, "errors of the final ShareAcknowledge")
+    judge.equal(rest, sorted(back), f"offsets released, {kept} having been accepted")
+    judge.saw(released=len(back))
 
 
-@pytest.mark.requirement("SES-13")
+@check("SES-13")
 async def test_closing_releases_every_acquisition(share: Share, judge: Judge) -> None:
     fetches, count = share.rng.randint(3, 5), share.rng.randint(2, 4)
-    queue, consumer, other = await holding(share, count)
+    queue, consumer, other = await holder_and_heir(share, count)
     for _ in range(1, fetches):
         await queue.produce(count)
         await consumer.acquire(count)
@@ -52,36 +36,33 @@ async def test_closing_releases_every_acquisition(share: Share, judge: Judge) ->
 
     closed = await consumer.close(accept(kept))
     rest = [offset for offset in range(fetches * count) if offset != kept]
-    back = await taken(other, *rest)
+    back = (await other.take(rest)).counts
 
-    judge.equal("SES-13", (), closed.errors, "errors of the final ShareAcknowledge")
-    judge.equal("SES-13", rest, sorted(back), f"offsets released of {fetches} acquisitions")
-    judge.saw("SES-13", released=len(back), acquisitions=fetches)
+    judge.equal((), closed.errors, "errors of the final ShareAcknowledge")
+    judge.equal(rest, sorted(back), f"offsets released of {fetches} acquisitions")
+    judge.saw(released=len(back), acquisitions=fetches)
 
 
-@pytest.mark.requirement("SES-14")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("SES-14", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
     count = share.rng.randint(3, 8)
-    queue, consumer, other = await holding(share, count)
+    queue, consumer, other = await holder_and_heir(share, count)
     kept = share.rng.randrange(count)
     await queue.produce(2)
 
     closed = await consumer.fetch(accept(kept), epoch=CLOSE, max_wait_ms=1000)
     rest = [offset for offset in range(count + 2) if offset != kept]
-    back = await taken(other, *rest)
+    back = (await other.take(rest)).counts
 
-    judge.equal("SES-14", (), closed.errors, "errors of the final ShareFetch")
-    judge.equal("SES-14", [], closed.offsets, "offsets acquired by the final ShareFetch")
-    judge.equal("SES-14", rest, sorted(back), f"offsets to be had, {kept} having been accepted")
-    judge.saw("SES-14", released=count - 1)
+    judge.equal((), closed.errors, "errors of the final ShareFetch")
+    judge.equal([], closed.offsets, "offsets acquired by the final ShareFetch")
+    judge.equal(rest, sorted(back), f"offsets to be had, {kept} having been accepted")
+    judge.saw(released=count - 1)
 
 
-@pytest.mark.requirement("SES-15")
-@crossed(BESIDE, BEHIND)
+@check("SES-15", crossed=(BESIDE, BEHIND))
 async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holding(share, 2)
+    queue, consumer, other = await holder_and_heir(share, 2)
     more = await queue.produce(3)
 
     closed = await consumer.session.fetch(consumer.where, epoch=CLOSE, max_wait_ms=1000)
@@ -89,19 +70,17 @@ async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -
         ErrorCode.NONE: "KIP-932 §Share sessions: a final request ends the session",
         ErrorCode.INVALID_REQUEST: "KIP-932 §Share sessions: so for topics to add in a final fetch",
     }
-    judge.one_of("SES-15", allowed, closed.error, "error of a final fetch with partitions")
-    judge.equal("SES-15", [], closed.offsets, "offsets it acquired")
-    back = await taken(other, more, more + 1, more + 2)
+    judge.one_of(allowed, closed.error, "error of a final fetch with partitions")
+    judge.equal([], closed.offsets, "offsets it acquired")
+    back = (await other.take([more, more + 1, more + 2])).counts
     first = {offset: back.get(offset) for offset in range(more, more + 3)}
-    judge.equal("SES-15", dict.fromkeys(first, 1), first, "delivery counts of the others")
+    judge.equal(dict.fromkeys(first, 1), first, "delivery counts of the others")
 
 
-@pytest.mark.requirement("SES-16")
-@pytest.mark.fast
+@check("SES-16", fast=True, crossed=(BESIDE, BEHIND))
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
-@crossed(BESIDE, BEHIND)
 async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: bool) -> None:
-    queue, consumer, _ = await holding(share, 1)
+    queue, consumer, _ = await holder_and_heir(share, 1)
     following = consumer.session.epoch
     await consumer.session.close({consumer.where: [accept(0)]}, by_fetch=by_fetch)
 
@@ -110,14 +89,13 @@ async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: b
         send = fetch(epoch=following) if what == "fetch" else acknowledge({}, epoch=following)
         error = (await send).error
         gone = ErrorCode.SHARE_SESSION_NOT_FOUND
-        judge.equal("SES-16", gone, error, f"error of {what} with epoch {following} after the end")
+        judge.equal(gone, error, f"error of {what} with epoch {following} after the end")
     await queue.produce(1)
     reopened = await consumer.fetch(epoch=OPEN, max_wait_ms=10000)
-    judge.equal("SES-16", [1], reopened.offsets, "offsets acquired by the next session")
+    judge.equal([1], reopened.offsets, "offsets acquired by the next session")
 
 
-@pytest.mark.requirement("SES-17")
-@crossed(AMONG)
+@check("SES-17", crossed=AMONG)
 async def test_closing_releases_every_partition(share: Share, judge: Judge) -> None:
     queue = await share.queue(2, partitions=3, lock_ms=share.bounds.longest_lock)
     node = queue.topic.leaders[0]
@@ -135,72 +113,67 @@ async def test_closing_releases_every_partition(share: Share, judge: Judge) -> N
     other.member_id = share.member_id()
     back = await acquired(other, *places, count=2 * len(places))
 
-    judge.equal("SES-17", held, back, "records that came back, by partition")
+    judge.equal(held, back, "records that came back, by partition")
     part = await bystander.ack(accept(foreign))
-    judge.equal("SES-17", ErrorCode.NONE, part.ack_error, "error of the bystander's ack")
-    judge.saw("SES-17", partitions=len(places))
+    judge.equal(ErrorCode.NONE, part.ack_error, "error of the bystander's ack")
+    judge.saw(partitions=len(places))
 
 
-@pytest.mark.requirement("SES-45")
-@crossed(AMONG)
+@check("SES-45", crossed=AMONG)
 async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge) -> None:
-    _, consumer, other = await holding(share, 2)
+    _, consumer, other = await holder_and_heir(share, 2)
     await consumer.session.fetch(forget=[consumer.where], max_wait_ms=0)
 
     closed = await consumer.session.acknowledge({}, epoch=CLOSE)
-    back = await taken(other, 0, 1, within=5)
+    back = (await other.take([0, 1], within=5)).counts
 
-    judge.equal("SES-45", (), closed.errors, "errors of the final epoch")
-    judge.equal("SES-45", [0, 1], sorted(back), "offsets released, their partition forgotten")
+    judge.equal((), closed.errors, "errors of the final epoch")
+    judge.equal([0, 1], sorted(back), "offsets released, their partition forgotten")
 
 
-@pytest.mark.requirement("SES-18")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("SES-18", fast=True, crossed=(BESIDE, BEHIND))
 async def test_opening_replaces(share: Share, judge: Judge) -> None:
-    queue, consumer, _ = await holding(share, 1)
+    queue, consumer, _ = await holder_and_heir(share, 1)
     other_topic = await share.admin.create_topic()
     for _ in range(share.rng.randint(1, 3)):
         await consumer.fetch(max_wait_ms=0)
     old = consumer.session.epoch
 
     opened = await consumer.session.fetch(epoch=OPEN, max_wait_ms=0)
-    judge.equal("SES-18", (), opened.errors, f"errors of epoch 0 in place of {old}")
+    judge.equal((), opened.errors, f"errors of epoch 0 in place of {old}")
     await queue.produce(1)
     stale = await consumer.session.fetch(epoch=old + 1)
     bad = ErrorCode.INVALID_SHARE_SESSION_EPOCH
-    judge.equal("SES-18", bad, stale.error, f"error of epoch {old + 1} of the replaced session")
+    judge.equal(bad, stale.error, f"error of epoch {old + 1} of the replaced session")
     following = await consumer.session.fetch(epoch=1, max_wait_ms=500)
-    judge.equal("SES-18", (), following.errors, "errors of epoch 1 of the new session")
-    judge.equal("SES-18", [], following.offsets, "offsets of a partition it was not told of")
-    judge.saw("SES-18", topics=len({queue.topic.id, other_topic.id}))
+    judge.equal((), following.errors, "errors of epoch 1 of the new session")
+    judge.equal([], following.offsets, "offsets of a partition it was not told of")
+    judge.saw(topics=len({queue.topic.id, other_topic.id}))
 
 
-@pytest.mark.requirement("SES-19")
-@crossed(AMONG)
+@check("SES-19", crossed=AMONG)
 async def test_opening_releases(share: Share, judge: Judge) -> None:
     count = share.rng.randint(2, 6)
-    _, consumer, other = await holding(share, count)
+    _, consumer, other = await holder_and_heir(share, count)
 
     await consumer.session.fetch(epoch=OPEN, max_wait_ms=0)
-    back = await taken(other, *range(count), within=5)
+    back = (await other.take(range(count), within=5)).counts
 
-    judge.equal("SES-19", list(range(count)), sorted(back), "offsets released by epoch 0")
+    judge.equal(list(range(count)), sorted(back), "offsets released by epoch 0")
 
 
-@pytest.mark.requirement("SES-20")
-@crossed(BEHIND)
+@check("SES-20", crossed=BEHIND)
 async def test_last_session_of_a_group(share: Share, judge: Judge) -> None:
     count = share.rng.randint(5, 12)
-    queue, consumer, _ = await holding(share, count)
+    queue, consumer, _ = await holder_and_heir(share, count)
     settled = sorted(share.rng.sample(range(count), 2))
 
     await consumer.acked(*(accept(offset) for offset in settled))
     await consumer.close()
     rest = [offset for offset in range(count) if offset not in settled]
     later = await queue.consumer()
-    back = await taken(later, *rest)
-    back |= await others(queue, later)
+    back = (await later.take(rest)).counts
+    back |= (await next_catch(queue, later)).counts
 
-    judge.equal("SES-20", rest, sorted(back), f"offsets after the pause, {settled} being accepted")
-    judge.saw("SES-20", accepted=len(settled), kept=len(rest))
+    judge.equal(rest, sorted(back), f"offsets after the pause, {settled} being accepted")
+    judge.saw(accepted=len(settled), kept=len(rest))

@@ -4,64 +4,42 @@ Locks last 60 s here, three times as long as anything is waited for: records tha
 the wait were released, they did not expire.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import OPEN, Session, accept
 from fixtures.wire.connection import ConnectionLost
-from fixtures.wire.errors import ErrorCode
-from suites.broker.sessions import others, taken
-from suites.broker.share import NOT_FOR, Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
-from suites.judge import Judge
+from suites.broker.acknowledgements import holder_and_heir
+from suites.broker.kit import *
 
 
-async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
-    """Return a queue, a consumer that holds all its records, and another one."""
-    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(records)
-    return queue, consumer, await queue.consumer()
-
-
-@pytest.mark.requirement("SES-36")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("SES-36", fast=True, crossed=(BESIDE, BEHIND))
 async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
     count = share.rng.randint(2, 8)
-    _, consumer, other = await holding(share, count)
+    _, consumer, other = await holder_and_heir(share, count)
 
     consumer.session.connection.abort()
-    back = await taken(other, *range(count))
+    back = (await other.take(range(count))).counts
 
-    judge.equal("SES-36", list(range(count)), sorted(back), "offsets released by the reset")
-    judge.saw("SES-36", released=len(back))
+    judge.equal(list(range(count)), sorted(back), "offsets released by the reset")
+    judge.saw(released=len(back))
 
 
-@pytest.mark.requirement("SES-37")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("SES-37", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
     count = share.rng.randint(2, 8)
-    _, consumer, other = await holding(share, count)
+    _, consumer, other = await holder_and_heir(share, count)
     await consumer.acked(accept(0))
 
     await consumer.session.connection.close()
-    back = await taken(other, *range(1, count))
+    back = (await other.take(range(1, count))).counts
 
-    judge.equal("SES-37", list(range(1, count)), sorted(back), "offsets released by the close")
-    judge.saw("SES-37", released=len(back))
+    judge.equal(list(range(1, count)), sorted(back), "offsets released by the close")
+    judge.saw(released=len(back))
 
 
-@pytest.mark.requirement("SES-37")
-@crossed(BESIDE, BEHIND)
+@check("SES-37", crossed=(BESIDE, BEHIND))
 async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holding(share, 2)
+    queue, consumer, other = await holder_and_heir(share, 2)
     await other.fetch(max_wait_ms=0)
 
     # Sent, and nobody waits for the response. A broker may look at the connection again only when
@@ -72,19 +50,18 @@ async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
     with contextlib.suppress(ConnectionLost):
         await fetching
     late = await queue.produce(1)
-    back = await taken(other, 0, 1, late)
+    back = (await other.take([0, 1, late])).counts
 
-    judge.equal("SES-37", [0, 1, late], sorted(back), "offsets to be had after the close")
+    judge.equal([0, 1, late], sorted(back), "offsets to be had after the close")
 
 
-@pytest.mark.requirement("SES-38")
-@crossed(AMONG)
+@check("SES-38", crossed=AMONG)
 async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holding(share, 2)
+    queue, consumer, other = await holder_and_heir(share, 2)
     following = consumer.session.epoch
     consumer.session.connection.abort()
     # The broker has noticed when the records are back.
-    await taken(other, 0, 1)
+    await other.take([0, 1])
 
     await consumer.reconnect()
     stale = await consumer.session.fetch(epoch=following)
@@ -92,19 +69,18 @@ async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> N
     opened = await consumer.fetch(epoch=OPEN, max_wait_ms=10000)
 
     gone = ErrorCode.SHARE_SESSION_NOT_FOUND
-    judge.equal("SES-38", gone, stale.error, f"error of epoch {following} on a new connection")
-    judge.equal("SES-38", ErrorCode.NONE, opened.error, "error of epoch 0 on a new connection")
-    judge.equal("SES-38", [2], opened.offsets, "offsets acquired by the new session")
+    judge.equal(gone, stale.error, f"error of epoch {following} on a new connection")
+    judge.equal(ErrorCode.NONE, opened.error, "error of epoch 0 on a new connection")
+    judge.equal([2], opened.offsets, "offsets acquired by the new session")
 
 
-@pytest.mark.requirement("SES-39")
-@crossed(BESIDE, RELOADED)
+@check("SES-39", crossed=(BESIDE, RELOADED))
 async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
-    queue, consumer, _ = await holding(share, 1)
+    queue, consumer, _ = await holder_and_heir(share, 1)
     old = consumer.session.connection
     await consumer.reconnect()
     opened = await consumer.fetch(epoch=OPEN, max_wait_ms=0)
-    judge.equal("SES-39", ErrorCode.NONE, opened.error, "error of opening on a new connection")
+    judge.equal(ErrorCode.NONE, opened.error, "error of opening on a new connection")
 
     # Nothing says when the broker notices; on loopback it takes milliseconds.
     old.abort()
@@ -112,19 +88,18 @@ async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
     async for _ in attempts(NOT_FOR):
         response = await consumer.fetch(max_wait_ms=0)
         error = f"error of epoch {fetches + 1} after the end of the old connection"
-        judge.equal("SES-39", ErrorCode.NONE, response.error, error)
+        judge.equal(ErrorCode.NONE, response.error, error)
         fetches += 1
     fresh = await queue.produce(1)
     await consumer.acquire(1)
     part = await consumer.ack(accept(fresh))
-    judge.equal("SES-39", ErrorCode.NONE, part.ack_error, "error of an ack in the new session")
-    judge.saw("SES-39", fetches=fetches)
+    judge.equal(ErrorCode.NONE, part.ack_error, "error of an ack in the new session")
+    judge.saw(fetches=fetches)
 
 
-@pytest.mark.requirement("SES-41")
-@crossed(BEHIND)
+@check("SES-41", crossed=BEHIND)
 async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holding(share, 2)
+    queue, consumer, other = await holder_and_heir(share, 2)
     spare = await share.cluster.dial(queue.topic.leaders[0], consumer.member_id)
     await spare.call("ShareGroupDescribe", group_ids=[queue.group])
     await spare.call("Metadata", topics=[{"name": queue.topic.name}])
@@ -132,16 +107,15 @@ async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
     spare.abort()
     seen: dict[int, int] = {}
     async for _ in attempts(NOT_FOR):
-        seen |= await others(queue, other)
+        seen |= (await next_catch(queue, other)).counts
     part = await consumer.ack(accept(0, 1))
 
     taken_away = sorted({0, 1} & seen.keys())
-    judge.equal("SES-41", [], taken_away, "offsets released by the end of a spare connection")
-    judge.equal("SES-41", ErrorCode.NONE, part.ack_error, "error of the ack in the session")
+    judge.equal([], taken_away, "offsets released by the end of a spare connection")
+    judge.equal(ErrorCode.NONE, part.ack_error, "error of the ack in the session")
 
 
-@pytest.mark.requirement("SES-46")
-@crossed(AMONG)
+@check("SES-46", crossed=AMONG)
 async def test_end_of_a_shared_connection(share: Share, judge: Judge) -> None:
     queue = await share.queue(4, batches=4, lock_ms=share.bounds.longest_lock)
     first, other = await queue.consumer(), await queue.consumer()
@@ -151,6 +125,6 @@ async def test_end_of_a_shared_connection(share: Share, judge: Judge) -> None:
     await second.acquire(2, max_records=2)
 
     session.connection.abort()
-    back = await taken(other, 0, 1, 2, 3, within=5)
+    back = (await other.take([0, 1, 2, 3], within=5)).counts
 
-    judge.equal("SES-46", [0, 1, 2, 3], sorted(back), "offsets of both members, released")
+    judge.equal([0, 1, 2, 3], sorted(back), "offsets of both members, released")

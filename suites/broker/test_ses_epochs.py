@@ -1,15 +1,6 @@
 """Session epochs: the sequence, and every way to get it wrong."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import CLOSE, OPEN, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.sessions import others, taken
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
-from suites.judge import Judge
+from suites.broker.kit import *
 
 BAD_EPOCH = ErrorCode.INVALID_SHARE_SESSION_EPOCH
 NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND
@@ -25,17 +16,16 @@ async def holding(share: Share, records: int, more: int = 0) -> tuple[Queue, Con
     return queue, consumer
 
 
-async def untouched(judge: Judge, rule: str, consumer: Consumer, held: int) -> None:
+async def untouched(judge: Judge, consumer: Consumer, held: int) -> None:
     """Judge that refused requests neither settled the held records nor acquired others."""
     part = await consumer.ack(accept(0, held - 1))
-    judge.equal(rule, ErrorCode.NONE, part.ack_error, "error of the held records' own ack")
+    judge.equal(ErrorCode.NONE, part.ack_error, "error of the held records' own ack")
     # Had a refused fetch acquired anything, this one would miss it.
     left = await consumer.fetch(max_wait_ms=10000)
-    judge.equal(rule, held, min(left.offsets, default=-1), "first offset of the next fetch")
+    judge.equal(held, min(left.offsets, default=-1), "first offset of the next fetch")
 
 
-@pytest.mark.requirement("SES-01")
-@pytest.mark.fast
+@check("SES-01", fast=True)
 async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=8, batches=8)
     consumer = await queue.consumer()
@@ -51,31 +41,27 @@ async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
         else:
             acks = [accept(held.pop())] if step == "piggyback" and held else []
             response = await consumer.fetch(*acks, epoch=epoch, max_records=1, max_wait_ms=10000)
-        judge.equal("SES-01", (), response.errors, f"errors of epoch {epoch} ({step}) of {steps}")
+        judge.equal((), response.errors, f"errors of epoch {epoch} ({step}) of {steps}")
         held += response.offsets
         if not held:
             held += (await consumer.acquire(1, max_records=1)).offsets
             break
 
 
-@pytest.mark.requirement("SES-02")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("SES-02", fast=True, crossed=AMONG)
 async def test_fetch_epoch_above(share: Share, judge: Judge) -> None:
     _, consumer = await holding(share, 2, more=2)
     expected = consumer.session.epoch
 
     for epoch in (expected + 1, expected + share.rng.randint(2, 1000), 2**31 - 1):
         response = await consumer.fetch(accept(0, 1), epoch=epoch)
-        judge.equal("SES-02", BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
-        judge.equal("SES-02", [], response.offsets, f"offsets acquired by epoch {epoch}")
+        judge.equal(BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
+        judge.equal([], response.offsets, f"offsets acquired by epoch {epoch}")
     consumer.session.epoch = expected
-    await untouched(judge, "SES-02", consumer, 2)
+    await untouched(judge, consumer, 2)
 
 
-@pytest.mark.requirement("SES-03")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("SES-03", fast=True, crossed=AMONG)
 async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
     _, consumer = await holding(share, 2, more=2)
     for _ in range(2):
@@ -84,15 +70,13 @@ async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
 
     for epoch in range(1, expected):
         response = await consumer.fetch(accept(0, 1), epoch=epoch)
-        judge.equal("SES-03", BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
-        judge.equal("SES-03", [], response.offsets, f"offsets acquired by epoch {epoch}")
+        judge.equal(BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
+        judge.equal([], response.offsets, f"offsets acquired by epoch {epoch}")
     consumer.session.epoch = expected
-    await untouched(judge, "SES-03", consumer, 2)
+    await untouched(judge, consumer, 2)
 
 
-@pytest.mark.requirement("SES-04")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("SES-04", fast=True, crossed=AMONG)
 async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
     queue, consumer = await holding(share, 2)
     await consumer.fetch(max_wait_ms=0)
@@ -100,16 +84,16 @@ async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
 
     for epoch in (expected + 1, 2**31 - 1, expected - 1, 1):
         response = await consumer.session.acknowledge({consumer.where: [accept(0, 1)]}, epoch=epoch)
-        judge.equal("SES-04", BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
+        judge.equal(BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
     consumer.session.epoch = expected
     # What had been accepted would not come back when the session is closed.
     await consumer.close()
-    after = await taken(await queue.consumer(join=False), 0, 1)
-    judge.equal("SES-04", [0, 1], sorted(after), "offsets that come back, not being accepted")
+    heir = await queue.consumer(join=False)
+    after = (await heir.take([0, 1])).counts
+    judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
 
 
-@pytest.mark.requirement("SES-05")
-@crossed(AMONG)
+@check("SES-05", crossed=AMONG)
 async def test_wrong_epochs_leave_the_session(share: Share, judge: Judge) -> None:
     _, consumer = await holding(share, 2, more=2)
     await consumer.fetch(max_records=0, max_wait_ms=0)
@@ -121,69 +105,62 @@ async def test_wrong_epochs_leave_the_session(share: Share, judge: Judge) -> Non
     part = await consumer.ack(accept(0), epoch=expected)
     fetched = await consumer.fetch(accept(1), epoch=expected + 1)
 
-    judge.equal("SES-05", ErrorCode.NONE, part.ack_error, f"error of an ack with epoch {expected}")
-    judge.equal("SES-05", (), fetched.errors, f"errors of a fetch with epoch {expected + 1}")
+    judge.equal(ErrorCode.NONE, part.ack_error, f"error of an ack with epoch {expected}")
+    judge.equal((), fetched.errors, f"errors of a fetch with epoch {expected + 1}")
 
 
-@pytest.mark.requirement("SES-06")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("SES-06", fast=True, crossed=AMONG)
 async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -> None:
     queue, consumer = await holding(share, 2)
 
     response = await consumer.fetch(accept(0, 1), epoch=OPEN)
     await consumer.close()
-    after = await taken(await queue.consumer(join=False), 0, 1)
+    heir = await queue.consumer(join=False)
+    after = (await heir.take([0, 1])).counts
 
-    judge.equal("SES-06", ErrorCode.INVALID_REQUEST, response.error, "error of the opening fetch")
-    judge.equal("SES-06", [0, 1], sorted(after), "offsets that come back, not being accepted")
+    judge.equal(ErrorCode.INVALID_REQUEST, response.error, "error of the opening fetch")
+    judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
 
 
-@pytest.mark.requirement("SES-07")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("SES-07", fast=True, crossed=AMONG)
 async def test_opening_acknowledge(share: Share, judge: Judge) -> None:
     queue, consumer = await holding(share, 2)
     stranger = await queue.consumer(join=False)
 
     for who, name in ((consumer, "with a session"), (stranger, "without a session")):
         part = await who.ack(accept(0, 1), epoch=OPEN)
-        judge.equal("SES-07", BAD_EPOCH, part.ack_error, f"error of epoch 0 {name}")
+        judge.equal(BAD_EPOCH, part.ack_error, f"error of epoch 0 {name}")
     await consumer.close()
-    after = await taken(stranger, 0, 1)
-    judge.equal("SES-07", [0, 1], sorted(after), "offsets that come back, not being accepted")
+    after = (await stranger.take([0, 1])).counts
+    judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
 
 
-@pytest.mark.requirement("SES-08")
-@pytest.mark.fast
+@check("SES-08", fast=True)
 async def test_fetch_without_session(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
 
     for epoch in (1, 2, 2**31 - 1):
         response = await consumer.session.fetch(consumer.where, epoch=epoch)
-        judge.equal("SES-08", NO_SESSION, response.error, f"error of epoch {epoch}")
-    after = await others(queue, await queue.consumer(join=False))
-    judge.equal("SES-08", [0], sorted(after), "offsets left for others")
+        judge.equal(NO_SESSION, response.error, f"error of epoch {epoch}")
+    after = (await next_catch(queue, await queue.consumer(join=False))).counts
+    judge.equal([0], sorted(after), "offsets left for others")
 
 
-@pytest.mark.requirement("SES-09")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("SES-09", fast=True, crossed=AMONG)
 async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
     queue, consumer = await holding(share, 2)
     stranger = await queue.consumer(join=False)
 
     for epoch in (1, 2, 2**31 - 1):
         part = await stranger.ack(accept(0, 1), epoch=epoch)
-        judge.equal("SES-09", NO_SESSION, part.ack_error, f"error of epoch {epoch}")
+        judge.equal(NO_SESSION, part.ack_error, f"error of epoch {epoch}")
     await consumer.close()
-    after = await taken(stranger, 0, 1)
-    judge.equal("SES-09", [0, 1], sorted(after), "offsets that come back, not being accepted")
+    after = (await stranger.take([0, 1])).counts
+    judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
 
 
-@pytest.mark.requirement("SES-10")
-@pytest.mark.fast
+@check("SES-10", fast=True)
 async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     consumer = await queue.consumer()
@@ -191,12 +168,11 @@ async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
     by_fetch = await consumer.session.fetch(epoch=CLOSE)
     by_ack = await consumer.session.acknowledge({}, epoch=CLOSE)
 
-    judge.equal("SES-10", NO_SESSION, by_fetch.error, "error of the final ShareFetch")
-    judge.equal("SES-10", NO_SESSION, by_ack.error, "error of the final ShareAcknowledge")
+    judge.equal(NO_SESSION, by_fetch.error, "error of the final ShareFetch")
+    judge.equal(NO_SESSION, by_ack.error, "error of the final ShareAcknowledge")
 
 
-@pytest.mark.requirement("SES-11")
-@crossed(AMONG)
+@check("SES-11", crossed=AMONG)
 async def test_epoch_below_the_final_one(share: Share, judge: Judge) -> None:
     _, consumer = await holding(share, 2, more=2)
     expected = consumer.session.epoch
@@ -206,6 +182,6 @@ async def test_epoch_below_the_final_one(share: Share, judge: Judge) -> None:
         sent = await consumer.session.acknowledge({consumer.where: [accept(0, 1)]}, epoch=epoch)
         for api, error in (("ShareFetch", fetched.error), ("ShareAcknowledge", sent.error)):
             refused = error in (BAD_EPOCH, ErrorCode.INVALID_REQUEST)
-            judge.holds("SES-11", refused, f"{api} with epoch {epoch} got error {error}")
+            judge.holds(refused, f"{api} with epoch {epoch} got error {error}")
     consumer.session.epoch = expected
-    await untouched(judge, "SES-11", consumer, 2)
+    await untouched(judge, consumer, 2)

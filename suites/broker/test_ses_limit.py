@@ -1,16 +1,8 @@
 """The number of share sessions that a broker keeps (group.share.max.share.sessions)."""
 
-from __future__ import annotations
-
 import time
 
-import pytest
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import OPEN, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LIMIT = 2
 TWO_SESSIONS = {"group.share.max.share.sessions": LIMIT, "group.share.max.size": LIMIT}
@@ -26,8 +18,7 @@ async def crowded(share: Share) -> tuple[Queue, list[Consumer], Consumer]:
     return queue, inside, await queue.consumer(join=False)
 
 
-@pytest.mark.solo(TWO_SESSIONS)
-@pytest.mark.requirement("SES-42")
+@check("SES-42", solo=TWO_SESSIONS)
 async def test_one_session_too_many(solo_share: Share, judge: Judge) -> None:
     _, _, outside = await crowded(solo_share)
     wait_ms = solo_share.rng.randint(500, 2000)
@@ -35,12 +26,11 @@ async def test_one_session_too_many(solo_share: Share, judge: Judge) -> None:
     start = time.monotonic()
     refused = await outside.fetch(epoch=OPEN, max_wait_ms=wait_ms)
     waited = 1000 * (time.monotonic() - start)
-    judge.equal("SES-42", FULL, refused.error, "error of one session too many")
-    judge.holds("SES-42", waited >= wait_ms, f"refused after {waited:.0f} ms, not {wait_ms} ms")
+    judge.equal(FULL, refused.error, "error of one session too many")
+    judge.holds(waited >= wait_ms, f"refused after {waited:.0f} ms, not {wait_ms} ms")
 
 
-@pytest.mark.solo(TWO_SESSIONS)
-@pytest.mark.requirement("SES-44")
+@check("SES-44", solo=TWO_SESSIONS)
 async def test_open_sessions_go_on(solo_share: Share, judge: Judge) -> None:
     queue, inside, outside = await crowded(solo_share)
     await outside.fetch(epoch=OPEN, max_wait_ms=100)
@@ -48,13 +38,12 @@ async def test_open_sessions_go_on(solo_share: Share, judge: Judge) -> None:
     fresh = await queue.produce(1)
     await inside[0].acquire(1)
     part = await inside[0].ack(accept(fresh))
-    judge.equal("SES-44", ErrorCode.NONE, part.ack_error, "error of an open session's ack")
+    judge.equal(ErrorCode.NONE, part.ack_error, "error of an open session's ack")
     replaced = await inside[1].fetch(epoch=OPEN, max_wait_ms=0)
-    judge.equal("SES-44", ErrorCode.NONE, replaced.error, "error of replacing an open session")
+    judge.equal(ErrorCode.NONE, replaced.error, "error of replacing an open session")
 
 
-@pytest.mark.solo(TWO_SESSIONS)
-@pytest.mark.requirement("SES-43")
+@check("SES-43", solo=TWO_SESSIONS)
 async def test_sessions_make_room(solo_share: Share, judge: Judge) -> None:
     queue, inside, outside = await crowded(solo_share)
 
@@ -64,21 +53,13 @@ async def test_sessions_make_room(solo_share: Share, judge: Judge) -> None:
             await leaver.close()
         else:
             leaver.session.connection.abort()
-        error = await admitted(outside)
+        error = -1
+        async for _ in attempts():
+            error = (await outside.fetch(epoch=OPEN, max_wait_ms=100)).error
+            if error != FULL:
+                break
         ending = "the final epoch" if turn % 2 else "a reset"
-        judge.equal(
-            "SES-43", ErrorCode.NONE, error, f"error of opening, turn {turn}, after {ending}"
-        )
+        judge.equal(ErrorCode.NONE, error, f"error of opening, turn {turn}, after {ending}")
         inside.append(outside)
         outside = await queue.consumer(join=False)
-    judge.saw("SES-43", sessions=4 * LIMIT)
-
-
-async def admitted(consumer: Consumer) -> int:
-    """Open a session, again while there is no room; return the last error."""
-    error = -1
-    async for _ in attempts():
-        error = (await consumer.fetch(epoch=OPEN, max_wait_ms=100)).error
-        if error != FULL:
-            break
-    return error
+    judge.saw(sessions=4 * LIMIT)

@@ -1,16 +1,6 @@
 """A session over nine partitions of three topics: many are added, forgotten or unknown at once."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import OPEN, Where
-from fixtures.wire.errors import error_name
-from suites.broker.many import AT, Grid, among, grid, nowhere
-from suites.broker.share import Consumer, Share
-from suites.broker.situations import MANY, meets
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def _served(world: Grid, wanted: list[Where]) -> dict[Where, list[int]]:
@@ -28,14 +18,9 @@ async def _served(world: Grid, wanted: list[Where]) -> dict[Where, list[int]]:
     return found
 
 
-@meets(MANY)
+@check("SES-22", "SES-23", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("SES-22", "SES-23")
 async def test_forgetting_many(share: Share, judge: Judge, position: str) -> None:
-    """SES-23: Of nine partitions all that one fetch forgets are gone, beside one never named.
-
-    SES-22: All that a later fetch names together are back.
-    """
     world = await grid(share, partitions=4)
     await world.session.fetch(*world.places, epoch=OPEN, max_wait_ms=0)
     gone = [where for where in world.places if where[1] != 2]
@@ -46,16 +31,15 @@ async def test_forgetting_many(share: Share, judge: Judge, position: str) -> Non
 
     first = await _served(world, stay)
     expected = {where: [0, 1] if where in stay else [] for where in world.places}
-    judge.equal("SES-23", expected, first, "records served, three partitions of four forgotten")
+    judge["SES-23"].equal(expected, first, "records served, three partitions of four forgotten")
     await world.session.fetch(*gone, max_wait_ms=0, max_records=0)
     second = await _served(world, gone)
     expected = {where: [] if where in stay else [0, 1] for where in world.places}
-    judge.equal("SES-22", expected, second, "records served, the forgotten named again")
+    judge["SES-22"].equal(expected, second, "records served, the forgotten named again")
 
 
-@meets(MANY)
+@check("SES-23", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("SES-23")
 async def test_forgetting_what_is_not_there(share: Share, judge: Judge, position: str) -> None:
     world = await grid(share)
     await world.session.fetch(*world.places, epoch=OPEN, max_wait_ms=0)
@@ -65,32 +49,24 @@ async def test_forgetting_what_is_not_there(share: Share, judge: Judge, position
     await world.session.fetch(forget=asked, max_wait_ms=0, max_records=0)
     await world.produce(2)
     expected = {where: [0, 1] if where == stays else [] for where in world.places}
-    judge.equal("SES-23", expected, await _served(world, [stays]), "records served, one left")
+    judge.equal(expected, await _served(world, [stays]), "records served, one left")
 
 
-@meets(MANY)
+@check("ACQ-10", "ACQ-12", "ACQ-13", meets=IN_LISTS)
 @AT
-@pytest.mark.requirement("ACQ-10", "ACQ-12", "ACQ-13")
 async def test_one_unknown_among_many(share: Share, judge: Judge, position: str) -> None:
-    """ACQ-12, ACQ-13: An unknown topic or partition is answered for itself, wherever it stands.
-
-    ACQ-10: All others of the request are served, each under its own topic and index.
-    """
     world = await grid(share)
     places = world.places
     topic = world.topics[among(range(1, 9), 0, position).index(0) // 3]
     for index, where in enumerate(places):
         await world.share.admin.produce(where[0], index + 1, where[1])
-    bad = {
-        "ACQ-12": (nowhere(share, topic), 0),
-        "ACQ-13": (topic, 1000),
-    }
+    bad = {"ACQ-12": (nowhere(share, topic), 0), "ACQ-13": (topic, 1000)}
     named = among(among(places, bad["ACQ-13"], position), bad["ACQ-12"], position)
     errors: dict[str, set[str]] = {rule: set() for rule in bad}
     found: dict[Where, list[int]] = {where: [] for where in places}
     async for _ in attempts(WITHIN):
         response = await world.session.fetch(*named, max_wait_ms=100)
-        judge.equal("ACQ-12", 0, response.error, "top-level error")
+        judge["ACQ-12"].equal(0, response.error, "top-level error")
         named = []
         for rule, (topic, at) in bad.items():
             part = response.part(topic.id, at)
@@ -100,8 +76,8 @@ async def test_one_unknown_among_many(share: Share, judge: Judge, position: str)
             found[topic, at] += part.offsets if part else []
         if sum(map(len, found.values())) >= sum(range(10)) and all(errors.values()):
             break
-    judge.equal("ACQ-12", {"UNKNOWN_TOPIC_ID"}, errors["ACQ-12"], f"errors of it, {position}")
+    judge["ACQ-12"].equal({"UNKNOWN_TOPIC_ID"}, errors["ACQ-12"], f"errors of it, {position}")
     unknown = {"UNKNOWN_TOPIC_OR_PARTITION"}
-    judge.equal("ACQ-13", unknown, errors["ACQ-13"], f"errors of it, {position}")
+    judge["ACQ-13"].equal(unknown, errors["ACQ-13"], f"errors of it, {position}")
     expected = {where: list(range(index + 1)) for index, where in enumerate(places)}
-    judge.equal("ACQ-10", expected, found, "records of each partition")
+    judge["ACQ-10"].equal(expected, found, "records of each partition")

@@ -1,22 +1,13 @@
 """Partitions of a session: remembered, added, forgotten, unknown and gone."""
 
-from __future__ import annotations
-
 import dataclasses
 import uuid
 
-import pytest
+from suites.broker.acknowledgements import acquired, error_in, offsets_in
+from suites.broker.kit import *
+from suites.broker.membership import every
 
-from fixtures.clients.cluster import WITHIN, Topic, attempts
-from fixtures.clients.member import OPEN, Response, Session, Where, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.membership import beating, every, good_beat
-from suites.broker.sessions import acquired, error_in, offsets_in, others
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, RELOADED, crossed
-from suites.judge import Judge
-
-GONE = {
+NOT_KNOWN = {
     ErrorCode.UNKNOWN_TOPIC_ID: "ShareFetchResponse ErrorCode: a topic id that is not known",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "ShareFetchResponse ErrorCode: no such partition",
 }
@@ -25,7 +16,7 @@ GONE = {
 World = tuple[Queue, Consumer, Where, Where]
 
 
-async def two_partitions(share: Share, records: int = 2) -> World:
+async def consumer_of_two(share: Share, records: int = 2) -> World:
     """Return a queue with two partitions on one broker, each with records, and a consumer."""
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(records, partitions=2, assignments=[[node], [node]])
@@ -34,11 +25,9 @@ async def two_partitions(share: Share, records: int = 2) -> World:
     return queue, await queue.consumer(), (queue.topic, 0), (queue.topic, 1)
 
 
-@pytest.mark.requirement("SES-21")
-@pytest.mark.fast
-@crossed(BEHIND)
+@check("SES-21", fast=True, crossed=BEHIND)
 async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
-    queue, consumer, first, second = await two_partitions(share, records=0)
+    queue, consumer, first, second = await consumer_of_two(share, records=0)
     await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
     await queue.produce(2, 0)
     await queue.produce(2, 1)
@@ -51,122 +40,111 @@ async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
         if all(len(offsets) == 2 for offsets in held.values()):
             break
 
-    judge.equal("SES-21", {first: [0, 1], second: [0, 1]}, held, "records by partition")
+    judge.equal({first: [0, 1], second: [0, 1]}, held, "records by partition")
 
 
-@pytest.mark.requirement("SES-22")
-@crossed(RELOADED)
+@check("SES-22", crossed=RELOADED)
 async def test_partition_added_later(share: Share, judge: Judge) -> None:
-    queue, consumer, first, second = await two_partitions(share)
+    queue, consumer, first, second = await consumer_of_two(share)
     before = await acquired(consumer.session, first, count=2)
     after = await acquired(consumer.session, second, count=2)
     await queue.produce(1, 0)
     await queue.produce(1, 1)
     again = await acquired(consumer.session, first, second, count=2, named=False)
 
-    judge.equal("SES-22", {first: [0, 1]}, before, "records of the first partition")
-    judge.equal("SES-22", {second: [0, 1]}, after, "records of the partition added")
+    judge.equal({first: [0, 1]}, before, "records of the first partition")
+    judge.equal({second: [0, 1]}, after, "records of the partition added")
     expected = {first: [2], second: [2]}
-    judge.equal("SES-22", expected, again, "records of both, later, by fetches that name neither")
+    judge.equal(expected, again, "records of both, later, by fetches that name neither")
 
 
-@pytest.mark.requirement("SES-23")
-@pytest.mark.fast
+@check("SES-23", fast=True)
 async def test_forgotten_partition(share: Share, judge: Judge) -> None:
-    queue, consumer, first, second = await two_partitions(share, records=0)
+    queue, consumer, first, second = await consumer_of_two(share, records=0)
     await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
     await queue.produce(2, 0)
     await queue.produce(2, 1)
 
     forgetting = await consumer.session.fetch(forget=[first])
-    later = await drained(consumer.session, second)
-    left = await others(queue, await queue.consumer(join=False))
+    # Fetch until a partition has given two records or had its time.
+    later: list[Response] = []
+    async for _ in attempts(WITHIN):
+        later.append(await consumer.session.fetch())
+        if offsets_in(later[-1], second) or len(later) > 5:
+            break
+    left = (await next_catch(queue, await queue.consumer(join=False))).counts
 
     taken = [offsets_in(response, first) for response in (forgetting, *later)]
-    judge.equal("SES-23", [[]] * len(taken), taken, "offsets of the forgotten partition")
+    judge.equal([[]] * len(taken), taken, "offsets of the forgotten partition")
     served = [o for response in (forgetting, *later) for o in offsets_in(response, second)]
-    judge.equal("SES-23", [0, 1], sorted(served), "offsets of the partition that stayed")
-    judge.equal("SES-23", [0, 1], sorted(left), "offsets of the forgotten partition for others")
+    judge.equal([0, 1], sorted(served), "offsets of the partition that stayed")
+    judge.equal([0, 1], sorted(left), "offsets of the forgotten partition for others")
 
 
-async def drained(session: Session, where: Where) -> list[Response]:
-    """Fetch until a partition has given two records or had its time; return the responses."""
-    responses: list[Response] = []
-    async for _ in attempts(WITHIN):
-        responses.append(await session.fetch())
-        if offsets_in(responses[-1], where) or len(responses) > 5:
-            break
-    return responses
-
-
-@pytest.mark.requirement("SES-24")
-@crossed(RELOADED)
+@check("SES-24", crossed=RELOADED)
 async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
-    queue, consumer, first, _ = await two_partitions(share)
+    queue, consumer, first, _ = await consumer_of_two(share)
     await acquired(consumer.session, first, count=2)
 
     await consumer.session.fetch(forget=[first], max_wait_ms=0)
     other = await queue.consumer(join=False)
-    early = await others(queue, other)
+    early = (await next_catch(queue, other)).counts
     part = await consumer.ack(accept(0, 1))
 
-    judge.equal("SES-24", [], sorted(early), "offsets that others got after the forgetting")
-    judge.equal("SES-24", ErrorCode.NONE, part.ack_error, "error of their acknowledgement")
+    judge.equal([], sorted(early), "offsets that others got after the forgetting")
+    judge.equal(ErrorCode.NONE, part.ack_error, "error of their acknowledgement")
 
 
-@pytest.mark.requirement("SES-25")
-@crossed(RELOADED)
+@check("SES-25", crossed=RELOADED)
 async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
-    queue, consumer, first, _ = await two_partitions(share)
+    queue, consumer, first, _ = await consumer_of_two(share)
     await acquired(consumer.session, first, count=2)
     await queue.produce(2, 0)
 
     response = await consumer.session.fetch(acks={first: [accept(0, 1)]}, forget=[first])
-    left = await others(queue, await queue.consumer(join=False))
+    left = (await next_catch(queue, await queue.consumer(join=False))).counts
     part = response.part(first[0].id, first[1])
 
-    judge.equal("SES-25", ErrorCode.NONE, response.error, "error of the request")
-    judge.holds("SES-25", part is not None, "the acknowledged partition is not in the response")
-    judge.equal("SES-25", 0, part.ack_error if part else None, "error of the acknowledgement")
-    judge.equal("SES-25", [], offsets_in(response, first), "offsets acquired by the forgetting")
-    judge.equal("SES-25", [2, 3], sorted(left), "offsets for others, 0 and 1 being accepted")
+    judge.equal(ErrorCode.NONE, response.error, "error of the request")
+    judge.holds(part is not None, "the acknowledged partition is not in the response")
+    judge.equal(0, part.ack_error if part else None, "error of the acknowledgement")
+    judge.equal([], offsets_in(response, first), "offsets acquired by the forgetting")
+    judge.equal([2, 3], sorted(left), "offsets for others, 0 and 1 being accepted")
 
 
-@pytest.mark.requirement("SES-26")
+@check("SES-26")
 async def test_session_without_partitions(share: Share, judge: Judge) -> None:
-    _, consumer, first, _ = await two_partitions(share)
+    _, consumer, first, _ = await consumer_of_two(share)
     session = consumer.session
 
     opened = await session.fetch(epoch=OPEN, max_wait_ms=0)
     empty = await session.fetch(max_wait_ms=0)
-    judge.equal("SES-26", ((), ()), (opened.errors, empty.errors), "errors of empty fetches")
-    judge.equal("SES-26", ([], []), (opened.offsets, empty.offsets), "offsets of empty fetches")
+    judge.equal(((), ()), (opened.errors, empty.errors), "errors of empty fetches")
+    judge.equal(([], []), (opened.offsets, empty.offsets), "offsets of empty fetches")
     held = await acquired(session, first, count=2)
     emptied = await session.fetch(forget=[first], max_wait_ms=0)
     last = await session.fetch(max_wait_ms=0)
 
-    judge.equal("SES-26", {first: [0, 1]}, held, "records once a partition was named")
-    judge.equal("SES-26", ((), ()), (emptied.errors, last.errors), "errors once it was forgotten")
+    judge.equal({first: [0, 1]}, held, "records once a partition was named")
+    judge.equal(((), ()), (emptied.errors, last.errors), "errors once it was forgotten")
 
 
-@pytest.mark.requirement("SES-27")
-@crossed(RELOADED)
+@check("SES-27", crossed=RELOADED)
 async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
-    _, consumer, first, _ = await two_partitions(share)
+    _, consumer, first, _ = await consumer_of_two(share)
     unknown = (dataclasses.replace(first[0], id=uuid.UUID(int=share.rng.getrandbits(128))), 0)
 
     opened = await consumer.session.fetch(unknown, first, epoch=OPEN, max_wait_ms=10000)
     again = await consumer.session.fetch(max_wait_ms=0)
 
-    judge.equal("SES-27", ErrorCode.NONE, opened.error, "error of the whole fetch")
+    judge.equal(ErrorCode.NONE, opened.error, "error of the whole fetch")
     told = [error_in(response, unknown) for response in (opened, again)]
     expected = [ErrorCode.UNKNOWN_TOPIC_ID] * 2
-    judge.equal("SES-27", expected, told, "errors of the unknown topic, at once and later")
-    judge.equal("SES-27", [0, 1], offsets_in(opened, first), "offsets of the known topic")
+    judge.equal(expected, told, "errors of the unknown topic, at once and later")
+    judge.equal([0, 1], offsets_in(opened, first), "offsets of the known topic")
 
 
-@pytest.mark.requirement("SES-28")
-@crossed(AMONG)
+@check("SES-28", crossed=AMONG)
 async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(2, assignments=[[node]])
@@ -174,27 +152,25 @@ async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
     first, second = (queue.topic, 0), (queue.topic, 1)
 
     opened = await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=10000)
-    judge.equal("SES-28", ErrorCode.NONE, opened.error, "error of the whole fetch")
+    judge.equal(ErrorCode.NONE, opened.error, "error of the whole fetch")
     missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    judge.equal("SES-28", missing, error_in(opened, second), "error of the missing partition")
-    judge.equal("SES-28", [0, 1], offsets_in(opened, first), "offsets of the partition there is")
+    judge.equal(missing, error_in(opened, second), "error of the missing partition")
+    judge.equal([0, 1], offsets_in(opened, first), "offsets of the partition there is")
 
     # New partitions get their leader from the cluster, so only one on this broker can heal here.
     larger = await share.admin.create_partitions(queue.topic, 2, assignments=[[node]])
     await beating([consumer.member], lambda: consumer.member.assigned >= every(larger))
     await share.admin.produce(larger, 1, 1)
     healed = await acquired(consumer.session, second, count=1)
-    judge.equal("SES-28", {second: [0]}, healed, "records once the partition exists")
+    judge.equal({second: [0]}, healed, "records once the partition exists")
 
 
-@pytest.mark.requirement("SES-29")
-@crossed(AMONG)
+@check("SES-29", crossed=AMONG)
 async def test_deleted_topic(share: Share, judge: Judge) -> None:
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(1, assignments=[[node]])
     stays = await share.admin.create_topic(assignments=[[node]])
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     member, names = consumer.member, [queue.topic.name, stays.name]
     await good_beat(member, subscribed_topic_names=names)
     await beating([member], lambda: member.assigned == every(queue.topic, stays))
@@ -202,15 +178,14 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
 
     await share.admin.delete_topics(queue.topic.name)
     top, error = await first_error(consumer)
-    judge.equal("SES-29", ErrorCode.NONE, top, "error of the whole fetch after the deletion")
-    judge.one_of("SES-29", GONE, error, "error of the deleted topic's partition")
+    judge.equal(ErrorCode.NONE, top, "error of the whole fetch after the deletion")
+    judge.one_of(NOT_KNOWN, error, "error of the deleted topic's partition")
     await share.admin.produce(stays, 1)
     served = await acquired(consumer.session, (stays, 0), count=1)
-    judge.equal("SES-29", {(stays, 0): [0]}, served, "records of the other topic")
+    judge.equal({(stays, 0): [0]}, served, "records of the other topic")
 
 
-@pytest.mark.requirement("SES-47")
-@crossed(AMONG)
+@check("SES-47", crossed=AMONG)
 async def test_topic_created_again(share: Share, judge: Judge) -> None:
     consumer, again = await created_again(share)
 
@@ -222,18 +197,17 @@ async def test_topic_created_again(share: Share, judge: Judge) -> None:
             break
         await share.admin.produce(again, 1)
 
-    judge.equal("SES-47", [0, 1, 2, 3], served, "records of the topic created again")
+    judge.equal([0, 1, 2, 3], served, "records of the topic created again")
 
 
-@pytest.mark.requirement("SES-48")
-@crossed(AMONG)
+@check("SES-48", crossed=AMONG)
 async def test_old_id_of_a_topic_created_again(share: Share, judge: Judge) -> None:
     consumer, _ = await created_again(share)
 
     told = await first_error(consumer)
 
-    allowed = {(ErrorCode.NONE, gone): source for gone, source in GONE.items()}
-    judge.one_of("SES-48", allowed, told, "errors of the fetch and of the old topic id")
+    allowed = {(ErrorCode.NONE, gone): source for gone, source in NOT_KNOWN.items()}
+    judge.one_of(allowed, told, "errors of the fetch and of the old topic id")
 
 
 async def first_error(consumer: Consumer) -> tuple[int, int | None]:
@@ -251,8 +225,7 @@ async def created_again(share: Share) -> tuple[Consumer, Topic]:
     """Return a consumer whose session remembers a deleted topic, and one of the same name."""
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(1, untouched=True, assignments=[[node]])
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
 
     await share.admin.delete_topics(queue.topic.name)
     again = await share.admin.create_topic(name=queue.topic.name, assignments=[[node]])

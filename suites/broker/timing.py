@@ -1,10 +1,11 @@
-"""Durations: that they are neither shorter nor longer than configured, on slow machines, too.
+"""Time in checks: when locked records come back, and durations that are as long as configured.
 
-Every duration is seen from both sides. From before it was begun until its end was told is the
-*most* that it can have lasted; from when it had begun until a question that still found it running
-was sent is the *least*. A slow harness only makes the one larger and the other smaller. A slow
-broker ends things late. So it is the shortest of many that counts, of two durations side by side: a
-factor shows in the longer one. How late the broker ends an ordinary wait meanwhile is added.
+Nothing here sleeps. Every duration is seen from both sides. From before it was begun until its end
+was told is the *most* that it can have lasted; from when it had begun until a question that still
+found it running was sent is the *least*. A slow harness only makes the one larger and the other
+smaller. A slow broker ends things late. So it is the shortest of many that counts, of two durations
+side by side: a factor shows in the longer one. How late the broker ends an ordinary wait meanwhile
+is added.
 
 * shorter than configured: ``fail``
 * beyond ``LONGER`` times as configured at the least, and that lateness: ``fail``
@@ -18,17 +19,126 @@ import asyncio
 import itertools
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from fixtures.clients.cluster import attempts, gather_all
+from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts, gather_all
 from fixtures.clients.member import renew
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.locks import SLACK
+from spec.verdict import OutOfReach, Stalled, Undecided
 from suites.broker.membership import good_beat, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
-from suites.broker.share import Consumer, Queue, Share
+from suites.broker.share import BYSTANDING, Consumer, Queue, Share, goes_on
 from suites.judge import Judge
+
+# A lock is judged from both sides. It may not end before its duration has passed since the request
+# that took it was sent, and it has to have ended a generous while after the response. Between the
+# two lies all the slowness of machines, which proves nothing.
+SLACK = 15.0
+"""Seconds after a lock's end by which the record has to be available again."""
+
+EARLY = 0.95
+"""Share of a lock's duration that has to pass in any case; the rest is for timers' ticks."""
+
+RENEW_ONLY = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 0, "max_records": 0}
+"""What a ShareFetch that renews has to carry (KIP-1222)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """The first delivery of an offset that a watch saw: when (monotonic) and its count."""
+
+    at: float
+    count: int
+
+
+async def comes_again(consumer: Consumer, wanted: Collection[int], lock_ms: int) -> dict[int, int]:
+    """Return the counts with which offsets come, freed at once or only when their lock is over."""
+    seen = await watch(consumer, wanted, lock_ms / 1000 + SLACK)
+    if missing := sorted(set(wanted) - seen.keys()):
+        raise Undecided(f"offsets {missing} did not come though their lock of {lock_ms} ms is over")
+    return {offset: seen[offset].count for offset in wanted}
+
+
+async def watch(
+    consumer: Consumer, wanted: Iterable[int], within: float, **options: int
+) -> dict[int, Sighting]:
+    """Fetch until every wanted offset came or ``within`` seconds are over; return all that came.
+
+    Unlike :meth:`Consumer.acquire` it leaves the judgement of what is missing to the check, and it
+    sits out the errors that a new leader answers for a moment.
+    """
+    missing = set(wanted)
+    seen: dict[int, Sighting] = {}
+    async for left in attempts(within):
+        wait = max(1, min(500, int(left * 1000)))
+        response = await consumer.fetch(**({"max_wait_ms": wait} | options))
+        if response.only.error in RETRIABLE:
+            continue
+        consumer.sound(response)
+        for offset, count in response.only.counts.items():
+            seen.setdefault(offset, Sighting(time.monotonic(), count))
+        missing -= seen.keys()
+        if not missing:
+            break
+    if missing and within >= BYSTANDING:
+        node = consumer.where[0].leaders[consumer.where[1]]
+        if not await goes_on(consumer.member.cluster, node):
+            raise Undecided(f"{sorted(missing)} did not come, nor did the record of a bystander")
+    return seen
+
+
+async def linger(consumer: Consumer, seconds: float) -> None:
+    """Let time pass as a consumer does: in a fetch that finds nothing."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        response = consumer.sound(await consumer.fetch(max_wait_ms=max(1, int(left * 1000))))
+        if response.offsets:
+            raise Undecided(f"{response.offsets} came while nothing should have been available")
+
+
+def in_time(since: float, lock_ms: int) -> None:
+    """Demand of ourselves that a lock taken after ``since`` still ran until now."""
+    if time.monotonic() - since > lock_ms / 1000 * EARLY:
+        raise Undecided(f"the harness needed longer than the lock's {lock_ms} ms for its part")
+
+
+async def two_partitions(share: Share, records: int, lock_ms: int) -> Queue:
+    """Return a queue for :func:`outlast`: two partitions with one leader, records in the first."""
+    node = min(share.cluster.brokers)
+    return await share.queue(records, assignments=[[node], [node]], lock_ms=lock_ms)
+
+
+async def outlast(queue: Queue, lock_ms: int) -> None:
+    """Wait until every lock that partition 0 gave before now has run out, taking none of them.
+
+    A record of partition 1 is acquired now, from the same broker: when that one is available again,
+    the earlier locks are over too, however slow the broker's clock and ours.
+    """
+    offset = await queue.produce(1, partition=1)
+    holder = await queue.consumer(1, join=False)
+    await holder.acquire(1)
+    other = await queue.consumer(1, join=False)
+    if offset not in await watch(other, [offset], lock_ms / 1000 + SLACK):
+        raise Stalled("the lock of the sentinel on partition 1 never ran out")
+
+
+async def reconfigure(
+    queue: Queue, consumer: Consumer, lock_ms: int, **configs: str | None
+) -> None:
+    """Change group configs of a live group and wait until the partition's leader goes by them.
+
+    The lock duration is changed along with them, to a value not used before, because a fetch shows
+    it: a broker describes configs a moment before it acts on them. The fetch asks for no records.
+    """
+    wanted = {"share.record.lock.duration.ms": str(lock_ms)}
+    wanted |= {name.replace("_", "."): value for name, value in configs.items()}  # type: ignore[misc]
+    await queue.share.admin.group_config(queue.group, wanted)
+    async for _ in attempts(WITHIN):
+        response = consumer.sound(await consumer.fetch(max_records=0, max_wait_ms=0))
+        if response.lock_ms == lock_ms:
+            return
+    raise Undecided(f"the leader did not go by a lock duration of {lock_ms} ms")
+
 
 LONGER, SURE = 1.2, 1.3
 """A broker that takes 1.3 times as long is always noticed or left open, never passed."""
@@ -71,9 +181,6 @@ async def judge_span(
         lateness: tells how late the broker ends waits, over so many seconds.
         shorter: the rule that forbids one to be shorter.
         longer: the rule that forbids one to be longer.
-
-    Raises:
-        Undecided: this machine was too slow to tell.
     """
     sure: set[float] = set()
     for _ in range(ROUNDS):
@@ -84,13 +191,13 @@ async def judge_span(
             most = min(span.most for span in spans)
             least = min(span.least for span in spans)
             early = f"a {what} of {configured:g} s was over after {most:.3f} s"
-            judge.holds(shorter, most >= configured - TICK, early)
+            judge[shorter].holds(most >= configured - TICK, early)
             sentence = (
                 f"the shortest {what} of {configured:g} s, of {len(spans)}, lasted {least:.3f} s "
                 f"or longer, while waits ended {late:.3f} s late"
             )
-            judge.holds(longer, least <= configured * LONGER + late, sentence)
-            judge.saw(longer, spans=len(spans))
+            judge[longer].holds(least <= configured * LONGER + late, sentence)
+            judge[longer].saw(spans=len(spans))
             if most <= configured * SURE:
                 sure.add(configured)
         if sure.issuperset(durations):
@@ -118,11 +225,7 @@ async def idle_consumer(share: Share) -> Consumer:
 
 
 def apart(shortest: int, longest: int) -> tuple[float, float]:
-    """Return two durations in seconds, as far apart as bounds in milliseconds allow, up to thrice.
-
-    Raises:
-        OutOfReach: the bounds allow about one duration.
-    """
+    """Return two durations in seconds, as far apart as bounds in milliseconds allow, up to 3x."""
     second = min(3 * shortest, longest)
     if second < SURE * shortest:
         raise OutOfReach(f"durations from {shortest} to {longest} ms cannot be told apart")
@@ -195,19 +298,15 @@ async def _silence(queue: Queue, seconds: float) -> Span:
 
 
 async def judge_prompt(
-    share: Share, judge: Judge, rule: str, what: str, call: Callable[[], Awaitable[float]]
+    share: Share, judge: Judge, what: str, call: Callable[[], Awaitable[float]]
 ) -> None:
     """Judge that something due at once takes no time: the quickest of some tries.
 
     Args:
         share: the check's world; what takes the broker no time in any case is asked in between.
         judge: the check's judge.
-        rule: the rule that says so.
         what: what is due.
         call: has it happen once, and tells how many seconds it took.
-
-    Raises:
-        Undecided: this machine was too slow to tell.
     """
     took: list[float] = []
     plain: list[float] = []
@@ -218,8 +317,8 @@ async def judge_prompt(
     if quickest > PROMPT and quickest <= PROMPT + TRIES * max(plain):
         raise Undecided(f"{what} took {quickest:.3f} s, and a plain request {max(plain):.3f} s")
     sentence = f"{what}: the quickest of {len(took)} took {quickest:.3f} s"
-    judge.holds(rule, quickest <= PROMPT, sentence)
-    judge.saw(rule, milliseconds=int(1000 * quickest))
+    judge.holds(quickest <= PROMPT, sentence)
+    judge.saw(milliseconds=int(1000 * quickest))
 
 
 async def _round_trip(share: Share) -> float:

@@ -1,22 +1,53 @@
-"""Fixtures of the client checks: the adapter, and the two brokers that a client has to face."""
+"""Fixtures of the client checks: the adapter, and the two brokers that a client has to face.
+
+A check whose capability the client lacks is skipped, once the adapter was seen refusing it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from random import Random
+from typing import Any
 
 import pytest
 
-from fixtures.clients.adapter import Adapter
+from fixtures.clients.adapter import Adapter, AdapterFault, Refused, Unsupported
+from fixtures.interface.capability import unmet
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from suites.client.brokers import hostile_target
-from suites.client.capabilities import missing, seen_refusing
-from suites.client.harness import Harness, harness_on
+from spec.adapter import Capability
+from suites.client.harness import Harness, harness_on, hostile_target
 from suites.judge import REFUSED
 from suites.options import RunOptions
+
+Tapped = Callable[[ClusterInfo, Schemas, Adapter], AbstractAsyncContextManager[Harness]]
+
+_NOWHERE = {"bootstrap": ["127.0.0.1:1"], "group": "nobody"}
+_OPENED: dict[Capability, dict[str, Any]] = {
+    Capability.IMPLICIT: {"mode": "implicit"},
+    Capability.EXPLICIT: {"mode": "explicit"},
+    Capability.RECORD_LIMIT: {"acquire": "record_limit"},
+    Capability.CALLBACK: {"callback": "record"},
+    Capability.MAX_POLL_RECORDS: {"max_poll_records": 10},
+    Capability.MAX_POLL_INTERVAL: {"max_poll_interval_ms": 60000},
+}
+_ACK = {"records": [{"topic": "t", "partition": 0, "offset": 0}]}
+_CALLED: dict[Capability, tuple[str, dict[str, Any]]] = {
+    Capability.ACK_RECORD: ("acknowledge", {"type": "accept", "by": "record", **_ACK}),
+    Capability.ACK_OFFSET: ("acknowledge", {"type": "accept", "by": "offset", **_ACK}),
+    Capability.RENEW: ("acknowledge", {"type": "renew", **_ACK}),
+    Capability.COMMIT_SYNC: ("commit_sync", {"timeout_ms": 100}),
+    Capability.COMMIT_ASYNC: ("commit_async", {}),
+    Capability.WAKEUP: ("wakeup", {}),
+    Capability.UNSUBSCRIBE: ("unsubscribe", {}),
+    Capability.SUBSCRIPTION: ("subscription", {}),
+    Capability.CLOSE_TIMEOUT: ("close", {"timeout_ms": 1000}),
+    Capability.LOCK_DURATION: ("lock_duration", {}),
+    Capability.INSTANCE_ID: ("instance_id", {"timeout_ms": 100}),
+}
 
 
 class Adapters:
@@ -27,7 +58,6 @@ class Adapters:
         self._current: Adapter | None = None
 
     async def running(self) -> Adapter:
-        """Return a process that runs."""
         if self._current is None or not self._current.running:
             await self.stop()
             made, self._current = Adapter(self.command), None
@@ -41,7 +71,6 @@ class Adapters:
         return self._current
 
     async def stop(self) -> None:
-        """End the process."""
         if self._current is not None:
             await self._current.stop()
 
@@ -78,15 +107,26 @@ def schemas(cluster_info: ClusterInfo) -> Schemas:
 
 
 @pytest.fixture
+def tapped(rng: Random, transcripts: list[Transcript]) -> Tapped:
+    """What puts a tap in front of a cluster."""
+    return lambda info, schemas, adapter: harness_on(info, schemas, adapter, rng, transcripts)
+
+
+@pytest.fixture
 async def harness(
-    cluster_info: ClusterInfo,
-    schemas: Schemas,
-    adapter: Adapter,
-    rng: Random,
-    transcripts: list[Transcript],
+    tapped: Tapped, cluster_info: ClusterInfo, schemas: Schemas, adapter: Adapter
 ) -> AsyncIterator[Harness]:
     """The run's target behind a tap."""
-    async with harness_on(cluster_info, schemas, adapter, rng, transcripts) as found:
+    async with tapped(cluster_info, schemas, adapter) as found:
+        yield found
+
+
+@pytest.fixture
+async def doomed(
+    tapped: Tapped, cluster_info: ClusterInfo, schemas: Schemas, own_adapter: Adapter
+) -> AsyncIterator[Harness]:
+    """The run's target behind a tap, with an adapter process that the check may kill."""
+    async with tapped(cluster_info, schemas, own_adapter) as found:
         yield found
 
 
@@ -107,14 +147,10 @@ def hostile_schemas(hostile_info: ClusterInfo) -> Schemas:
 
 @pytest.fixture
 async def hostile(
-    hostile_info: ClusterInfo,
-    hostile_schemas: Schemas,
-    adapter: Adapter,
-    rng: Random,
-    transcripts: list[Transcript],
+    tapped: Tapped, hostile_info: ClusterInfo, hostile_schemas: Schemas, adapter: Adapter
 ) -> AsyncIterator[Harness]:
     """The hostile broker: three nodes of the reference broker behind a tap that plays scripts."""
-    async with harness_on(hostile_info, hostile_schemas, adapter, rng, transcripts) as found:
+    async with tapped(hostile_info, hostile_schemas, adapter) as found:
         yield found
 
 
@@ -124,21 +160,30 @@ async def refusal_of_missing_capabilities(
 ) -> None:
     """Skip a check whose capability the client lacks, once the adapter was seen saying so."""
     adapter = await adapters.running()
-    lacking = missing(request.node, adapter)
-    if lacking:
-        sentence = await seen_refusing(adapter, lacking[0])
+    needs = [str(need) for mark in request.node.iter_markers("needs") for need in mark.args]
+    if lacking := unmet(needs, adapter.hello.capabilities):
+        # Of ``a|b`` either is enough.
+        sentence = await seen_refusing(adapter, Capability(lacking[0].split("|")[0]))
         request.node.stash[REFUSED] = sentence
         pytest.skip(sentence)
 
 
-@pytest.fixture
-async def doomed(
-    cluster_info: ClusterInfo,
-    schemas: Schemas,
-    own_adapter: Adapter,
-    rng: Random,
-    transcripts: list[Transcript],
-) -> AsyncIterator[Harness]:
-    """The run's target behind a tap, with an adapter process that the check may kill."""
-    async with harness_on(cluster_info, schemas, own_adapter, rng, transcripts) as found:
-        yield found
+async def seen_refusing(adapter: Adapter, capability: Capability) -> str:
+    """Return the sentence in which an adapter refuses what its client lacks."""
+    if capability not in _OPENED | _CALLED:  # no request is about it
+        return f"the adapter does not declare {capability}"
+    name = f"lacking-{capability}"
+    try:
+        config = _NOWHERE | _OPENED.get(capability, {})
+        await adapter.call("open", consumer=name, config=config)
+        if capability in _CALLED:
+            op, fields = _CALLED[capability]
+            await adapter.call(op, consumer=name, **fields)
+    except Unsupported as refusal:
+        return f"the adapter does not declare {capability}; seen refusing: {refusal}"
+    except Refused as refusal:
+        raise AdapterFault(
+            f"the adapter does not declare {capability} and answered {refusal.name} where the "
+            "protocol wants unsupported"
+        ) from None
+    raise AdapterFault(f"the adapter does not declare {capability}, and does it all the same")

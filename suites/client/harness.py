@@ -4,41 +4,91 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
 
 from fixtures.clients.adapter import Adapter, AdapterFault, AdapterHang, Refused, Unsupported
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.handle import Delivery, Handle, Settled
+from fixtures.clients.member import AckType
 from fixtures.hostile.script import ScriptStep
 from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.exchange import Exchange
+from fixtures.targets import Target, TargetOptions, open_target
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.adapter import Capability
 from spec.verdict import Undecided
 from suites.broker.share import Queue, Share, world
-from suites.client.wire import HEARTBEAT, SHARE, acquired
+from suites.client.wire import HEARTBEAT, SHARE, Acked, acked
 
 T = TypeVar("T")
 
+# Seconds within which what must come to a client has to come; joining takes most of it.
 ARRIVES = 15.0
-"""Seconds within which what must come to a client has to come; joining takes most of it."""
 
+# Seconds granted to what a check begins with and judges nothing by: slow machines need them.
 READY = 40.0
-"""Seconds granted to what a check begins with and judges nothing by: slow machines need them."""
 
-HASTE = 12
-"""Attempts in a row, each sent as soon as the one before had failed, that show a loop."""
+HASTE = 12  # Attempts in a row, each sent as soon as the one before had failed, that show a loop.
 
+# Requests of one kind within a second that nobody who waits between attempts comes to.
+#
+# A client that backs off by Kafka's default sends ten at most, one that spins sends thousands.
 FLOOD = 60
-"""Requests of one kind within a second that nobody who waits between attempts comes to.
 
-A client that backs off by Kafka's default sends ten at most, one that spins sends thousands.
-"""
+# Options of a queue that a check asks for together with its consumer.
+QUEUE_OPTIONS = ("batches", "group_config", "lock_ms", "partitions", "reset")
+
+# The highest delivery count limit that the hostile broker may allow a group.
+#
+# Behind a scripted error brokers have acquired records, of which the client does not hear. One
+# that opens a new session after each error uses up a delivery of them each time.
+MOST_DELIVERIES = 25
+
+
+def hostile_target() -> Target:
+    """Return the cluster of the hostile broker, not started yet: three reference brokers."""
+    allowed = {"group.share.max.delivery.count.limit": str(MOST_DELIVERIES)}
+    return open_target("reference", TargetOptions(brokers=3, properties=allowed))
+
+
+async def refusal(call: Awaitable[object]) -> str:
+    """Return the name of the error that a call is refused with, or nothing."""
+    try:
+        await call
+    except Refused as error:
+        return error.name
+    return ""
+
+
+class Records(list[Delivery]):
+    """Records in the order in which polls gave them to the application."""
+
+    @property
+    def offsets(self) -> list[int]:
+        return [record.offset for record in self]
+
+
+@dataclass(slots=True)
+class Polled:
+    """What polls gave the application: records, and the errors that they were refused with."""
+
+    records: Records = field(default_factory=Records)
+    errors: list[Refused] = field(default_factory=list)
+
+    @property
+    def offsets(self) -> list[int]:
+        return self.records.offsets
+
+    @property
+    def error_names(self) -> list[str]:
+        return [error.name for error in self.errors]
 
 
 class Harness:
@@ -58,12 +108,13 @@ class Harness:
         """Return a topic with records, and a group that reads it from the beginning."""
         return await self.share.queue(records, **options)
 
-    async def queue_of(self, topic: Topic, **group_config: str) -> Queue:
-        """Return a new group that reads a topic from its beginning."""
+    async def queue_of(self, topic: Topic, records: int) -> Queue:
+        """Return a new group that reads a topic from its beginning, with new records in it."""
         group = self.share.cluster.fresh_name("g")
-        config = {"share.auto.offset.reset": "earliest", **group_config}
-        await self.admin.group_config(group, config)
-        return Queue(share=self.share, topic=topic, group=group)
+        await self.admin.group_config(group, {"share.auto.offset.reset": "earliest"})
+        queue = Queue(share=self.share, topic=topic, group=group)
+        await queue.produce(records)
+        return queue
 
     @property
     def acking(self) -> str:
@@ -76,27 +127,18 @@ class Harness:
         return self.adapter.has(Capability.IMPLICIT) or self.adapter.has(Capability.MIXED)
 
     @property
-    def has_explicit(self) -> bool:
-        """Whether the client accepts nothing that it was not told to."""
-        return self.adapter.has(Capability.EXPLICIT)
+    def strict(self) -> str | None:
+        """The acquire mode that takes no more than asked for, if the client has it."""
+        return "record_limit" if self.adapter.has(Capability.RECORD_LIMIT) else None
+
+    @property
+    def close_limit(self) -> float | None:
+        """Seconds that a close is given, if the client takes a limit."""
+        return 2.0 if self.adapter.has(Capability.CLOSE_TIMEOUT) else None
 
     def handle(self) -> Handle:
-        """Return a consumer that is not open yet."""
-        name = f"c-{self.rng.getrandbits(40):010x}"
-        made = Handle(self.adapter, name)
+        made = Handle(self.adapter, f"c-{self.rng.getrandbits(40):010x}")
         self._handles.append(made)
-        return made
-
-    async def consumer(
-        self, queue: Queue | str, *topics: str, mode: str | None = None, **config: Any
-    ) -> Handle:
-        """Return an open consumer, subscribed to the queue's topic or to ``topics``."""
-        made = self.handle()
-        group = queue if isinstance(queue, str) else queue.group
-        await made.open(self.config(made, group, mode=mode, **config))
-        named = topics or ((queue.topic.name,) if isinstance(queue, Queue) else ())
-        if named:
-            await made.subscribe(*named)
         return made
 
     def config(self, handle: Handle, group: str | None, **config: Any) -> dict[str, Any]:
@@ -112,7 +154,90 @@ class Harness:
             chosen.setdefault("callback", "record")
         return {**{k: v for k, v in chosen.items() if v is not None}, "group": group}
 
+    async def consumer(
+        self, queue: Queue | str, *topics: str, mode: str | None = None, **config: Any
+    ) -> Handle:
+        """Return an open consumer, subscribed to the queue's topic or to ``topics``."""
+        made = self.handle()
+        group = queue if isinstance(queue, str) else queue.group
+        await made.open(self.config(made, group, mode=mode, **config))
+        named = topics or ((queue.topic.name,) if isinstance(queue, Queue) else ())
+        if named:
+            await made.subscribe(*named)
+        return made
+
+    async def reading(
+        self, records: int | Sequence[bytes] | Queue = 0, **options: Any
+    ) -> tuple[Queue, Handle]:
+        """Return a queue, and a consumer that is subscribed to it.
+
+        Args:
+            records: What is in it, or the queue itself.
+            options: Of the queue, and of the consumer.
+        """
+        of_queue = {name: options.pop(name) for name in QUEUE_OPTIONS if name in options}
+        if not isinstance(records, Queue):
+            records = await self.queue(records, **of_queue)
+        return records, await self.consumer(records, **options)
+
+    async def holding(
+        self,
+        records: int | Sequence[bytes] | Queue,
+        number: int | None = None,
+        kind: str | None = None,
+        **options: Any,
+    ) -> tuple[Queue, Handle, Records]:
+        """Return a queue, a consumer, and records that it took: all that a new queue has.
+
+        Or as many as ``number`` says; ``kind`` says how they are acknowledged, if they are.
+        """
+        queue, consumer = await self.reading(records, **options)
+        all_of_them = records if isinstance(records, int) else 1
+        return queue, consumer, await self.take(consumer, number or all_of_them, kind=kind)
+
+    async def consuming(
+        self,
+        records: int | Sequence[bytes] | Queue,
+        number: int | None = None,
+        *,
+        settle: bool = False,
+        **options: Any,
+    ) -> tuple[Queue, Handle]:
+        """Return a queue, and a consumer that accepted its records; ``settle`` gets that sent."""
+        queue, consumer, _ = await self.holding(records, number, "accept", **options)
+        if settle:
+            await self.settle(consumer)
+        return queue, consumer
+
     # ------------------------------------------------------------------ doing things
+
+    async def polls(
+        self,
+        handle: Handle,
+        done: Callable[[Polled], object] = lambda _: False,
+        within: float = ARRIVES,
+        *,
+        kind: str | None = "accept",
+        seconds: float = 0.3,
+        **options: Any,
+    ) -> Polled:
+        """Poll until ``done`` is true of what came, or the time is over; the caller judges it.
+
+        What came is acknowledged as ``kind`` says. Errors that a poll passes on are the client's
+        right: they are kept, and it goes on.
+        """
+        polled = Polled()
+        async for left in attempts(within):
+            try:
+                found = await handle.poll(min(seconds, left), **options)
+                polled.records += found
+                if found and kind:
+                    await handle.acknowledge(found, kind)
+            except Refused as error:
+                polled.errors.append(error)
+            if done(polled):
+                break
+        return polled
 
     async def take(
         self,
@@ -122,26 +247,22 @@ class Harness:
         kind: str | None = None,
         within: float = READY,
         **options: Any,
-    ) -> list[Delivery]:
+    ) -> Records:
         """Poll until at least ``number`` records came; acknowledge them if ``kind`` says how.
 
         Whoever holds records back in explicit mode may not poll again, so that ``kind`` is needed
         when the records come in several polls.
 
         Raises:
+            Refused: a poll failed.
             Undecided: they did not come in time.
         """
-        got: list[Delivery] = []
-        async for _ in attempts(within):
-            found = await handle.poll(0.5, **options)
-            if found and kind:
-                await handle.acknowledge(found, kind)
-            got += found
-            if len(got) >= number:
-                return got
-        raise Undecided(
-            f"{len(got)} of {number} records reached the application within {within:g} s"
-        )
+        polled = await self.comes(handle, number, within, kind, **options)
+        if len(polled) < number:
+            raise Undecided(
+                f"{len(polled)} of {number} records reached the application within {within:g} s"
+            )
+        return polled
 
     async def comes(
         self,
@@ -149,68 +270,60 @@ class Harness:
         number: int,
         within: float = 8.0,
         kind: str | None = None,
+        *,
+        seconds: float = 0.5,
         **options: Any,
-    ) -> list[Delivery]:
-        """Poll until so many records came, and return what did; the caller judges it."""
-        got: list[Delivery] = []
+    ) -> Records:
+        """Poll until so many records came, and return what did; the caller judges it.
 
-        async def poll() -> bool:
-            found = await handle.poll(0.5, **options)
-            if found and kind:
-                await handle.acknowledge(found, kind)
-            got.extend(found)
-            return len(got) >= number
-
-        await self.eventually(poll, within)
-        return got
-
-    async def polls_until(
-        self,
-        handle: Handle,
-        done: Callable[[], object],
-        within: float = ARRIVES,
-        got: list[Delivery] | None = None,
-    ) -> list[Delivery]:
-        """Poll and accept until ``done`` is true; the caller judges whether it became so.
-
-        Errors that a poll passes on are the client's right, and it goes on. The records are added
-        to ``got`` as they come.
+        Raises:
+            Refused: a poll failed.
         """
-        got = [] if got is None else got
-        async for _ in attempts(within):
-            with contextlib.suppress(Refused):
-                found = await handle.poll(0.3)
-                got += found
-                if found:
-                    await handle.acknowledge(found)
-            if done():
-                break
-        return got
+        polled = await self.polls(
+            handle,
+            lambda seen: seen.errors or len(seen.records) >= number,
+            within,
+            kind=kind,
+            seconds=seconds,
+            **options,
+        )
+        for error in polled.errors:
+            raise error
+        return polled.records
 
     async def arrival(
-        self,
-        handle: Handle,
-        enough: Callable[[Delivery], bool] = lambda _: True,
-        within: float = ARRIVES,
-    ) -> list[Delivery]:
-        """Poll and accept until such a record came; return what came, the caller judges it."""
-        got: list[Delivery] = []
-        await self.polls_until(handle, lambda: any(map(enough, got)), within, got)
-        return got
+        self, handle: Handle, offset: int | None = None, within: float = ARRIVES
+    ) -> Polled:
+        """Poll and accept until a record came, or the one with an offset; the caller judges it."""
+        return await self.polls(
+            handle,
+            lambda seen: offset in seen.offsets if offset is not None else seen.records,
+            within,
+        )
 
-    async def polled_for(self, handle: Handle, seconds: float) -> tuple[list[Delivery], list[str]]:
-        """Poll and accept for some time; return the records, and the names of the errors."""
-        got: list[Delivery] = []
-        errors: list[str] = []
-        async for left in attempts(seconds):
-            try:
-                found = await handle.poll(min(0.3, left))
-                if found:
-                    got += found
-                    await handle.acknowledge(found)
-            except Refused as error:
-                errors.append(error.name)
-        return got, errors
+    async def polls_until(
+        self, handle: Handle, look: Callable[[], T], within: float = ARRIVES
+    ) -> T:
+        """Poll and accept until something is true, or the time is over; return what it is then."""
+        await self.polls(handle, lambda _: look(), within)
+        return look()
+
+    async def meets(self, handle: Handle, *apis: str, since: int = 0) -> list[Exchange]:
+        """Poll and accept until the script changed a response; return those that it changed.
+
+        Of the consumer's exchanges the first ``since`` do not count.
+        """
+        return await self.polls_until(
+            handle, lambda: [one for one in self.seen(handle, *apis)[since:] if one.scripted]
+        )
+
+    async def starts(self, queue: Queue) -> dict[int, int]:
+        """Return the start offsets of share-partitions; nothing if the group is not there."""
+        try:
+            found = await self.admin.share_offsets(queue.group, queue.topic)
+        except Undecided:
+            return {}
+        return {partition: one.start for partition, one in sorted(found.items())}
 
     async def settle(self, handle: Handle, seconds: float = 10.0) -> None:
         """Get acknowledgements sent by whatever way the client has, and wait until they are."""
@@ -219,37 +332,30 @@ class Harness:
         else:
             await handle.commit_async()
 
-    async def subscribing(self, handle: Handle, topic: str) -> str:
-        """Subscribe; return the error of a client that joins then and there and is refused."""
-        try:
-            await handle.subscribe(topic)
-        except Refused as error:
-            return error.name
-        return ""
+    async def outcome(
+        self, handle: Handle, records: Sequence[Delivery], within: float = 8.0
+    ) -> list[Settled]:
+        """Accept records, get that sent, and return what the client says became of it.
 
-    async def outcome(self, handle: Handle, since: int, within: float = 8.0) -> list[Settled]:
-        """Get acknowledgements sent, and return what the client says became of them.
-
-        The result of a synchronous commit counts, or else what the callback is told. ``since`` is
-        how much it had been told before the acknowledging: some clients do not wait for a commit.
+        The result of a synchronous commit counts, or else what the callback is told from the
+        acknowledging on: some clients do not wait for a commit.
         """
+        since = len(handle.settled)
+        await handle.acknowledge(records)
         if self.adapter.has(Capability.COMMIT_SYNC):
-            told = await handle.commit_sync(within)
-            if told:
-                return told
+            if said := await handle.commit_sync(within):
+                return said
         elif self.adapter.has(Capability.COMMIT_ASYNC):
             await handle.commit_async()
         async for _ in attempts(within):
-            told = handle.settled[since:]
-            if told:
-                return told
+            if said := handle.settled[since:]:
+                return said
             with contextlib.suppress(Refused):
-                found = await handle.poll(0.2)
-                if found:
+                if found := await handle.poll(0.2):
                     # They came again: what is told from here on is about another delivery.
-                    told = handle.settled[since:]
+                    said = handle.settled[since:]
                     await handle.acknowledge(found, "release")
-                    return told
+                    return said
         return handle.settled[since:]
 
     @contextlib.asynccontextmanager
@@ -262,8 +368,28 @@ class Harness:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
+    async def timed(self, work: Awaitable[T]) -> tuple[float, T | None]:
+        """Return how many seconds something took, and what it returned.
+
+        That is None if it was refused, or given up as hanging.
+        """
+        began, result = time.monotonic(), None
+        with contextlib.suppress(Refused, AdapterHang):
+            result = await work
+        return time.monotonic() - began, result
+
+    async def until(
+        self, look: Callable[[], object | Awaitable[object]], within: float = ARRIVES
+    ) -> bool:
+        """Look until it is true; return whether it came true within some seconds."""
+        async for _ in attempts(within):
+            seen = look()
+            if await seen if inspect.isawaitable(seen) else seen:
+                return True
+        seen = look()
+        return bool(await seen if inspect.isawaitable(seen) else seen)
+
     def play(self, *steps: Mapping[str, Any]) -> list[ScriptStep]:
-        """Let the tap play steps of a script from now on."""
         return self.tap.script.add(*steps)
 
     # ------------------------------------------------------------------ seeing things
@@ -273,65 +399,34 @@ class Harness:
         chosen = self.tap.of(*(apis or SHARE))
         if handle is None:
             return chosen
-        groups = self.members(handle)
-        return [one for one in chosen if one.request.get("member_id") in groups]
-
-    @staticmethod
-    def brought(*exchanges: Exchange) -> set[tuple[int, int]]:
-        """Return partition and offset of everything that answers said was acquired."""
-        return {(one.partition, one.offset) for one in acquired(exchanges)}
-
-    def heartbeats(self, handle: Handle) -> list[Exchange]:
-        """Return a consumer's heartbeats."""
-        return self.seen(handle, HEARTBEAT)
-
-    def members(self, handle: Handle) -> set[str]:
-        """Return the member ids that a consumer has used."""
-        return {
+        name = handle.name
+        ids = {
             str(one.request["member_id"])
             for one in self.tap.of(HEARTBEAT, *SHARE)
-            if one.client_id == handle.name or one.client_id.startswith(f"{handle.name}-")
+            if one.client_id == name or one.client_id.startswith(f"{name}-")
         }
+        return [one for one in chosen if one.request.get("member_id") in ids]
 
-    async def eventually(self, ask: Callable[[], Awaitable[bool]], within: float = ARRIVES) -> bool:
-        """Do something until it says that it is done; return whether it came to that."""
-        async for _ in attempts(within):
-            if await ask():
-                return True
-        return False
+    def heartbeats(self, handle: Handle) -> list[Exchange]:
+        return self.seen(handle, HEARTBEAT)
 
-    async def timed(self, work: Awaitable[Any]) -> float:
-        """Return how many seconds something took, whether it failed, or was given up as hanging."""
-        began = time.monotonic()
-        with contextlib.suppress(Refused, AdapterHang):
-            await work
-        return time.monotonic() - began
+    def leaves(self, handle: Handle) -> list[Exchange]:
+        return [one for one in self.heartbeats(handle) if one.request["member_epoch"] == -1]
 
-    @property
-    def strict(self) -> str | None:
-        """The acquire mode that takes no more than asked for, if the client has it."""
-        return "record_limit" if self.adapter.has(Capability.RECORD_LIMIT) else None
-
-    async def until(self, look: Callable[[], object], within: float = ARRIVES) -> bool:
-        """Return whether something came true within some seconds."""
-        async for _ in attempts(within):
-            if look():
-                return True
-        return bool(look())
+    def acks(self, handle: Handle, kind: AckType | None = None) -> list[Acked]:
+        """Return what a consumer acknowledged on the wire, in a way or in any."""
+        found = acked(self.seen(handle))
+        return [one for one in found if kind is None or one.kind == kind]
 
     async def close(self) -> None:
-        """Close what is open."""
         if not self.adapter.running:
             return
         for handle in self._handles:
             with contextlib.suppress(Refused, Unsupported, AdapterFault):
-                limit = 2.0 if self.adapter.has(Capability.CLOSE_TIMEOUT) else None
-                await handle.close(limit, within=10.0)
+                await handle.close(self.close_limit, within=10.0)
 
 
-class Spoken(Transcript):
-    """What was said to the adapter while a check ran, as one of its transcripts."""
-
+class AdapterTranscript(Transcript):
     def __init__(self, adapter: Adapter) -> None:
         super().__init__()
         self._adapter = adapter
@@ -353,7 +448,7 @@ async def harness_on(
     async with world(info, rng, [], schemas) as share:
         brokers = dict(share.cluster.brokers)
         tap = Tap(schemas=schemas, brokers=brokers, security=info.security)
-        transcripts += [tap.transcript, Spoken(adapter)]
+        transcripts += [tap.transcript, AdapterTranscript(adapter)]
         await tap.start()
         try:
             harness = Harness(share, tap, adapter, rng)

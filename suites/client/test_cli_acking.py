@@ -12,14 +12,15 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.handle import Handle
 from fixtures.clients.member import AckType
 from spec.verdict import OutOfReach, Undecided
-from suites.client.harness import READY, Harness
+from suites.broker.check import check
+from suites.client.harness import READY, Harness, Polled, refusal
 from suites.client.wire import SHARE, acked, acquired, busiest, carries_acks
 from suites.judge import Judge
 
 KINDS = {"accept": AckType.ACCEPT, "release": AckType.RELEASE, "reject": AckType.REJECT}
 
 
-@pytest.mark.requirement("CLI-21")
+@check("CLI-21")
 async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(20, batches=10)
     consumer = await harness.consumer(queue, mode="implicit" if harness.has_implicit else None)
@@ -35,14 +36,14 @@ async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> No
     await queue.produce(len(late))
     await harness.until(lambda: any(a.offset in late for a in acquired(harness.seen(consumer))), 2)
     await consumer.close()
-    accepted = [a for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
+    accepted = harness.acks(consumer, AckType.ACCEPT)
     strays = [str(a) for a in accepted if a.offset not in given]
-    judge.equal("CLI-21", [], strays, "accepted and never given to the application")
-    judge.saw("CLI-21", given=len(given), accepted=len(accepted))
+    judge.equal([], strays, "accepted and never given to the application")
+    judge.saw(given=len(given), accepted=len(accepted))
 
 
-async def _polled(consumer: Handle, number: int) -> tuple[set[int], set[int]]:
-    """Poll until so many records came; return their offsets, and those that the last poll gave.
+async def _polled(consumer: Handle) -> tuple[set[int], set[int]]:
+    """Poll until five records came; return their offsets, and those that the last poll gave.
 
     What earlier polls gave was accepted by the later ones.
 
@@ -53,88 +54,65 @@ async def _polled(consumer: Handle, number: int) -> tuple[set[int], set[int]]:
     async for _ in attempts(READY):
         if last := {one.offset for one in await consumer.poll(0.5)}:
             got |= last
-            if len(got) >= number:
+            if len(got) >= 5:
                 return got, last
-    raise Undecided(f"{len(got)} of {number} records came")
+    raise Undecided(f"{len(got)} of 5 records came")
 
 
-@pytest.mark.requirement("CLI-22")
-@pytest.mark.needs("implicit")
-@pytest.mark.fast
+@check("CLI-22", needs="implicit", fast=True)
 async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(5)
-    consumer = await harness.consumer(queue, mode="implicit")
-    got, last = await _polled(consumer, 5)
-    acks = [a for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
-    early = [str(a) for a in acks if a.offset in last]
-    judge.equal("CLI-22", [], early, "accepted before the next poll")
+    _, consumer = await harness.reading(5, mode="implicit")
+    got, last = await _polled(consumer)
+    early = [str(a) for a in harness.acks(consumer, AckType.ACCEPT) if a.offset in last]
+    judge.equal([], early, "accepted before the next poll")
 
     def accepted() -> list[int]:
-        acks = acked(harness.seen(consumer))
+        acks = harness.acks(consumer)
         return sorted({a.offset for a in acks if a.kind == AckType.ACCEPT and a.error == 0})
 
     async def poll() -> bool:
         await consumer.poll(0.5)
         return len(accepted()) >= 5
 
-    await harness.eventually(poll, 8)
-    judge.equal("CLI-22", sorted(got), accepted(), "accepted by the next polls")
+    await harness.until(poll, 8)
+    judge.equal(sorted(got), accepted(), "accepted by the next polls")
 
 
-@pytest.mark.requirement("CLI-68")
-@pytest.mark.needs("implicit")
+@check("CLI-68", needs="implicit")
 async def test_implicit_close_releases(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(5)
-    consumer = await harness.consumer(queue, mode="implicit")
-    _, last = await _polled(consumer, 5)
+    queue, consumer = await harness.reading(5, mode="implicit")
+    _, last = await _polled(consumer)
     await consumer.close()
-    acks = [a for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
-    accepted = [str(a) for a in acks if a.offset in last]
-    judge.equal("CLI-68", [], accepted, "accepted by close")
+    accepted = [str(a) for a in harness.acks(consumer, AckType.ACCEPT) if a.offset in last]
+    judge.equal([], accepted, "accepted by close")
     other = await harness.consumer(queue)
-    again = await harness.arrival(other, lambda r: r.offset == max(last))
-    judge.equal("CLI-68", sorted(last), sorted(r.offset for r in again), "delivered to another")
+    again = await harness.arrival(other, max(last))
+    judge.equal(sorted(last), sorted(again.offsets), "delivered to another")
 
 
-@pytest.mark.requirement("CLI-23")
-@pytest.mark.needs("explicit")
+@check("CLI-23", needs="explicit")
 async def test_explicit_poll_with_unsettled_records(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(4)
-    consumer = await harness.consumer(queue, mode="explicit")
-    got = await harness.take(consumer, 4)
+    _, consumer, got = await harness.holding(4, mode="explicit")
     await consumer.acknowledge(got[:2])
-    refused = ""
-    try:
-        await consumer.poll(0.5)
-    except Refused as error:
-        refused = error.name
-    judge.equal("CLI-23", "illegal-state", refused, "poll with two records not acknowledged")
+    refused = await refusal(consumer.poll(0.5))
+    judge.equal("illegal-state", refused, "poll with two records not acknowledged")
     await harness.settle(consumer)
-    sent = [a.offset for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
-    late = sorted(o for o in sent if o in {r.offset for r in got[2:]})
-    judge.equal("CLI-23", [], late, "accepted without the application's word")
+    unsettled = {r.offset for r in got[2:]}
+    sent = harness.acks(consumer, AckType.ACCEPT)
+    late = sorted(a.offset for a in sent if a.offset in unsettled)
+    judge.equal([], late, "accepted without the application's word")
 
 
-@pytest.mark.requirement("CLI-63")
-@pytest.mark.needs("implicit", "explicit")
+@check("CLI-63", needs=("implicit", "explicit"))
 async def test_implicit_acknowledge_is_refused(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(1)
-    consumer = await harness.consumer(queue, mode="implicit")
-    got = await harness.take(consumer, 1)
-    refused = ""
-    try:
-        await consumer.acknowledge(got, "release")
-    except Refused as error:
-        refused = error.name
-    judge.equal("CLI-63", "illegal-state", refused, "acknowledging in implicit mode")
+    _, consumer, got = await harness.holding(1, mode="implicit")
+    refused = await refusal(consumer.acknowledge(got, "release"))
+    judge.equal("illegal-state", refused, "acknowledging in implicit mode")
 
 
-@pytest.mark.requirement("CLI-24")
-@pytest.mark.needs("explicit")
+@check("CLI-24", needs="explicit")
 async def test_last_word_counts(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(2)
-    consumer = await harness.consumer(queue)
-    got = await harness.take(consumer, 2)
+    _, consumer, got = await harness.holding(2)
     await consumer.acknowledge(got, "release")
     last = AckType.ACCEPT
     try:
@@ -142,66 +120,49 @@ async def test_last_word_counts(harness: Harness, judge: Judge) -> None:
     except Refused:  # it takes the first word at once, so that there is no time before sending
         last = AckType.RELEASE
     await harness.settle(consumer)
-    sent = [(a.offset, a.kind) for a in acked(harness.seen(consumer))]
+    sent = [(a.offset, a.kind) for a in harness.acks(consumer)]
     wanted = [(r.offset, int(last)) for r in got]
-    judge.equal("CLI-24", wanted, sent, "acknowledgements sent of release, then accept")
+    judge.equal(wanted, sent, "acknowledgements sent of release, then accept")
 
 
-@pytest.mark.requirement("CLI-69")
-@pytest.mark.needs("explicit")
+@check("CLI-69", needs="explicit")
 @pytest.mark.parametrize("case", ["settled", "foreign"])
 async def test_not_held(harness: Harness, judge: Judge, case: str) -> None:
-    queue = await harness.queue(2)
-    consumer = await harness.consumer(queue)
-    got = await harness.take(consumer, 2, kind="accept")
+    _, consumer, got = await harness.holding(2, kind="accept")
     await harness.settle(consumer)
-    before = len(acked(harness.seen(consumer)))
-    place = got[0].place if case == "settled" else {**got[0].place, "offset": 999}
-    refused = ""
-    try:
-        await consumer.acknowledge([place], "release")
-    except Refused as error:
-        refused = error.name
+    before = len(harness.acks(consumer))
+    place = got[0].place | ({} if case == "settled" else {"offset": 999})
+    refused = await refusal(consumer.acknowledge([place], "release"))
     allowed = {
         "illegal-state": "Javadoc of acknowledge: the record is not waiting to be acknowledged",
         "illegal-argument": "Javadoc of acknowledge: the record was never delivered",
     }
-    judge.one_of("CLI-69", allowed, refused, f"acknowledging, record {case}")
-    await harness.polled_for(consumer, 0.6)
-    judge.equal(
-        "CLI-69", before, len(acked(harness.seen(consumer))), "acknowledgements on the wire"
-    )
+    judge.one_of(allowed, refused, f"acknowledging, record {case}")
+    await harness.polls(consumer, within=0.6)
+    judge.equal(before, len(harness.acks(consumer)), "acknowledgements on the wire")
 
 
-@pytest.mark.requirement("CLI-73", "CLI-74", "CLI-75")
-@pytest.mark.needs("explicit|mixed")
+@check("CLI-73", "CLI-74", "CLI-75", needs="explicit|mixed")
 async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(12, batches=3)
-    consumer = await harness.consumer(queue)
-    got: list[int] = []
+    _, consumer = await harness.reading(12, batches=3)
     said: dict[int, int] = {}
-    names = list(KINDS)
 
     async def poll() -> bool:
         for record in await consumer.poll(0.5):
-            if record.offset in said:
-                await consumer.acknowledge([record], "accept")
-                continue
-            kind = names[record.offset % 3]
-            said[record.offset] = KINDS[kind]
-            got.append(record.offset)
+            kind = "accept" if record.offset in said else [*KINDS][record.offset % 3]
+            said.setdefault(record.offset, KINDS[kind])
             await consumer.acknowledge([record], kind)
-        return len(got) >= 12
+        return len(said) >= 12
 
-    await harness.eventually(poll)
+    await harness.until(poll)
     await harness.settle(consumer)
-    await harness.polled_for(consumer, 0.8)
+    await harness.polls(consumer, within=0.8)
     await harness.settle(consumer)
     first: dict[int, int] = {}
     requests = [one for one in harness.seen(consumer) if carries_acks(one)]
     for ack in acked(requests):
         first.setdefault(ack.offset, ack.kind)
-    judge.equal("CLI-75", said, first, "what was said of each record, and what was sent")
+    judge["CLI-75"].equal(said, first, "what was said of each record, and what was sent")
     final: set[int] = set()
     twice: list[str] = []
     for ack in acked(requests):
@@ -209,149 +170,113 @@ async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
             twice.append(str(ack))
         elif ack.error == 0 and ack.kind != AckType.RELEASE:
             final.add(ack.offset)
-    judge.equal("CLI-74", [], twice, "acknowledged after it had been taken for good")
+    judge["CLI-74"].equal([], twice, "acknowledged after it had been taken for good")
     for one in requests:
         offsets = [a.offset for a in acked([one])]
-        judge.holds(
-            "CLI-73",
+        judge["CLI-73"].holds(
             offsets == sorted(set(offsets)),
             f"#{one.number} acknowledges {offsets}: not in rising order, or overlapping",
         )
 
 
-@pytest.mark.requirement("CLI-77")
-@pytest.mark.needs("explicit|mixed")
+@check("CLI-77", needs="explicit|mixed")
 async def test_poison_is_rejected_once(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(3)
-    consumer = await harness.consumer(queue)
-    got = await harness.take(consumer, 3)
+    _, consumer, got = await harness.holding(3)
     poison = got[1]
     await consumer.acknowledge([got[0], got[2]])
     await consumer.acknowledge([poison], "reject")
     await harness.settle(consumer)
-    again, _ = await harness.polled_for(consumer, 1.5)
-    judge.equal("CLI-77", [], [r.offset for r in again], "delivered again")
-    kinds = [a.kind for a in acked(harness.seen(consumer)) if a.offset == poison.offset]
-    judge.equal("CLI-77", [int(AckType.REJECT)], kinds, "what was sent of the poison")
+    again = await harness.polls(consumer, within=1.5)
+    judge.equal([], again.offsets, "delivered again")
+    kinds = [a.kind for a in harness.acks(consumer) if a.offset == poison.offset]
+    judge.equal([int(AckType.REJECT)], kinds, "what was sent of the poison")
 
 
-@pytest.mark.requirement("CLI-27", "CLI-35")
-@pytest.mark.needs("callback", "callback-offsets", "explicit|mixed")
+@check("CLI-27", "CLI-35", needs=("callback", "callback-offsets", "explicit|mixed"))
 async def test_callback_for_each(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(9, batches=3)
-    consumer = await harness.consumer(queue)
-    await harness.take(consumer, 9, kind="accept")
-    await harness.settle(consumer)
-    await harness.polled_for(consumer, 0.8)
+    _, consumer = await harness.consuming(9, batches=3, settle=True)
+    await harness.polls(consumer, within=0.8)
     await consumer.close()
     told = [(o, one.error) for one in consumer.settled for o in one.offsets or ()]
-    judge.equal(
-        "CLI-27", [(o, None) for o in range(9)], sorted(told), "what the callback was told of each"
+    judge["CLI-27"].equal(
+        [(o, None) for o in range(9)], sorted(told), "what the callback was told of each"
     )
     if harness.adapter.hello.name in {"kafka-clients", "model"}:
         elsewhere = [event.partitions for event in consumer.callbacks if event.during is None]
-        judge.equal("CLI-35", [], elsewhere, "callbacks outside any call of the application")
+        judge["CLI-35"].equal([], elsewhere, "callbacks outside any call of the application")
     else:
-        judge.holds("CLI-35", consumer.callbacks, "no callback ran")
+        judge["CLI-35"].holds(consumer.callbacks, "no callback ran")
 
 
-@pytest.mark.requirement("CLI-71")
-@pytest.mark.needs("callback|commit-sync", "explicit|mixed")
+@check("CLI-71", needs=("callback|commit-sync", "explicit|mixed"))
 async def test_told_after_a_cut(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(3)
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 3)
+    _, consumer, got = await hostile.holding(3)
     hostile.tap.close_connections()
-    since = len(consumer.settled)
-    await consumer.acknowledge(got)
-    told = await hostile.outcome(consumer, since)
-    judge.holds("CLI-71", told, "nothing was reported of three acknowledgements")
-    good = {a.offset for a in acked(hostile.seen(consumer)) if a.error == 0}
+    told = await hostile.outcome(consumer, got)
+    judge.holds(told, "nothing was reported of three acknowledgements")
+    good = {a.offset for a in hostile.acks(consumer) if a.error == 0}
     for one in told:
-        lied = one.error is None and not {r.offset for r in got} <= good
-        judge.holds("CLI-71", not lied, "reported as done, and the broker never said so")
+        lied = one.error is None and not {*got.offsets} <= good
+        judge.holds(not lied, "reported as done, and the broker never said so")
 
 
-@pytest.mark.requirement("CLI-28")
-@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+@check("CLI-28", needs=("explicit|mixed", "commit-sync|callback"))
 @pytest.mark.parametrize(
     "code", ["INVALID_RECORD_STATE", "UNKNOWN_SERVER_ERROR", "FENCED_LEADER_EPOCH", 9999]
 )
 async def test_errors_are_passed_on(hostile: Harness, judge: Judge, code: str | int) -> None:
-    queue = await hostile.queue(3)
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 3)
-    steps = [
-        {"on": "ShareAcknowledge", "when": {"has": "acks"}, "do": "partition-error", "code": code},
-        {
-            "on": "ShareFetch",
-            "when": {"has": "acks"},
-            "do": "partition-error",
-            "code": code,
-            "level": "acknowledge",
-        },
-    ]
-    hostile.play(*steps)
-    since = len(consumer.settled)
-    await consumer.acknowledge(got)
-    told = await hostile.outcome(consumer, since)
-    judge.holds("CLI-28", any(o.scripted for o in hostile.seen(consumer)), "the error was sent")
-    judge.holds("CLI-28", told, f"nothing was reported of acknowledgements that met {code}")
+    _, consumer, got = await hostile.holding(3)
+    refused = {"when": {"has": "acks"}, "do": "partition-error", "code": code}
+    hostile.play(
+        {"on": "ShareAcknowledge", **refused},
+        {"on": "ShareFetch", "level": "acknowledge", **refused},
+    )
+    told = await hostile.outcome(consumer, got)
+    judge.holds(any(o.scripted for o in hostile.seen(consumer)), "the error was sent")
+    judge.holds(told, f"nothing was reported of acknowledgements that met {code}")
     judge.holds(
-        "CLI-28",
         all(one.error for one in told),
         f"acknowledgements that met {code} are reported as {[one.error for one in told]}",
     )
     if isinstance(code, str) and code == "INVALID_RECORD_STATE":
-        judge.equal("CLI-28", [code] * len(told), [one.error for one in told], "the error's name")
+        judge.equal([code] * len(told), [one.error for one in told], "the error's name")
 
 
-@pytest.mark.requirement("CLI-72")
-@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+@check("CLI-72", needs=("explicit|mixed", "commit-sync|callback"))
 async def test_omitted_partition(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(3)
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 3)
+    _, consumer, got = await hostile.holding(3)
     hostile.play({"on": list(SHARE), "when": {"has": "acks"}, "do": "omit-partitions"})
-    since = len(consumer.settled)
-    await consumer.acknowledge(got)
-    told = await hostile.outcome(consumer, since)
-    judge.holds("CLI-72", any(o.scripted for o in hostile.seen(consumer)), "a response was emptied")
+    told = await hostile.outcome(consumer, got)
+    judge.holds(any(o.scripted for o in hostile.seen(consumer)), "a response was emptied")
     fine = [one for one in told if one.error is None]
-    judge.equal("CLI-72", [], fine, "reported as done although the response did not say so")
+    judge.equal([], fine, "reported as done although the response did not say so")
 
 
-@pytest.mark.requirement("CLI-29")
-@pytest.mark.needs("explicit|mixed", "commit-sync")
+@check("CLI-29", needs=("explicit|mixed", "commit-sync"))
 async def test_retries_end(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(2)
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 2)
-    steps = hostile.play(
-        {
-            "on": "ShareAcknowledge",
-            "do": "partition-error",
-            "code": "REQUEST_TIMED_OUT",
-            "times": 0,
-            "applied": False,
-        }
-    )
+    _, consumer, got = await hostile.holding(2)
+    refused = {"do": "partition-error", "code": "REQUEST_TIMED_OUT"}
+    steps = hostile.play({"on": "ShareAcknowledge", "times": 0, "applied": False, **refused})
     await consumer.acknowledge(got)
-    took = await hostile.timed(consumer.commit_sync(2.0))
-    judge.holds("CLI-29", took <= 6, f"commit of 2 s took {took:.1f} s")
+    took, _ = await hostile.timed(consumer.commit_sync(2.0))
+    judge.holds(took <= 6, f"commit of 2 s took {took:.1f} s")
     sent = [one for one in hostile.seen(consumer, "ShareAcknowledge") if carries_acks(one)]
     if not sent and any(map(carries_acks, hostile.seen(consumer, "ShareFetch"))):
         raise OutOfReach("its acknowledgements leave with fetches")
-    judge.holds("CLI-29", sent, "no acknowledgement was sent")
-    judge.holds("CLI-29", busiest(sent) <= 60, f"{busiest(sent)} attempts within a second")
+    judge.holds(sent, "no acknowledgement was sent")
+    judge.holds(busiest(sent) <= 60, f"{busiest(sent)} attempts within a second")
     last = len(hostile.seen(consumer, "ShareAcknowledge"))
     hostile.tap.script.drop(steps)
-    await hostile.polled_for(consumer, 1.0)
+    await hostile.polls(consumer, within=1.0)
     late = [o for o in hostile.seen(consumer, "ShareAcknowledge")[last:] if carries_acks(o)]
-    judge.holds("CLI-29", len(late) <= 1, f"{len(late)} attempts after the deadline")
+    judge.holds(len(late) <= 1, f"{len(late)} attempts after the deadline")
 
 
-@pytest.mark.requirement("CLI-30", "CLI-89")
+def _places(polled: Polled) -> list[tuple[str, int]]:
+    return [(record.topic, record.offset) for record in polled.records]
+
+
+@check("CLI-30", "CLI-89")
 async def test_change_of_subscription(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(3)
     other = await harness.admin.create_topic(1)
@@ -359,145 +284,104 @@ async def test_change_of_subscription(harness: Harness, judge: Judge) -> None:
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 3, kind="accept")
     await consumer.subscribe(other.name)
-    got = await harness.arrival(consumer, lambda r: r.topic == other.name and r.offset == 1)
-    judge.equal(
-        "CLI-89",
+    got = await harness.polls(consumer, lambda seen: (other.name, 1) in _places(seen))
+    judge["CLI-89"].equal(
         [(other.name, 0), (other.name, 1)],
-        [(r.topic, r.offset) for r in got],
+        _places(got),
         "records after subscribing to another topic instead",
     )
     await harness.settle(consumer)
-    sent = [a for a in acked(harness.seen(consumer)) if a.topic_id == queue.topic.id]
+    sent = [a for a in harness.acks(consumer) if a.topic_id == queue.topic.id]
     offsets = sorted({a.offset for a in sent})
     if offsets != [0, 1, 2] and harness.adapter.has("callback"):
         told = [one for one in consumer.settled if one.topic == queue.topic.name]
-        judge.holds("CLI-30", told, f"owed 0, 1 and 2; sent {offsets}, and nothing was reported")
+        judge["CLI-30"].holds(told, f"owed 0, 1 and 2; sent {offsets}, and nothing was reported")
     else:
-        judge.equal("CLI-30", [0, 1, 2], offsets, "acknowledged of the topic that was left")
+        judge["CLI-30"].equal([0, 1, 2], offsets, "acknowledged of the topic that was left")
 
 
-@pytest.mark.requirement("CLI-34", "CLI-86")
-@pytest.mark.needs("explicit|mixed", "commit-sync")
-@pytest.mark.fast
+@check("CLI-34", "CLI-86", needs=("explicit|mixed", "commit-sync"), fast=True)
 async def test_commit_results(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(2)
-    consumer = await harness.consumer(queue)
-    await harness.take(consumer, 2, kind="accept")
+    queue, consumer = await harness.consuming(2)
     began = time.monotonic()
     told = await consumer.commit_sync()
     results = [(one.topic, one.partition, one.error) for one in told]
     # A client may send by itself what was acknowledged, and may leave nothing for the commit to do.
     early = any(acked([one]) and one.sent < began for one in harness.seen(consumer))
     if results or not early:
-        judge.equal("CLI-34", [(queue.topic.name, 0, None)], results, "results of the commit")
-    judge.equal("CLI-34", [], await consumer.commit_sync(), "results of a second commit")
-    sent = {a.offset for a in acked(harness.seen(consumer)) if a.error == 0}
-    judge.equal("CLI-86", {0, 1}, sent, "acknowledged on the wire when the commit had returned")
+        judge["CLI-34"].equal([(queue.topic.name, 0, None)], results, "results of the commit")
+    judge["CLI-34"].equal([], await consumer.commit_sync(), "results of a second commit")
+    sent = {a.offset for a in harness.acks(consumer) if a.error == 0}
+    judge["CLI-86"].equal({0, 1}, sent, "acknowledged on the wire when the commit had returned")
 
 
-@pytest.mark.requirement("CLI-80")
-@pytest.mark.needs("explicit|mixed", "commit-sync")
+@check("CLI-80", needs=("explicit|mixed", "commit-sync"))
 async def test_commit_without_answer(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(2)
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 2)
+    _, consumer, got = await hostile.holding(2)
     # Before the application says a word: some clients send it without waiting for a commit.
     hostile.play({"on": list(SHARE), "do": "drop", "times": 0, "applied": False})
     await consumer.acknowledge(got)
-    told: list[str | None] = []
-    refused = ""
-
-    async def commit() -> None:
-        nonlocal refused
-        try:
-            told.extend(one.error for one in await consumer.commit_sync(1.5))
-        except Refused as error:
-            refused = error.name
-
-    took = await hostile.timed(commit())
-    judge.holds("CLI-80", took <= 6, f"commit of 1.5 s took {took:.1f} s")
-    judge.holds("CLI-80", refused or all(told), f"reported as done without a response: {told}")
+    took, results = await hostile.timed(consumer.commit_sync(1.5))
+    judge.holds(took <= 6, f"commit of 1.5 s took {took:.1f} s")
+    told = [one.error for one in results or ()]
+    judge.holds(all(told), f"reported as done without a response: {told}")
 
 
-@pytest.mark.requirement("CLI-78")
-@pytest.mark.needs("explicit|mixed", "commit-async")
+@check("CLI-78", needs=("explicit|mixed", "commit-async"))
 async def test_commit_async(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(3)
-    consumer = await harness.consumer(queue)
-    await harness.take(consumer, 3, kind="accept")
+    _, consumer = await harness.consuming(3)
     await consumer.commit_async()
 
     def done() -> bool:
-        return {a.offset for a in acked(harness.seen(consumer)) if a.error == 0} == {0, 1, 2}
+        return {a.offset for a in harness.acks(consumer) if a.error == 0} == {0, 1, 2}
 
-    judge.holds("CLI-78", await harness.until(done, 5), "not acknowledged 5 s after commit_async")
+    judge.holds(await harness.until(done, 5), "not acknowledged 5 s after commit_async")
 
 
-@pytest.mark.requirement("CLI-79")
-@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+@check("CLI-79", needs=("explicit|mixed", "commit-sync|callback"))
 async def test_too_late(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(2, lock_ms=1000)
-    consumer = await harness.consumer(queue)
-    got = await harness.take(consumer, 2)
+    queue, consumer, got = await harness.holding(2, lock_ms=1000)
     # Another member has to take the records, which proves that the locks are over. It may not
     # settle them: below the start offset a broker takes any acknowledgement.
     other = await harness.consumer(queue)
     again = await harness.take(other, 2)
-    judge.equal("CLI-79", [0, 1], sorted(r.offset for r in again), "delivered to another")
-    since = len(consumer.settled)
-    await consumer.acknowledge(got)
-    told = await harness.outcome(consumer, since)
-    late = [a for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
+    judge.equal([0, 1], sorted(again.offsets), "delivered to another")
+    told = await harness.outcome(consumer, got)
+    late = harness.acks(consumer, AckType.ACCEPT)
     answered = {a.error for a in late}
     if late and not told:
         raise Undecided("the acknowledgement was sent, and the client told nothing of it")
     # A client may know that the lock is over, and send nothing: then it is not done either.
-    wanted = [answered == {0}] * len(told)
-    judge.equal(
-        "CLI-79",
-        wanted,
-        [one.error is None for one in told],
-        f"reported as done; the broker answered {answered}",
-    )
+    wanted, done = [answered == {0}] * len(told), [one.error is None for one in told]
+    judge.equal(wanted, done, f"reported as done; the broker answered {answered}")
 
 
-@pytest.mark.requirement("CLI-31", "CLI-88")
-@pytest.mark.needs("explicit", "renew")
+@check("CLI-31", "CLI-88", needs=("explicit", "renew"))
 async def test_renewing(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue([b"payload"])
-    consumer = await harness.consumer(queue)
-    got = await harness.take(consumer, 1)
+    _, consumer, got = await harness.holding([b"payload"])
     await consumer.acknowledge(got, "renew")
     await harness.settle(consumer)
     held = got
     with contextlib.suppress(Refused):  # a client may keep it with the application until it is done
         held = await harness.comes(consumer, 1) or got
-    renewing = [
-        one for one in harness.seen(consumer) if any(a.kind == AckType.RENEW for a in acked([one]))
-    ]
-    judge.holds("CLI-31", renewing, "no renewal was sent")
-    for one in renewing:
-        judge.equal("CLI-31", True, one.request.get("is_renew_ack"), f"IsRenewAck of #{one.number}")
-        asks = {
-            name: one.request[name]
-            for name in ("max_wait_ms", "min_bytes", "max_bytes", "max_records")
-            if one.request.get(name)
-        }
-        judge.equal("CLI-31", {}, asks, f"what #{one.number} asks for while it renews")
+    renewing = {ack.by.number: ack.by.request for ack in harness.acks(consumer, AckType.RENEW)}
+    judge["CLI-31"].holds(renewing, "no renewal was sent")
+    for number, request in renewing.items():
+        judge["CLI-31"].equal(True, request.get("is_renew_ack"), f"IsRenewAck of #{number}")
+        limits = ("max_wait_ms", "min_bytes", "max_bytes", "max_records")
+        asks = {name: request[name] for name in limits if request.get(name)}
+        judge["CLI-31"].equal({}, asks, f"what #{number} asks for while it renews")
     await consumer.acknowledge(held)
     await harness.settle(consumer)
-    kinds = [a.kind for a in acked(harness.seen(consumer))]
-    judge.equal(
-        "CLI-88", [int(AckType.RENEW), int(AckType.ACCEPT)], kinds, "what was sent of the record"
-    )
-    judge.equal("CLI-88", [], [str(a) for a in acked(harness.seen(consumer)) if a.error], "refused")
+    kinds = [a.kind for a in harness.acks(consumer)]
+    wanted = [int(AckType.RENEW), int(AckType.ACCEPT)]
+    judge["CLI-88"].equal(wanted, kinds, "what was sent of the record")
+    judge["CLI-88"].equal([], [str(a) for a in harness.acks(consumer) if a.error], "refused")
 
 
-@pytest.mark.requirement("CLI-32")
-@pytest.mark.needs("explicit", "renew")
+@check("CLI-32", needs=("explicit", "renew"))
 async def test_renewed_record(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue([b"payload"])
-    consumer = await harness.consumer(queue)
+    _, consumer = await harness.reading([b"payload"])
     got = await harness.take(consumer, 1, payload="full")
     await consumer.acknowledge(got, "renew")
     await harness.settle(consumer)
@@ -506,5 +390,5 @@ async def test_renewed_record(harness: Harness, judge: Judge) -> None:
         again = await harness.comes(consumer, 1, payload="full")
     except Refused as error:
         refusal = error.name
-    judge.equal("CLI-32", got, again, "the record, before and after renewing")
-    judge.equal("CLI-32", "", refusal, "the poll that should have given the renewed record")
+    judge.equal(got, again, "the record, before and after renewing")
+    judge.equal("", refusal, "the poll that should have given the renewed record")

@@ -11,20 +11,17 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fixtures.clients.adapter import Refused
-from fixtures.clients.handle import Delivery
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
+from suites.broker.check import check
 from suites.client.harness import ARRIVES, READY, Harness
-from suites.client.wire import HEARTBEAT, SHARE, acked
+from suites.client.wire import HEARTBEAT, SHARE
 from suites.judge import Judge
 
 FATAL = "GROUP_AUTHORIZATION_FAILED"
 
-LATER = 6.0
-"""Seconds of polling after an error in which a client either consumes or says why not."""
-
-POLLS = 8
-"""Polls that are asked for at once."""
+LATER = 6.0  # Seconds of polling after an error in which a client either consumes or says why not.
+POLLS = 8  # Polls that are asked for at once.
 
 
 @contextlib.asynccontextmanager
@@ -37,14 +34,13 @@ async def _frozen(hostile: Harness) -> AsyncIterator[None]:
         os.kill(hostile.adapter.pid, signal.SIGCONT)
 
 
-@pytest.mark.requirement("CLI-120")
-@pytest.mark.timeout(120)
+@check("CLI-120", timeout=120)
 async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> None:
     lock = hostile.share.bounds.lock(2000) / 1000
     queue = await hostile.queue(3, lock_ms=2000)
     (late,) = hostile.play({"on": "ShareFetch", "do": "pass", "delay": lock / 2})
     consumer = await hostile.consumer(queue)
-    await hostile.polls_until(consumer, lambda: late.taken, READY)
+    await hostile.polls(consumer, lambda _: late.taken, READY)
     # Polls that wait for each other in the client: the next one begins as soon as one has ended.
     waiting = [asyncio.create_task(consumer.poll(0.3)) for _ in range(POLLS)]
     async with _frozen(hostile):
@@ -54,32 +50,26 @@ async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> N
     with contextlib.suppress(Refused):
         await consumer.acknowledge(first)
     await queue.produce([b"after"])
-    got = [*first, *await hostile.arrival(consumer, lambda r: r.offset == 3, READY)]
-    came = sorted({one.offset for one in got})
+    later = await hostile.arrival(consumer, 3, READY)
+    came = sorted({*later.offsets, *(one.offset for one in first)})
     said = f"frozen for {lock + 1:g} s with a fetch under way and locks of {lock:g} s"
-    judge.holds("CLI-120", 3 in came, f"{said}; of 4 records {came} had come {READY:g} s later")
+    judge.holds(3 in came, f"{said}; of 4 records {came} had come {READY:g} s later")
 
 
-@pytest.mark.requirement("CLI-121")
-@pytest.mark.timeout(120)
+@check("CLI-121", timeout=120)
 async def test_fatal_error_is_not_forgotten(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(1)
-    consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 1, kind="accept")
-    await hostile.settle(consumer)
+    queue, consumer = await hostile.consuming(1, settle=True)
     (refused,) = hostile.play({"on": HEARTBEAT, "do": "error", "code": FATAL})
-    await hostile.polls_until(consumer, lambda: refused.taken, ARRIVES)
-    _, errors = await hostile.polled_for(consumer, LATER)
+    await hostile.polls(consumer, lambda _: refused.taken, ARRIVES)
+    errors = (await hostile.polls(consumer, within=LATER)).errors
     await queue.produce([b"after"])
-    got, later = await hostile.polled_for(consumer, LATER)
+    later = await hostile.polls(consumer, within=LATER)
     said = f"after one {FATAL} {len(errors)} polls failed in {LATER:g} s"
-    holds = 1 in [one.offset for one in got] or later
-    judge.holds("CLI-121", holds, f"{said}, none in the next {LATER:g} s, and no record came")
+    holds = 1 in later.offsets or later.errors
+    judge.holds(holds, f"{said}, none in the next {LATER:g} s, and no record came")
 
 
-@pytest.mark.requirement("CLI-122")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("explicit|mixed")
+@check("CLI-122", needs="explicit|mixed", timeout=150)
 @pytest.mark.parametrize("hint", [None, -1, 0])
 async def test_fetches_on_after_late_acks(
     harness: Harness, hostile: Harness, judge: Judge, hint: int | None
@@ -95,9 +85,7 @@ async def test_fetches_on_after_late_acks(
 
 async def _late(harness: Harness, judge: Judge, said: str) -> None:
     """Acknowledge after the locks ended, and look whether the partition is fetched on."""
-    queue = await harness.queue(3, lock_ms=1000)
-    consumer = await harness.consumer(queue)
-    held = await harness.take(consumer, 3)
+    queue, consumer, held = await harness.holding(3, lock_ms=1000)
     # Another member takes the records, which shows that the locks are over; its session ends.
     other = await harness.consumer(queue)
     await harness.take(other, 3)
@@ -105,21 +93,16 @@ async def _late(harness: Harness, judge: Judge, said: str) -> None:
     with contextlib.suppress(Refused):
         await consumer.acknowledge(held)
         await harness.settle(consumer)
-    got = await harness.polled_for(consumer, 1.0)
-    sent = [one for one in acked(harness.seen(consumer)) if one.offset in {0, 1, 2}]
+    got = await harness.polls(consumer, within=1.0)
+    sent = [one for one in harness.acks(consumer) if one.offset in {0, 1, 2}]
     if not sent:
         raise OutOfReach("the client sends no acknowledgement when its locks have ended")
     late = ErrorCode.INVALID_RECORD_STATE
     if not any(one.error == late for one in sent):
         raise Undecided(f"no acknowledgement met {late.name}: {[one.error for one in sent]}")
     await queue.produce([b"after"])
-    came = {one.offset for one in got[0]}
-
-    def everything() -> bool:
-        return came | {one.offset for one in later} >= {0, 1, 2, 3}
-
-    later: list[Delivery] = []
-    await harness.polls_until(consumer, everything, READY, later)
-    came |= {one.offset for one in later}
+    wanted = {0, 1, 2, 3} - {*got.offsets}
+    later = await harness.polls(consumer, lambda seen: {*seen.offsets} >= wanted, READY)
+    came = sorted({*got.offsets, *later.offsets})
     told = f"after a late acknowledgement, where {said}"
-    judge.equal("CLI-122", [0, 1, 2, 3], sorted(came), f"delivered within {READY:g} s {told}")
+    judge.equal([0, 1, 2, 3], came, f"delivered within {READY:g} s {told}")

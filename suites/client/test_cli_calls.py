@@ -4,109 +4,93 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Coroutine
 from uuid import UUID
 
 import pytest
 
-from fixtures.clients.adapter import AdapterDied, Refused
+from fixtures.clients.adapter import AdapterDied
 from fixtures.hostile.changes import INSTANCE
-from suites.client.harness import ARRIVES, Harness
-from suites.client.wire import acked, acquired
+from suites.broker.check import check
+from suites.client.harness import Harness, Polled, refusal
+from suites.client.wire import acquired
 from suites.judge import Judge
 
-TELEMETRY = [71, 72]
-"""The keys of GetTelemetrySubscriptions and PushTelemetry."""
+TELEMETRY = [71, 72]  # The keys of GetTelemetrySubscriptions and PushTelemetry.
 
 
-async def _refused(call: Coroutine[object, object, object]) -> str:
-    """Return the name of the error that a call is refused with, or nothing."""
-    try:
-        await call
-    except Refused as error:
-        return error.name
-    return ""
-
-
-@pytest.mark.requirement("CLI-33")
-@pytest.mark.fast
+@check("CLI-33", fast=True)
 async def test_poll_without_subscription(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue()
     consumer = await harness.consumer(queue.group)
-    judge.equal("CLI-33", "illegal-state", await _refused(consumer.poll(0.3)), "poll")
+    judge.equal("illegal-state", await refusal(consumer.poll(0.3)), "poll")
 
 
-@pytest.mark.requirement("CLI-85")
+@check("CLI-85")
 @pytest.mark.parametrize("topic", [None, "", "  "])
 async def test_blank_topics(harness: Harness, judge: Judge, topic: str | None) -> None:
     queue = await harness.queue()
     consumer = await harness.consumer(queue.group)
-    error = await _refused(consumer.subscribe(topic))
-    judge.holds("CLI-85", error, f"subscribing to {topic!r} was not refused")
+    error = await refusal(consumer.subscribe(topic))
+    judge.holds(error, f"subscribing to {topic!r} was not refused")
 
 
-@pytest.mark.requirement("CLI-91")
+@check("CLI-91")
 async def test_topic_created_later(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue()
     name = harness.share.cluster.fresh_name("t")
     consumer = await harness.consumer(queue.group, name)
-    await harness.polled_for(consumer, 1.0)
+    await harness.polls(consumer, within=1.0)
     topic = await harness.admin.create_topic(1, name=name)
     await harness.admin.produce(topic, 2)
-    got = await harness.arrival(consumer, lambda r: r.offset == 1, within=30)
-    judge.equal("CLI-91", [0, 1], [r.offset for r in got], "records of a topic created later")
+    got = await harness.arrival(consumer, 1, within=30)
+    judge.equal([0, 1], got.offsets, "records of a topic created later")
 
 
-@pytest.mark.requirement("CLI-92")
-@pytest.mark.needs("subscription")
+@check("CLI-92", needs="subscription")
 async def test_subscription(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue()
     consumer = await harness.consumer(queue.group)
-    judge.equal("CLI-92", [], await consumer.subscription(), "at first")
+    judge.equal([], await consumer.subscription(), "at first")
     await consumer.subscribe("a", "b")
-    judge.equal("CLI-92", ["a", "b"], sorted(await consumer.subscription()), "after two topics")
+    judge.equal(["a", "b"], sorted(await consumer.subscription()), "after two topics")
     await consumer.subscribe("c")
-    judge.equal("CLI-92", ["c"], await consumer.subscription(), "after another one")
+    judge.equal(["c"], await consumer.subscription(), "after another one")
 
 
-@pytest.mark.requirement("CLI-37", "CLI-93")
-@pytest.mark.needs("wakeup")
+@check("CLI-37", "CLI-93", needs="wakeup")
 async def test_wakeup(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(1)
-    consumer = await harness.consumer(queue)
-    await harness.take(consumer, 1, kind="accept")
-    await harness.settle(consumer)
-    async with harness.meanwhile(_refused(consumer.poll(20.0))) as polling:
+    queue, consumer = await harness.consuming(1, settle=True)
+    async with harness.meanwhile(refusal(consumer.poll(20.0))) as polling:
         await harness.until(polling.done, 0.5)
         await consumer.wakeup()
         ended = await harness.until(polling.done, 10)
         error = polling.result() if ended else "nothing within 10 s"
-        judge.equal("CLI-37", "wakeup", error, "how the poll that ran ended")
+        judge["CLI-37"].equal("wakeup", error, "how the poll that ran ended")
     await consumer.wakeup()
-    judge.equal("CLI-93", "wakeup", await _refused(consumer.poll(5.0)), "how the next poll ended")
+    judge["CLI-93"].equal("wakeup", await refusal(consumer.poll(5.0)), "how the next poll ended")
     await queue.produce(2)
     # Where a client fetches ahead, the next wakeup meets records that it has already.
-    await harness.until(lambda: len(harness.brought(*harness.seen(consumer, "ShareFetch"))) > 1, 2)
+    await harness.until(lambda: len({a.offset for a in acquired(harness.seen(consumer))}) > 1, 2)
     await consumer.wakeup()
-    judge.equal("CLI-93", "wakeup", await _refused(consumer.poll(5.0)), "how one more poll ended")
-    got = await harness.arrival(consumer, lambda r: r.offset == 2)
-    judge.equal("CLI-37", [1, 2], [r.offset for r in got], "records after the wakeups")
+    judge["CLI-93"].equal("wakeup", await refusal(consumer.poll(5.0)), "how one more poll ended")
+    got = await harness.arrival(consumer, 2)
+    judge["CLI-37"].equal([1, 2], got.offsets, "records after the wakeups")
 
 
-@pytest.mark.requirement("CLI-40")
+@check("CLI-40")
 @pytest.mark.parametrize("group", [None, "", "  "])
 async def test_no_group(harness: Harness, judge: Judge, group: str | None) -> None:
     queue = await harness.queue()
     consumer = harness.handle()
-    error = await _refused(consumer.open(harness.config(consumer, group)))
+    error = await refusal(consumer.open(harness.config(consumer, group)))
     if not error:
-        error = await _refused(consumer.subscribe(queue.topic.name))
+        error = await refusal(consumer.subscribe(queue.topic.name))
     for _ in range(3):
-        error = error or await _refused(consumer.poll(1.0))
-    judge.holds("CLI-40", error, f"the group {group!r} was taken")
+        error = error or await refusal(consumer.poll(1.0))
+    judge.holds(error, f"the group {group!r} was taken")
 
 
-@pytest.mark.requirement("CLI-94")
+@check("CLI-94")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -119,60 +103,53 @@ async def test_no_group(harness: Harness, judge: Judge, group: str | None) -> No
 async def test_foreign_settings(harness: Harness, judge: Judge, name: str, value: str) -> None:
     queue = await harness.queue()
     consumer = harness.handle()
-    error = await _refused(
-        consumer.open(harness.config(consumer, queue.group, extra={name: value}))
-    )
-    judge.equal("CLI-94", "config", error, f"opening with {name}={value}")
+    config = harness.config(consumer, queue.group, extra={name: value})
+    error = await refusal(consumer.open(config))
+    judge.equal("config", error, f"opening with {name}={value}")
 
 
-@pytest.mark.requirement("CLI-36")
-@pytest.mark.needs("callback", "explicit|mixed")
+@check("CLI-36", needs=("callback", "explicit|mixed"))
 @pytest.mark.parametrize("callback", ["throw", "reenter"])
 async def test_bad_callback(doomed: Harness, judge: Judge, callback: str) -> None:
-    queue = await doomed.queue(2, batches=2)
-    consumer = await doomed.consumer(queue, callback=callback, max_poll_records=1)
+    queue, consumer = await doomed.reading(2, batches=2, callback=callback, max_poll_records=1)
     errors = []
     try:
         for _ in range(2):
-            errors.append(await _refused(doomed.take(consumer, 1, kind="accept")))
-            errors.append(await _refused(doomed.settle(consumer)))
+            errors.append(await refusal(doomed.take(consumer, 1, kind="accept")))
+            errors.append(await refusal(doomed.settle(consumer)))
             # One more record, so that there is something to be told a second time.
             await queue.produce(1)
-        errors += (await doomed.polled_for(consumer, 1.2))[1]
+        errors += (await doomed.polls(consumer, within=1.2)).error_names
     except AdapterDied as death:
-        judge.holds("CLI-36", False, f"the client's process died: {death}")
-    judge.equal("CLI-36", [], [e for e in errors if e], "errors of commit and poll")
-    judge.holds("CLI-36", len(consumer.callbacks) >= 2, f"{len(consumer.callbacks)} callbacks")
+        judge.holds(False, f"the client's process died: {death}")
+    judge.equal([], [e for e in errors if e], "errors of commit and poll")
+    judge.holds(len(consumer.callbacks) >= 2, f"{len(consumer.callbacks)} callbacks")
 
 
-@pytest.mark.requirement("CLI-43")
-@pytest.mark.needs("lock-duration")
+@check("CLI-43", needs="lock-duration")
 async def test_lock_duration(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(1, lock_ms=7000)
-    consumer = await harness.consumer(queue)
-    judge.equal("CLI-43", None, await consumer.lock_ms(), "before the first fetch")
+    _, consumer = await harness.reading(1, lock_ms=7000)
+    judge.equal(None, await consumer.lock_ms(), "before the first fetch")
     await harness.take(consumer, 1, kind="accept")
-    judge.equal("CLI-43", 7000, await consumer.lock_ms(), "after it")
+    judge.equal(7000, await consumer.lock_ms(), "after it")
 
 
-@pytest.mark.requirement("CLI-95")
-@pytest.mark.needs("concurrent")
+@check("CLI-95", needs="concurrent")
 async def test_two_threads(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue()
-    consumer = await harness.consumer(queue)
-    await harness.polled_for(consumer, 1.0)
-    async with harness.meanwhile(_refused(consumer.poll(3.0))) as first:
+    _, consumer = await harness.reading()
+    await harness.polls(consumer, within=1.0)
+    async with harness.meanwhile(refusal(consumer.poll(3.0))) as first:
         await harness.until(first.done, 0.5)
-        second = await _refused(consumer.poll(0.1, concurrent=True))
+        second = await refusal(consumer.poll(0.1, concurrent=True))
         allowed = {
             "": "order: the first poll may be over, and then nothing is concurrent",
             "concurrent": "Javadoc of KafkaShareConsumer: ConcurrentModificationException",
         }
-        judge.one_of("CLI-95", allowed, second, "a poll of another thread")
-        judge.equal("CLI-95", "", await first, "the poll that ran")
+        judge.one_of(allowed, second, "a poll of another thread")
+        judge.equal("", await first, "the poll that ran")
 
 
-@pytest.mark.requirement("CLI-96")
+@check("CLI-96")
 async def test_two_consumers(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(40, batches=20)
     consumers = [
@@ -181,46 +158,36 @@ async def test_two_consumers(harness: Harness, judge: Judge) -> None:
     got: list[list[int]] = [[], []]
 
     async def consume(index: int) -> None:
-        async def poll() -> bool:
-            found = await consumers[index].poll(0.4)
-            if found:
-                await consumers[index].acknowledge(found)
-            got[index].extend(r.offset for r in found)
-            return sum(map(len, got)) >= 40
+        def done(seen: Polled) -> bool:
+            got[index] = seen.offsets
+            return bool(seen.errors) or sum(map(len, got)) >= 40
 
-        await harness.eventually(poll, ARRIVES)
+        polled = await harness.polls(consumers[index], done, seconds=0.4)
+        for error in polled.errors:
+            raise error
 
     await asyncio.gather(consume(0), consume(1))
-    judge.equal("CLI-96", list(range(40)), sorted(got[0] + got[1]), "what both were given")
+    judge.equal(list(range(40)), sorted(got[0] + got[1]), "what both were given")
     for consumer, mine in zip(consumers, got, strict=True):
         brought = sorted(one.offset for one in acquired(harness.seen(consumer)))
-        judge.equal("CLI-96", brought, sorted(mine), "acquired by one of them, and given to it")
-        strays = {a.offset for a in acked(harness.seen(consumer))} - set(mine)
-        judge.equal("CLI-96", set(), strays, "acknowledged by one of them, given to the other")
+        judge.equal(brought, sorted(mine), "acquired by one of them, and given to it")
+        strays = {a.offset for a in harness.acks(consumer)} - set(mine)
+        judge.equal(set(), strays, "acknowledged by one of them, given to the other")
 
 
-@pytest.mark.requirement("CLI-44")
-@pytest.mark.needs("instance-id")
+@check("CLI-44", needs="instance-id")
 async def test_instance_id(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(2)
-    consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 1, kind="accept")
-    refused = ""
-
-    async def ask() -> None:
-        nonlocal refused
-        refused = await _refused(consumer.instance_id(2.0))
-
-    took = await hostile.timed(ask())
-    judge.holds("CLI-44", refused, "an instance id was told where no broker takes telemetry")
-    judge.holds("CLI-44", took <= 6, f"asking for 2 s took {took:.1f} s")
+    queue, consumer = await hostile.consuming(2, 1)
+    took, refused = await hostile.timed(refusal(consumer.instance_id(2.0)))
+    judge.holds(refused, "an instance id was told where no broker takes telemetry")
+    judge.holds(took <= 6, f"asking for 2 s took {took:.1f} s")
     hostile.play({"on": "ApiVersions", "do": "with-apis", "keys": TELEMETRY, "times": 0})
     offered = {"do": "telemetry", "times": 0, "applied": False}
     hostile.play({"on": "GetTelemetrySubscriptions", **offered})
     other = await hostile.consumer(queue)
-    await hostile.polled_for(other, 1.0)
+    await hostile.polls(other, within=1.0)
     told = await other.instance_id(10.0)
-    judge.one_of("CLI-44", _spellings(INSTANCE), told, "instance id; the cluster gave another")
+    judge.one_of(_spellings(INSTANCE), told, "instance id; the cluster gave another")
 
 
 def _spellings(one: UUID) -> dict[str, str]:

@@ -7,83 +7,70 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fixtures.clients.adapter import Adapter, AdapterHang, Refused
+from fixtures.clients.adapter import Adapter, AdapterHang
 from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from spec.adapter import Capability
-from suites.client.harness import Harness
-from suites.client.wire import HEARTBEAT, SHARE, acked
+from suites.broker.check import check
+from suites.client.harness import Harness, refusal
+from suites.client.wire import HEARTBEAT, SHARE
 from suites.judge import Judge
 
-SLACK = 6.0
-"""Seconds beyond its limit that a close may take before it is called late."""
+SLACK = 6.0  # Seconds beyond its limit that a close may take before it is called late.
 
 
-@pytest.mark.requirement("CLI-38", "CLI-90")
-@pytest.mark.needs("explicit|mixed")
-@pytest.mark.fast
+@check("CLI-38", "CLI-90", needs="explicit|mixed", fast=True)
 async def test_close_settles(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(6, lock_ms=30000)
-    consumer = await harness.consumer(
-        queue, mode="explicit" if harness.has_explicit else "implicit"
-    )
-    got = await harness.take(consumer, 6)
+    queue, consumer, got = await harness.holding(6, lock_ms=30000)
     await consumer.acknowledge(got[:3])
     await consumer.close()
-    accepted = sorted(a.offset for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT)
-    judge.equal("CLI-38", [0, 1, 2], accepted, "accepted by closing")
+    accepted = sorted(a.offset for a in harness.acks(consumer, AckType.ACCEPT))
+    judge["CLI-38"].equal([0, 1, 2], accepted, "accepted by closing")
     other = await harness.consumer(queue)
-    again = await harness.arrival(other, lambda r: r.offset == 5, within=12)
-    judge.equal("CLI-90", [3, 4, 5], sorted(r.offset for r in again), "delivered to another")
+    again = await harness.arrival(other, 5, within=12)
+    judge["CLI-90"].equal([3, 4, 5], sorted(again.offsets), "delivered to another")
 
 
-@pytest.mark.requirement("CLI-81")
-@pytest.mark.needs("close-timeout")
+@check("CLI-81", needs="close-timeout")
 @pytest.mark.parametrize("silent", ["everything", "acknowledgements"])
 async def test_close_before_a_silent_broker(hostile: Harness, judge: Judge, silent: str) -> None:
-    queue = await hostile.queue(2)
-    consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 2, kind="accept")
-    apis = [*SHARE, HEARTBEAT, "FindCoordinator", "Metadata"]
-    on = apis if silent == "everything" else ["ShareAcknowledge"]
+    _, consumer = await hostile.consuming(2)
+    everything = [*SHARE, HEARTBEAT, "FindCoordinator", "Metadata"]
+    on = everything if silent == "everything" else ["ShareAcknowledge"]
     hostile.play({"on": on, "do": "drop", "times": 0, "applied": False})
-    took = await _closed(consumer, 2.0, judge, "CLI-81")
-    judge.holds("CLI-81", took <= 2 + SLACK, f"close of 2 s took {took:.1f} s")
+    took = await _closed(consumer, 2.0, judge)
+    judge.holds(took <= 2 + SLACK, f"close of 2 s took {took:.1f} s")
 
 
-async def _closed(consumer: Handle, limit: float | None, judge: Judge, rule: str) -> float:
+async def _closed(
+    consumer: Handle,
+    limit: float | None,
+    judge: Judge,
+) -> float:
     """Close and return how long it took; a hang breaks the rule and is no fault of the adapter."""
     began = time.monotonic()
     try:
-        await consumer.close(limit, within=45)
+        await refusal(consumer.close(limit, within=45))
     except AdapterHang:
-        judge.holds(rule, False, f"close had not returned after {time.monotonic() - began:.0f} s")
-    except Refused:
-        pass
+        judge.holds(False, f"close had not returned after {time.monotonic() - began:.0f} s")
     return time.monotonic() - began
 
 
-@pytest.mark.requirement("CLI-82")
-@pytest.mark.timeout(90)
+@check("CLI-82", timeout=90)
 async def test_close_without_brokers(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(2)
-    consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 2, kind="accept")
+    _, consumer = await hostile.consuming(2)
     hostile.tap.disappear()
-    limit = 2.0 if hostile.adapter.has("close-timeout") else None
-    took = await _closed(consumer, limit, judge, "CLI-82")
-    most = (limit or 30) + SLACK
-    judge.holds("CLI-82", took <= most, f"close took {took:.1f} s, at most {most:g} s")
+    took = await _closed(consumer, hostile.close_limit, judge)
+    most = (hostile.close_limit or 30) + SLACK
+    judge.holds(took <= most, f"close took {took:.1f} s, at most {most:g} s")
 
 
-@pytest.mark.requirement("CLI-83")
+@check("CLI-83")
 async def test_closing_twice(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(1)
-    consumer = await harness.consumer(queue)
-    await harness.take(consumer, 1, kind="accept")
+    _, consumer = await harness.consuming(1)
     await consumer.close()
-    took = await _closed(consumer, None, judge, "CLI-83")
-    judge.holds("CLI-83", took <= 2, f"closing again took {took:.1f} s")
+    took = await _closed(consumer, None, judge)
+    judge.holds(took <= 2, f"closing again took {took:.1f} s")
 
 
 Calls = dict[str, Callable[[], Awaitable[object]]]
@@ -91,60 +78,52 @@ Calls = dict[str, Callable[[], Awaitable[object]]]
 
 def _calls(consumer: Handle, got: list[Delivery], topic: str) -> Calls:
     """Return every call that the library has, but for closing again and for waking a poll."""
+    has = consumer.adapter.has
     calls: Calls = {
         "poll": lambda: consumer.poll(1.0),
         "subscribe": lambda: consumer.subscribe(topic),
+        "unsubscribe": consumer.unsubscribe,
+        "subscription": consumer.subscription,
+        "commit-sync": consumer.commit_sync,
+        "commit-async": consumer.commit_async,
+        "lock-duration": consumer.lock_ms,
+        "acknowledge": lambda: consumer.acknowledge(got),
     }
-    optional: Calls = {
-        Capability.UNSUBSCRIBE: consumer.unsubscribe,
-        Capability.SUBSCRIPTION: consumer.subscription,
-        Capability.COMMIT_SYNC: consumer.commit_sync,
-        Capability.COMMIT_ASYNC: consumer.commit_async,
-        Capability.LOCK_DURATION: consumer.lock_ms,
+    chosen = {
+        "poll": True,
+        "subscribe": True,
+        "acknowledge": has(Capability.EXPLICIT) or has(Capability.MIXED),
     }
-    calls |= {str(name): call for name, call in optional.items() if consumer.adapter.has(name)}
-    if consumer.adapter.has(Capability.EXPLICIT) or consumer.adapter.has(Capability.MIXED):
-        calls["acknowledge"] = lambda: consumer.acknowledge(got)
-    return calls
+    return {name: call for name, call in calls.items() if chosen.get(name) or has(name)}
 
 
-@pytest.mark.requirement("CLI-39")
+@check("CLI-39")
 async def test_after_close(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(1)
-    consumer = await harness.consumer(queue)
-    got = await harness.take(consumer, 1)
+    queue, consumer, got = await harness.holding(1)
     await consumer.close()
     before = len(harness.seen(consumer))
     taken: list[str] = []
     took: dict[str, float] = {}
     for name, call in _calls(consumer, got, queue.topic.name).items():
         began = time.monotonic()
-        try:
-            await call()
+        if not await refusal(call()):
             taken.append(name)
-        except Refused:
-            pass
         took[name] = time.monotonic() - began
-    judge.equal("CLI-39", [], taken, "calls on a closed consumer that were not refused")
+    judge.equal([], taken, "calls on a closed consumer that were not refused")
     late = {name: round(seconds, 1) for name, seconds in took.items() if seconds > 2}
-    judge.equal("CLI-39", {}, late, "seconds until calls on a closed consumer were refused")
-    judge.equal("CLI-39", before, len(harness.seen(consumer)), "requests after close")
+    judge.equal({}, late, "seconds until calls on a closed consumer were refused")
+    judge.equal(before, len(harness.seen(consumer)), "requests after close")
 
 
-@pytest.mark.requirement("CLI-84")
+@check("CLI-84")
 async def test_crash(doomed: Harness, adapter: Adapter, judge: Judge) -> None:
     queue = await doomed.queue(3, lock_ms=30000)
-    consumer = await doomed.consumer(queue)
-    await doomed.take(consumer, 3)
+    await doomed.holding(queue, 3)
     await doomed.adapter.crash()
     doomed.adapter = adapter
     other = await doomed.consumer(queue)
     began = time.monotonic()
-    again = await doomed.arrival(other, lambda r: r.offset == 2, within=20)
+    again = await doomed.arrival(other, 2, within=20)
     took = time.monotonic() - began
-    judge.equal(
-        "CLI-84",
-        [0, 1, 2],
-        sorted(r.offset for r in again),
-        f"delivered to another within {took:.0f} s, the locks were for 30 s",
-    )
+    said = f"delivered to another within {took:.0f} s, the locks were for 30 s"
+    judge.equal([0, 1, 2], sorted(again.offsets), said)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 
 import pytest
 
 from fixtures.clients.adapter import Refused, Unsupported
-from fixtures.clients.handle import Delivery, Handle
+from fixtures.clients.handle import Handle
 from fixtures.clients.member import AckType
 from spec.verdict import OutOfReach
+from suites.broker.check import check
 from suites.broker.share import Queue
-from suites.client.harness import ARRIVES, READY, Harness
+from suites.client.harness import ARRIVES, READY, Harness, Polled
 from suites.client.wire import acked, acquired
 from suites.judge import Judge
 
+# Reads values of four bytes, and throws on others.
 NUMBERS = "org.apache.kafka.common.serialization.IntegerDeserializer"
-"""Reads values of four bytes, and throws on others."""
 
 VALUES = [b"0000", b"0001", b"odd", b"0003"]
-BAD = 2
-"""The offset of the value that cannot be read."""
+BAD = 2  # The offset of the value that cannot be read.
 
 
 async def _reading_numbers(harness: Harness, queue: Queue, **config: str) -> Handle:
@@ -32,39 +31,9 @@ async def _reading_numbers(harness: Harness, queue: Queue, **config: str) -> Han
         raise OutOfReach(f"the client has no value.deserializer: {error}") from None
 
 
-async def _polled(
-    harness: Harness,
-    consumer: Handle,
-    done: Callable[[list[Delivery], list[Refused]], bool],
-    within: float = READY,
-    *,
-    accepts: bool = True,
-) -> tuple[list[Delivery], list[Refused]]:
-    """Poll until it is enough; return the records, and the errors of polls.
-
-    Args:
-        harness: the harness.
-        consumer: who polls.
-        done: tells of all records and errors whether they are enough.
-        within: seconds for it.
-        accepts: whether records are accepted one batch after the other, or by the next poll.
-    """
-    got: list[Delivery] = []
-    errors: list[Refused] = []
-
-    async def poll() -> bool:
-        try:
-            found = await consumer.poll(0.5)
-        except Refused as error:
-            errors.append(error)
-            found = []
-        got.extend(found)
-        if found and accepts:
-            await consumer.acknowledge(found)
-        return done(got, errors)
-
-    await harness.eventually(poll, within)
-    return got, errors
+async def _to_error(harness: Harness, consumer: Handle) -> Polled:
+    """Poll and accept until a poll fails."""
+    return await harness.polls(consumer, lambda seen: seen.errors, READY, seconds=0.5)
 
 
 def _named(error: Refused, queue: Queue) -> bool:
@@ -72,67 +41,62 @@ def _named(error: Refused, queue: Queue) -> bool:
     return f"{queue.topic.name}-0" in error.message and f"offset {BAD}" in error.message
 
 
-@pytest.mark.requirement("CLI-107")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("explicit")
+@check("CLI-107", needs="explicit", timeout=150)
 @pytest.mark.parametrize("kind", ["reject", "accept"])
 async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
-    first, errors = await _polled(harness, consumer, lambda _, errors: bool(errors))
-    before = [one.offset for one in first]
-    judge.equal("CLI-107", [0, 1], before, f"delivered before the first error, {BAD} is unreadable")
+    first = await _to_error(harness, consumer)
+    when = f"delivered before the first error, {BAD} is unreadable"
+    judge.equal([0, 1], first.offsets, when)
     # Nothing is said of it: it comes again, and what is behind it may come before that.
     await harness.settle(consumer)
-    behind, again = await _polled(harness, consumer, lambda _, errors: bool(errors))
-    told = [*errors, *again]
-    judge.holds("CLI-107", len(told) > 1, f"named by {len(told)} polls, and never acknowledged")
+    behind = await _to_error(harness, consumer)
+    told = first.errors + behind.errors
+    judge.holds(len(told) > 1, f"named by {len(told)} polls, and never acknowledged")
     said = [f"{one.name}: {one.message}" for one in told]
-    judge.holds("CLI-107", all(_named(one, queue) for one in told), f"not all name it: {said}")
+    judge.holds(all(_named(one, queue) for one in told), f"not all name it: {said}")
     bad = {"topic": queue.topic.name, "partition": 0, "offset": BAD}
     try:
         await consumer.acknowledge([bad], kind, by="offset")
     except Unsupported:
         raise OutOfReach("the client takes no acknowledgement by offset") from None
     await harness.settle(consumer)
-    rest, later = await _polled(
-        harness, consumer, lambda got, _: 3 in {one.offset for one in [*behind, *got]}
+    rest = await harness.polls(
+        consumer, lambda seen: 3 in behind.offsets + seen.offsets, READY, seconds=0.5
     )
-    came = sorted({one.offset for one in [*behind, *rest]})
-    judge.equal("CLI-107", [3], came, f"delivered behind it, after it was acknowledged ({kind})")
-    judge.equal("CLI-107", [], [str(one) for one in later], "errors after it was acknowledged")
-    sent = [AckType(one.kind).name for one in acked(harness.seen(consumer)) if one.offset == BAD]
-    judge.equal("CLI-107", kind.upper(), sent[-1] if sent else "", f"sent last of {BAD}")
+    came = sorted({*behind.offsets, *rest.offsets})
+    judge.equal([3], came, f"delivered behind it, after it was acknowledged ({kind})")
+    judge.equal([], [*map(str, rest.errors)], "errors after it was acknowledged")
+    sent = [AckType(one.kind).name for one in harness.acks(consumer) if one.offset == BAD]
+    judge.equal(kind.upper(), sent[-1] if sent else "", f"sent last of {BAD}")
     strays = set(sent[:-1]) - {"RELEASE"}
-    judge.equal("CLI-107", set(), strays, f"sent of {BAD} before the application acknowledged it")
+    judge.equal(set(), strays, f"sent of {BAD} before the application acknowledged it")
 
 
-@pytest.mark.requirement("CLI-107")
-@pytest.mark.timeout(150)
+@check("CLI-107", timeout=150)
 @pytest.mark.parametrize("mode", ["implicit", "explicit"])
 async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, mode: str) -> None:
     if not harness.adapter.has(mode):
         raise OutOfReach(f"the client has no {mode} mode")
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue, mode=mode)
-    explicit = mode == "explicit"
-    await _polled(harness, consumer, lambda _, errors: len(errors) > 1, ARRIVES, accepts=explicit)
+    kind = "accept" if mode == "explicit" else None
+    await harness.polls(consumer, lambda seen: len(seen.errors) > 1, kind=kind, seconds=0.5)
     await consumer.close()
     seen = harness.seen(consumer)
     sent = [str(one) for one in acked(seen) if one.offset == BAD and one.kind == AckType.ACCEPT]
-    judge.equal("CLI-107", [], sent, f"accepted of offset {BAD}, which no application was given")
-    judge.saw("CLI-107", unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
+    judge.equal([], sent, f"accepted of offset {BAD}, which no application was given")
+    judge.saw(unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
 
 
-@pytest.mark.requirement("CLI-123")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("explicit", "callback", "callback-offsets")
+@check("CLI-123", needs=("explicit", "callback", "callback-offsets"), timeout=150)
 async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
-    got, errors = await _polled(harness, consumer, lambda _, errors: bool(errors))
-    taken = sorted(one.offset for one in got if one.offset < BAD)
-    if not errors or not taken:
+    polled = await _to_error(harness, consumer)
+    taken = sorted(offset for offset in polled.offsets if offset < BAD)
+    if not polled.errors or not taken:
         raise OutOfReach("no poll fails for a value that cannot be read")
 
     def told() -> list[int]:
@@ -144,30 +108,23 @@ async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -
             await consumer.acknowledge(await consumer.poll(0.3))
         return set(told()) >= set(taken)
 
-    await harness.eventually(reported, ARRIVES)
-    sent = sorted({one.offset for one in acked(harness.seen(consumer)) if one.offset in taken})
+    await harness.until(reported, ARRIVES)
+    sent = sorted({one.offset for one in harness.acks(consumer) if one.offset in taken})
     said = f"reported of what was accepted before a poll failed; sent of it {sent}"
-    judge.equal("CLI-123", taken, [one for one in told() if one in taken], said)
+    judge.equal(taken, [one for one in told() if one in taken], said)
 
 
-@pytest.mark.requirement("CLI-123")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("implicit")
+@check("CLI-123", needs="implicit", timeout=150)
 async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue, mode="implicit")
 
     def sent() -> set[int]:
-        acks = acked(harness.seen(consumer))
-        return {one.offset for one in acks if one.kind == AckType.ACCEPT and one.error == 0}
+        return {one.offset for one in harness.acks(consumer, AckType.ACCEPT) if one.error == 0}
 
-    got, errors = await _polled(
-        harness,
-        consumer,
-        lambda _, errors: bool(errors) and {0, 1} <= sent(),
-        ARRIVES,
-        accepts=False,
+    polled = await harness.polls(
+        consumer, lambda seen: seen.errors and {0, 1} <= sent(), kind=None, seconds=0.5
     )
-    if not errors or not {0, 1} <= {one.offset for one in got}:
+    if not polled.errors or not {0, 1} <= {*polled.offsets}:
         raise OutOfReach("no poll fails for a value that cannot be read")
-    judge.equal("CLI-123", [0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")
+    judge.equal([0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")

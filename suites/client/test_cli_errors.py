@@ -2,107 +2,88 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 import pytest
 
-from fixtures.clients.adapter import Refused
 from fixtures.clients.handle import Handle
-from suites.client.harness import FLOOD, HASTE, Harness
+from suites.broker.check import check
+from suites.client.harness import FLOOD, HASTE, Harness, refusal
 from suites.client.wire import SHARE, busiest, hasty
 from suites.judge import Judge
 
-BACK = 20.0
-"""Seconds within which records have to come again after a trouble that is over."""
+BACK = 20.0  # Seconds within which records have to come again after a trouble that is over.
 
+# Codes for a whole ShareFetch.
 WHOLE = [
     ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH", "SHARE_SESSION_LIMIT_REACHED"],
     ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"],
     ["UNKNOWN_SERVER_ERROR", "UNKNOWN_MEMBER_ID", "REQUEST_TIMED_OUT"],
     ["KAFKA_STORAGE_ERROR", "INVALID_REQUEST", 9999],
 ]
-"""Codes for a whole ShareFetch."""
 
+# Codes for a partition of it.
 PARTITION = [
     ["NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "LEADER_NOT_AVAILABLE"],
     ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"],
     ["UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"],
     ["UNKNOWN_SERVER_ERROR", "FENCED_STATE_EPOCH", 9999],
 ]
-"""Codes for a partition of it."""
 
 Codes = Sequence[str | int]
 
 
-async def _come_back(hostile: Harness, judge: Judge, rule: str, do: str, codes: Codes) -> None:
-    queue = await hostile.queue(1)
-    consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 1, kind="accept")
+async def _come_back(hostile: Harness, judge: Judge, do: str, codes: Codes) -> None:
+    queue, consumer = await hostile.consuming(1)
     for number, code in enumerate(codes, 1):
         before = len(hostile.seen(consumer))
         hostile.play({"on": "ShareFetch", "do": do, "code": code, "times": 2, "applied": False})
-        await _met(hostile, consumer, before)
+        await hostile.meets(consumer, since=before)
         await queue.produce([b"after"])
         offsets = await _until_offset(hostile, consumer, number)
-        judge.holds(rule, number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
+        judge.holds(number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
         most = busiest(hostile.seen(consumer, "ShareFetch")[before:])
-        judge.holds(rule, most <= FLOOD, f"{most} fetches within a second of {code}")
-        judge.saw(rule, codes=1)
-
-
-async def _met(hostile: Harness, consumer: Handle, before: int) -> None:
-    """Poll until the script has had its say."""
-    await hostile.polls_until(
-        consumer, lambda: any(one.scripted for one in hostile.seen(consumer)[before:])
-    )
+        judge.holds(most <= FLOOD, f"{most} fetches within a second of {code}")
+        judge.saw(codes=1)
 
 
 async def _until_offset(hostile: Harness, consumer: Handle, offset: int) -> list[int]:
     """Poll until an offset came. What was acknowledged in a refused request may come again."""
-    got = await hostile.arrival(consumer, lambda record: record.offset == offset, BACK)
-    return [record.offset for record in got]
+    return (await hostile.arrival(consumer, offset, BACK)).offsets
 
 
-@pytest.mark.requirement("CLI-20")
-@pytest.mark.timeout(120)
+@check("CLI-20", timeout=120)
 @pytest.mark.parametrize("codes", WHOLE, ids=lambda codes: str(codes[0]))
 async def test_whole(hostile: Harness, judge: Judge, codes: Codes) -> None:
-    await _come_back(hostile, judge, "CLI-20", "error", codes)
+    await _come_back(hostile, judge, "error", codes)
 
 
-@pytest.mark.requirement("CLI-20")
-@pytest.mark.timeout(120)
-@pytest.mark.needs("commit-sync|commit-async")
+@check("CLI-20", needs="commit-sync|commit-async", timeout=120)
 @pytest.mark.parametrize("level", ["error", "partition-error"])
 @pytest.mark.parametrize("codes", WHOLE, ids=lambda codes: str(codes[0]))
 async def test_acknowledging(hostile: Harness, judge: Judge, codes: Codes, level: str) -> None:
-    queue = await hostile.queue(1)
-    consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 1, kind="accept")
+    queue, consumer = await hostile.consuming(1)
     for number, code in enumerate(codes, 1):
         before = len(hostile.seen(consumer))
         step = {"on": "ShareAcknowledge", "do": level, "code": code, "times": 2, "applied": False}
         hostile.play(step)
-        with contextlib.suppress(Refused):
-            await hostile.settle(consumer)
+        await refusal(hostile.settle(consumer))
         await queue.produce([b"after"])
         offsets = await _until_offset(hostile, consumer, number)
-        judge.holds("CLI-20", number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
+        judge.holds(number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
         for api in SHARE:
             most = busiest(hostile.seen(consumer, api)[before:])
-            judge.holds("CLI-20", most <= FLOOD, f"{most} {api} requests within a second of {code}")
-        judge.saw("CLI-20", codes=int(any(o.scripted for o in hostile.seen(consumer)[before:])))
+            judge.holds(most <= FLOOD, f"{most} {api} requests within a second of {code}")
+        judge.saw(codes=int(any(o.scripted for o in hostile.seen(consumer)[before:])))
 
 
-@pytest.mark.requirement("CLI-97")
-@pytest.mark.timeout(120)
+@check("CLI-97", timeout=120)
 @pytest.mark.parametrize("codes", PARTITION, ids=lambda codes: str(codes[0]))
 async def test_partition(hostile: Harness, judge: Judge, codes: Codes) -> None:
-    await _come_back(hostile, judge, "CLI-97", "partition-error", codes)
+    await _come_back(hostile, judge, "partition-error", codes)
 
 
-@pytest.mark.requirement("CLI-98")
+@check("CLI-98")
 @pytest.mark.parametrize(
     ("do", "code"),
     [
@@ -114,48 +95,41 @@ async def test_partition(hostile: Harness, judge: Judge, codes: Codes) -> None:
     ],
 )
 async def test_lasting(hostile: Harness, judge: Judge, do: str, code: str | int) -> None:
-    queue = await hostile.queue(1)
-    consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 1, kind="accept")
+    queue, consumer = await hostile.consuming(1)
     before = len(hostile.tap.exchanges)
     steps = hostile.play({"on": "ShareFetch", "do": do, "code": code, "times": 0, "applied": False})
-    await hostile.polled_for(consumer, 3.0)
+    await hostile.polls(consumer, within=3.0)
     mine = [one for one in hostile.tap.exchanges[before:] if one.api in {"ShareFetch", "Metadata"}]
-    judge.holds("CLI-98", any(one.scripted for one in mine), f"the client met {code}")
+    judge.holds(any(one.scripted for one in mine), f"the client met {code}")
     for api in ("ShareFetch", "Metadata"):
         most = busiest(one for one in mine if one.api == api)
-        judge.holds("CLI-98", most <= FLOOD, f"{most} {api} requests within a second of {code}")
+        judge.holds(most <= FLOOD, f"{most} {api} requests within a second of {code}")
     row = hasty(one for one in mine if one.api == "ShareFetch")
-    judge.holds("CLI-98", row <= HASTE, f"{row} fetches in a row without a pause behind {code}")
+    judge.holds(row <= HASTE, f"{row} fetches in a row without a pause behind {code}")
     hostile.tap.script.drop(steps)
     await queue.produce([b"after"])
     got = await _until_offset(hostile, consumer, 1)
-    judge.holds("CLI-98", 1 in got, f"{BACK:g} s after the end of {code} only {got} had come")
+    judge.holds(1 in got, f"{BACK:g} s after the end of {code} only {got} had come")
 
 
-@pytest.mark.requirement("CLI-99")
+@check("CLI-99")
 @pytest.mark.parametrize("do", ["close", "drop"])
 async def test_no_answer(hostile: Harness, judge: Judge, do: str) -> None:
-    queue = await hostile.queue(1)
-    consumer = await hostile.consumer(queue, request_timeout_ms=3000)
-    await hostile.take(consumer, 1, kind="accept")
-    await hostile.settle(consumer)
+    queue, consumer = await hostile.consuming(1, settle=True, request_timeout_ms=3000)
     before = len(hostile.seen(consumer))
     hostile.play({"on": "ShareFetch", "do": do})
-    await _met(hostile, consumer, before)
+    await hostile.meets(consumer, since=before)
     await queue.produce([b"after"])
     # Whatever the lost response had acquired comes when its connection, or its lock, is over.
-    got = await hostile.arrival(consumer, lambda r: r.offset == 1, within=45)
-    judge.holds("CLI-99", got, "no record came for 45 s after a fetch without a response")
+    got = await hostile.arrival(consumer, 1, within=45)
+    judge.holds(got.records, "no record came for 45 s after a fetch without a response")
 
 
-@pytest.mark.requirement("CLI-100")
+@check("CLI-100")
 async def test_slow_broker(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(6, batches=3)
     hostile.play({"on": ["ShareFetch", "ShareAcknowledge"], "do": "pass", "delay": 0.4, "times": 0})
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 6, kind="accept")
+    queue, consumer, got = await hostile.holding(6, batches=3, kind="accept")
     await hostile.settle(consumer)
-    judge.equal("CLI-100", list(range(6)), sorted(r.offset for r in got), "delivered")
+    judge.equal(list(range(6)), sorted(got.offsets), "delivered")
     spso = await queue.spso(6)
-    judge.equal("CLI-100", 6, spso, "start offset of the share-partition")
+    judge.equal(6, spso, "start offset of the share-partition")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fixtures.clients.adapter import Refused
 from fixtures.clients.handle import Handle
 from fixtures.proxies.exchange import Exchange
+from suites.broker.check import check
 from suites.client.harness import Harness
 from suites.client.wire import SHARE, acked
 from suites.judge import Judge
 
-AGREES = 8.0
-"""Seconds within which metrics come to say what was on the wire."""
+AGREES = 8.0  # Seconds within which metrics come to say what was on the wire.
 
 LATE = "INVALID_RECORD_STATE"
 
@@ -32,12 +30,9 @@ def _totals(harness: Harness, consumer: Handle) -> dict[str, int]:
     }
 
 
-@pytest.mark.requirement("CLI-109")
-@pytest.mark.needs("metrics", "explicit|mixed", "commit-sync")
+@check("CLI-109", needs=("metrics", "explicit|mixed", "commit-sync"))
 async def test_metrics(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(5)
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 5)
+    _, consumer, got = await hostile.holding(5)
     await consumer.acknowledge(got[:3])
     await hostile.settle(consumer)
     refused = {"when": {"has": "acks"}, "do": "partition-error", "code": LATE}
@@ -55,14 +50,14 @@ async def test_metrics(hostile: Harness, judge: Judge) -> None:
         told.update(await consumer.metrics())
         return all(told.get(name) == value for name, value in wanted.items())
 
-    await hostile.eventually(agrees, AGREES)
-    judge.saw("CLI-109", refusals=wanted["acknowledgements-error-total"])
+    await hostile.until(agrees, AGREES)
+    judge.saw(refusals=wanted["acknowledgements-error-total"])
     for name, value in wanted.items():
-        judge.equal("CLI-109", value, told.get(name), f"{name} after {AGREES:g} s without a poll")
+        judge.equal(value, told.get(name), f"{name} after {AGREES:g} s without a poll")
     await consumer.close()
     left: dict[str, float] = {}
     try:
         left = await consumer.metrics()
     except Refused as error:
-        judge.equal("CLI-109", "closed", error.name, "how metrics of a closed client are refused")
-    judge.equal("CLI-109", [], sorted(left.keys() & wanted.keys()), "metrics of a closed client")
+        judge.equal("closed", error.name, "how metrics of a closed client are refused")
+    judge.equal([], sorted(left.keys() & wanted.keys()), "metrics of a closed client")

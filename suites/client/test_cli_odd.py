@@ -4,102 +4,71 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any
 
 import pytest
 
 from fixtures.clients.adapter import Refused
-from fixtures.clients.handle import Delivery, Handle
+from fixtures.clients.handle import Handle
 from fixtures.clients.member import AckType
 from spec.adapter import Capability
 from spec.verdict import OutOfReach
+from suites.broker.check import check
 from suites.broker.share import Queue
-from suites.client.harness import ARRIVES, Harness
-from suites.client.wire import SHARE, acked
+from suites.client.harness import ARRIVES, Harness, Polled, Records
+from suites.client.wire import SHARE
 from suites.judge import Judge
 
+# Seconds within which a client that may not read any more has to unsubscribe, or to close.
 CLOSES = 10.0
-"""Seconds within which a client that may not read any more has to unsubscribe, or to close."""
 
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 
-async def _begun(hostile: Harness, queue: Queue, **config: Any) -> Handle:
-    """Return a consumer to which the first record came."""
-    consumer = await hostile.consumer(queue, **config)
-    await hostile.take(consumer, 1, kind="accept")
-    await hostile.settle(consumer)
-    return consumer
-
-
-@pytest.mark.requirement("CLI-115")
+@check("CLI-115")
 @pytest.mark.parametrize(("leader", "epoch"), [(0, 0), (1, 0)])
 async def test_worthless_hint(hostile: Harness, judge: Judge, leader: int, epoch: int) -> None:
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
-    queue = await hostile.queue_of(topic)
-    await queue.produce(1)
-    consumer = await _begun(hostile, queue)
+    queue = await hostile.queue_of(topic, 1)
+    _, consumer = await hostile.consuming(queue, settle=True)
     hint = {"leader": leader, "epoch": epoch}
     hostile.play({"on": list(SHARE), "do": "without-hint", "times": 0, **hint})
     moved = await hostile.admin.move_leader(topic, 2)
     await hostile.admin.produce(moved, [b"after"])
-    got = [r.offset for r in await hostile.arrival(consumer, lambda r: r.offset == 1)]
+    got = (await hostile.arrival(consumer, 1)).offsets
     said = f"the partition moved to broker 2, hints named broker {leader} with epoch {epoch}"
-    judge.holds("CLI-115", 1 in got, f"{said}; {ARRIVES:g} s later {got} had come")
-    judge.saw("CLI-115", hints=len([one for one in hostile.seen(consumer) if one.scripted]))
+    judge.holds(1 in got, f"{said}; {ARRIVES:g} s later {got} had come")
+    judge.saw(hints=len([one for one in hostile.seen(consumer) if one.scripted]))
 
 
-@pytest.mark.requirement("CLI-116")
-@pytest.mark.timeout(120)
+@check("CLI-116", timeout=120)
 @pytest.mark.parametrize("api", ["ShareFetch", "ShareGroupHeartbeat"])
 @pytest.mark.parametrize("flaw", ["truncated", "correlation"])
 async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, flaw: str) -> None:
-    queue = await hostile.queue(1)
-    consumer = await _begun(hostile, queue, request_timeout_ms=3000)
+    queue, consumer = await hostile.consuming(1, settle=True, request_timeout_ms=3000)
     before = len(hostile.tap.exchanges)
     hostile.play({"on": api, "do": "frame", "flaw": flaw})
-    await hostile.polls_until(
-        consumer, lambda: any(one.scripted for one in hostile.tap.exchanges[before:])
+    await hostile.polls(
+        consumer, lambda _: any(one.scripted for one in hostile.tap.exchanges[before:])
     )
     since = time.monotonic()
     await queue.produce([b"after"])
-    got = await hostile.arrival(consumer, lambda r: r.offset == 1, within=25)
+    got = await hostile.arrival(consumer, 1, within=25)
 
     def later() -> bool:
         return any(one.sent > since for one in hostile.seen(consumer, api))
 
-    await hostile.polls_until(consumer, later, 25, got)
-    judge.holds(
-        "CLI-116", later(), f"no {api} was sent for 25 s after one that was damaged ({flaw})"
-    )
-    came = [r.offset for r in got]
-    judge.holds("CLI-116", 1 in came, f"25 s after a damaged {api} ({flaw}) {came} had come")
+    more = await hostile.polls(consumer, lambda _: later(), 25)
+    said = f"no {api} was sent for 25 s after one that was damaged ({flaw})"
+    judge.holds(later(), said)
+    came = got.offsets + more.offsets
+    judge.holds(1 in came, f"25 s after a damaged {api} ({flaw}) {came} had come")
 
 
-async def _with_errors(hostile: Harness, consumer: Handle) -> tuple[list[Delivery], list[Refused]]:
-    """Poll for some seconds; return the records, and the errors as they are.
-
-    An error may come with the polls after the one that brought the last record.
-    """
-    got: list[Delivery] = []
-    errors: list[Refused] = []
-    more = 4
-
-    async def poll() -> bool:
-        nonlocal more
-        try:
-            found = await consumer.poll(0.3, payload="full")
-        except Refused as error:
-            errors.append(error)
-            return False
-        got.extend(found)
-        if found:
-            await consumer.acknowledge(found)
-        more -= 2 in [one.offset for one in got]
-        return more < 0
-
-    await hostile.eventually(poll, 8.0)
-    return got, errors
+async def _polled(hostile: Harness, consumer: Handle) -> Polled:
+    """Poll until the last record came, and on: an error may come with the polls after that."""
+    first = await hostile.polls(consumer, lambda seen: 2 in seen.offsets, 8.0, payload="full")
+    later = await hostile.polls(consumer, within=1.5, payload="full")
+    return Polled(Records(first.records + later.records), first.errors + later.errors)
 
 
 async def _damaged(hostile: Harness, queue: Queue) -> Handle:
@@ -111,37 +80,37 @@ async def _damaged(hostile: Harness, queue: Queue) -> Handle:
         return await hostile.consumer(queue)
 
 
-@pytest.mark.requirement("CLI-104")
+@check("CLI-104")
 async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     consumer = await _damaged(hostile, queue)
-    got, errors = await _with_errors(hostile, consumer)
-    if 1 in [one.offset for one in got]:
+    polled = await _polled(hostile, consumer)
+    if 1 in polled.offsets:
         raise OutOfReach("the client does not verify checksums")
     # Some give the partition beside the message, where no adapter passes it on.
-    named = [one for one in errors if re.search(r"\b1\b", one.message)]
-    said = [f"{one.name}: {one.message}" for one in errors][:3]
-    judge.holds("CLI-104", named, f"no error named offset 1: {said}")
-    offsets = sorted({one.offset for one in got})
-    judge.equal("CLI-104", [0, 2], offsets, "delivered, where the batch of 1 is damaged")
+    named = [one for one in polled.errors if re.search(r"\b1\b", one.message)]
+    said = [f"{one.name}: {one.message}" for one in polled.errors][:3]
+    judge.holds(named, f"no error named offset 1: {said}")
+    offsets = sorted({*polled.offsets})
+    judge.equal([0, 2], offsets, "delivered, where the batch of 1 is damaged")
 
 
-@pytest.mark.requirement("CLI-106")
+@check("CLI-106")
 async def test_damaged_batch_is_not_accepted(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     consumer = await _damaged(hostile, queue)
-    got, _ = await _with_errors(hostile, consumer)
-    if 1 in [one.offset for one in got]:
+    if 1 in (await _polled(hostile, consumer)).offsets:
         raise OutOfReach("the client does not verify checksums")
-    await hostile.polls_until(
-        consumer, lambda: [a for a in acked(hostile.seen(consumer)) if a.offset == 1], within=3.0
-    )
-    sent = {AckType(one.kind).name for one in acked(hostile.seen(consumer)) if one.offset == 1}
-    wrong = sent - {"REJECT", "RELEASE"}
-    judge.equal("CLI-106", set(), wrong, "what became of the damaged batch's offset")
+
+    def sent() -> set[str]:
+        return {AckType(one.kind).name for one in hostile.acks(consumer) if one.offset == 1}
+
+    await hostile.polls(consumer, lambda _: sent(), 3.0)
+    wrong = sent() - {"REJECT", "RELEASE"}
+    judge.equal(set(), wrong, "what became of the damaged batch's offset")
 
 
-@pytest.mark.requirement("CLI-105")
+@check("CLI-105")
 async def test_without_checksums(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(3, batches=3)
     hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
@@ -149,29 +118,28 @@ async def test_without_checksums(hostile: Harness, judge: Judge) -> None:
         consumer = await hostile.consumer(queue, extra={"check.crcs": "false"})
     except Refused as error:
         raise OutOfReach(f"the client has no check.crcs: {error}") from None
-    got, errors = await _with_errors(hostile, consumer)
-    offsets = sorted({one.offset for one in got})
-    said = [f"{one.name}: {one.message}" for one in errors][:1]
-    judge.equal("CLI-105", [0, 1, 2], offsets, f"delivered with check.crcs=false, errors {said}")
+    polled = await _polled(hostile, consumer)
+    offsets = sorted({*polled.offsets})
+    said = [f"{one.name}: {one.message}" for one in polled.errors][:1]
+    judge.equal([0, 1, 2], offsets, f"delivered with check.crcs=false, errors {said}")
 
 
-@pytest.mark.requirement("CLI-108")
+@check("CLI-108")
 @pytest.mark.parametrize("way", ["unsubscribe", "close"])
 async def test_permission_goes(hostile: Harness, judge: Judge, way: str) -> None:
     if way == "unsubscribe" and not hostile.adapter.has(Capability.UNSUBSCRIBE):
         raise OutOfReach("the client has no unsubscribe")
-    queue = await hostile.queue(1)
-    consumer = await _begun(hostile, queue)
+    queue, consumer = await hostile.consuming(1, settle=True)
     denied = {"times": 0, "code": DENIED}
     hostile.play(
         {"on": "ShareFetch", "do": "partition-error", **denied},
         {"on": "Metadata", "do": "metadata-error", **denied},
     )
     await queue.produce([b"secret"])
-    _, errors = await hostile.polled_for(consumer, 6.0)
-    judge.holds("CLI-108", DENIED in errors, f"polls for 6 s raised {sorted(set(errors))}")
-    limit = 2.0 if hostile.adapter.has(Capability.CLOSE_TIMEOUT) else None
+    errors = (await hostile.polls(consumer, within=6.0)).error_names
+    judge.holds(DENIED in errors, f"polls for 6 s raised {sorted(set(errors))}")
+    limit = hostile.close_limit
     work = consumer.unsubscribe() if way == "unsubscribe" else consumer.close(limit, within=40.0)
-    took = await hostile.timed(work)
+    took, _ = await hostile.timed(work)
     most = CLOSES if limit else 40.0
-    judge.holds("CLI-108", took <= most, f"{way} took {took:.1f} s, {most:g} s at most")
+    judge.holds(took <= most, f"{way} took {took:.1f} s, {most:g} s at most")

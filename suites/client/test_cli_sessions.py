@@ -7,53 +7,41 @@ from itertools import pairwise
 
 import pytest
 
+from fixtures.clients.handle import Settled
 from fixtures.proxies.exchange import Exchange
+from suites.broker.check import check
 from suites.client.harness import ARRIVES, FLOOD, HASTE, Harness
-from suites.client.wire import SHARE, acked, busiest, carries_acks, forgotten, hasty, named
+from suites.client.wire import SHARE, acquired, busiest, carries_acks, forgotten, hasty, named
 from suites.judge import Judge
 
 
 def by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:
     """Return exchanges grouped by member and broker, each cut where a session is opened anew."""
-    lines: dict[object, list[Exchange]] = defaultdict(list)
+    found: dict[tuple[str, int], list[list[Exchange]]] = defaultdict(list)
     for one in exchanges:
-        lines[one.request["member_id"], one.node].append(one)
-    found: list[list[Exchange]] = []
-    for line in lines.values():
-        for one in line:
-            if (
-                one.request["share_session_epoch"] == 0
-                or not found
-                or found[-1][0].node != one.node
-            ):
-                found.append([])
-            found[-1].append(one)
-    return found
+        sessions = found[one.request["member_id"], one.node]
+        if one.request["share_session_epoch"] == 0 or not sessions:
+            sessions.append([])
+        sessions[-1].append(one)
+    return [session for sessions in found.values() for session in sessions]
 
 
-@pytest.mark.requirement("CLI-09", "CLI-55", "CLI-58")
+@check("CLI-09", "CLI-55", "CLI-58")
 async def test_epochs(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(4, batches=4)
-    consumer = await harness.consumer(queue)
-    await harness.take(consumer, 4, kind="accept")
-    await harness.settle(consumer)
-    await harness.polled_for(consumer, 1.0)
+    _, consumer = await harness.consuming(4, batches=4, settle=True)
+    await harness.polls(consumer, within=1.0)
     await consumer.close()
     sessions = by_session(harness.seen(consumer))
-    judge.holds("CLI-09", sessions, "no session was opened")
+    judge["CLI-09"].holds(sessions, "no session was opened")
     for session in sessions:
         first = session[0]
-        judge.equal("CLI-09", 0, first.request["share_session_epoch"], "epoch of the first request")
-        judge.equal("CLI-09", "ShareFetch", first.api, "the request that opens the session")
-        judge.holds(
-            "CLI-09", not carries_acks(first), f"#{first.number} opens a session and acknowledges"
-        )
+        judge["CLI-09"].equal(0, first.request["share_session_epoch"], "epoch of the first request")
+        judge["CLI-09"].equal("ShareFetch", first.api, "the request that opens the session")
+        said = f"#{first.number} opens a session and acknowledges"
+        judge["CLI-09"].holds(not carries_acks(first), said)
         for before, after in pairwise(session):
-            judge.holds(
-                "CLI-58",
-                after.sent >= before.responded,
-                f"#{after.number} was sent before #{before.number} of its session was answered",
-            )
+            said = f"#{after.number} was sent before #{before.number} of its session was answered"
+            judge["CLI-58"].holds(after.sent >= before.responded, said)
             went = before.request["share_session_epoch"]
             now = after.request["share_session_epoch"]
             if before.response is not None and not before.response["error_code"] and went >= 0:
@@ -61,73 +49,55 @@ async def test_epochs(harness: Harness, judge: Judge) -> None:
                     went + 1: "KIP-932 §Share sessions: the epoch goes up by one with each request",
                     -1: "KIP-932 §Share sessions: -1 closes the session",
                 }
-                judge.one_of("CLI-09", allowed, now, f"epoch after {went}")
-    judge.saw("CLI-58", requests=sum(map(len, sessions)))
+                judge["CLI-09"].one_of(allowed, now, f"epoch after {went}")
+    judge["CLI-58"].saw(requests=sum(map(len, sessions)))
     last = sessions[-1][-1].request["share_session_epoch"]
-    judge.equal("CLI-55", -1, last, "epoch of the last request of a closed client")
+    judge["CLI-55"].equal(-1, last, "epoch of the last request of a closed client")
 
 
-@pytest.mark.requirement("CLI-10")
+@check("CLI-10")
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
 async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) -> None:
-    queue = await hostile.queue(1)
-    consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 1, kind="accept")
-    await hostile.settle(consumer)
+    queue, consumer = await hostile.consuming(1, settle=True)
     hostile.play({"on": "ShareFetch", "when": {"min_epoch": 1}, "do": "error", "code": code})
-    await hostile.polls_until(consumer, lambda: any(one.scripted for one in hostile.seen(consumer)))
+    await hostile.meets(consumer)
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer)
-    judge.equal("CLI-10", [1], [r.offset for r in got], f"records after {code}")
+    judge.equal([1], got.offsets, f"records after {code}")
     told = next(one.number for one in hostile.seen(consumer) if one.scripted)
     after = [one for one in hostile.seen(consumer) if one.number > told]
-    judge.equal("CLI-10", 0, after[0].request["share_session_epoch"], f"epoch after {code}")
+    judge.equal(0, after[0].request["share_session_epoch"], f"epoch after {code}")
 
 
-@pytest.mark.requirement("CLI-56")
-@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+@check("CLI-56", needs=("explicit|mixed", "commit-sync|callback"))
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
 async def test_session_lost_with_acks(hostile: Harness, judge: Judge, code: str) -> None:
-    queue = await hostile.queue(2)
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 2)
+    _, consumer, got = await hostile.holding(2)
     hostile.play(
         {"on": list(SHARE), "when": {"has": "acks"}, "do": "error", "code": code, "applied": False}
     )
-    since = len(consumer.settled)
-    await consumer.acknowledge(got)
-    told = await hostile.outcome(consumer, since)
-    judge.holds("CLI-56", told, f"nothing was reported of acknowledgements that met {code}")
-    judge.holds(
-        "CLI-56",
-        all(one.error for one in told),
-        f"acknowledgements that met {code} are reported as {[one.error for one in told]}",
-    )
+    told = await hostile.outcome(consumer, got)
+    judge.holds(told, f"nothing was reported of acknowledgements that met {code}")
+    errors = [one.error for one in told]
+    judge.holds(all(errors), f"acknowledgements that met {code} are reported as {errors}")
 
 
-@pytest.mark.requirement("CLI-57")
+@check("CLI-57")
 async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(1)
-    consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 1, kind="accept")
-    await hostile.settle(consumer)
+    queue, consumer = await hostile.consuming(1, settle=True)
     last = len(hostile.tap.exchanges)
-    judge.holds("CLI-57", hostile.tap.close_connections(), "a connection was there to be cut")
+    judge.holds(hostile.tap.close_connections(), "a connection was there to be cut")
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer)
-    judge.equal("CLI-57", [1], [r.offset for r in got], "records after the cut")
-    leader = queue.topic.leaders[0]
-    after = [
-        one
-        for one in hostile.seen(consumer, "ShareFetch")
-        if one.number > last + 1 and one.response
-    ]
-    mine = [one for one in after if one.node == leader]
-    opened = [one for one in mine if one.request["share_session_epoch"] == 0]
-    judge.holds("CLI-57", opened, "no session was opened on the new connection")
+    judge.equal([1], got.offsets, "records after the cut")
+    fetches = hostile.seen(consumer, "ShareFetch")
+    after = [one for one in fetches if one.number > last + 1 and one.response]
+    mine = [one.request for one in after if one.node == queue.topic.leaders[0]]
+    opened = [one for one in mine if one["share_session_epoch"] == 0]
+    judge.holds(opened, "no session was opened on the new connection")
 
 
-@pytest.mark.requirement("CLI-11")
+@check("CLI-11")
 async def test_forgets_left_topics(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(1)
     other = await harness.admin.create_topic(1)
@@ -140,89 +110,67 @@ async def test_forgets_left_topics(harness: Harness, judge: Judge) -> None:
     node = queue.topic.leaders[0]
 
     def let_go() -> bool:
-        return any(
-            left in forgotten(one) or one.request["share_session_epoch"] == -1
-            for one in harness.seen(consumer)
-            if one.node == node
-        )
+        mine = [one for one in harness.seen(consumer) if one.node == node]
+        return any(left in forgotten(o) or o.request["share_session_epoch"] == -1 for o in mine)
 
-    await harness.polls_until(consumer, let_go, 8)
-    judge.holds("CLI-11", let_go(), f"{queue.topic.name}-0 was never forgotten on broker {node}")
+    gone = await harness.polls_until(consumer, let_go, 8)
+    judge.holds(gone, f"{queue.topic.name}-0 was never forgotten on broker {node}")
     for one in harness.seen(consumer, "ShareFetch"):
         both = forgotten(one) & {p for p in named(one) if not carries_acks(one)}
-        judge.equal("CLI-11", set(), both, f"named and forgotten in #{one.number}")
+        judge.equal(set(), both, f"named and forgotten in #{one.number}")
 
 
-@pytest.mark.requirement("CLI-12")
+@check("CLI-12")
 async def test_no_room_for_a_session(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(1)
-    steps = hostile.play(
-        {
-            "on": "ShareFetch",
-            "when": {"share_session_epoch": 0},
-            "do": "error",
-            "code": "SHARE_SESSION_LIMIT_REACHED",
-            "applied": False,
-            "times": 0,
-        }
-    )
+    full = {"code": "SHARE_SESSION_LIMIT_REACHED", "applied": False, "times": 0}
+    opening = {"on": "ShareFetch", "when": {"share_session_epoch": 0}}
+    steps = hostile.play({**opening, "do": "error", **full})
     consumer = await hostile.consumer(queue)
-    await hostile.polls_until(
-        consumer, lambda: len([o for o in hostile.seen(consumer) if o.scripted]) > 1
-    )
-    await hostile.polled_for(consumer, 2.0)
+    await hostile.polls(consumer, lambda _: sum(step.taken for step in steps) > 1)
+    await hostile.polls(consumer, within=2.0)
     tried = [one for one in hostile.seen(consumer) if one.scripted]
-    judge.holds("CLI-12", len(tried) > 1, f"{len(tried)} attempts to open a session")
+    judge.holds(len(tried) > 1, f"{len(tried)} attempts to open a session")
     most = busiest(tried)
-    judge.holds("CLI-12", most <= FLOOD, f"{most} attempts within a second")
-    judge.holds("CLI-12", hasty(tried) <= HASTE, f"{hasty(tried)} attempts without a pause")
+    judge.holds(most <= FLOOD, f"{most} attempts within a second")
+    judge.holds(hasty(tried) <= HASTE, f"{hasty(tried)} attempts without a pause")
     hostile.tap.script.drop(steps)
     got = await hostile.arrival(consumer)
-    judge.equal("CLI-12", [0], [r.offset for r in got], "records once there is room")
+    judge.equal([0], got.offsets, "records once there is room")
 
 
-@pytest.mark.requirement("CLI-26", "CLI-59")
-@pytest.mark.needs("explicit|mixed")
+@check("CLI-26", "CLI-59", needs="explicit|mixed")
 @pytest.mark.parametrize("hint", [True, False])
 async def test_leader_moved(hostile: Harness, judge: Judge, hint: bool) -> None:
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
-    queue = await hostile.queue_of(topic)
-    await queue.produce(2)
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 2)
+    queue = await hostile.queue_of(topic, 2)
+    _, consumer, got = await hostile.holding(queue, 2)
     before = len(hostile.tap.exchanges)
     if not hint:
         hostile.play({"on": list(SHARE), "do": "without-hint", "times": 0})
     moved = await hostile.admin.move_leader(topic, 2)
-    since = len(consumer.settled)
-    await consumer.acknowledge(got)
-    told = []
+    told: list[Settled] = []
     if hostile.adapter.has("commit-sync"):
-        told = await hostile.outcome(consumer, since)
+        told = await hostile.outcome(consumer, got)
+    else:
+        await consumer.acknowledge(got)
     await hostile.admin.produce(moved, [b"after"])
-    seen = [r.offset for r in await hostile.arrival(consumer, lambda r: r.offset == 2)]
+    later = await hostile.arrival(consumer, 2)
     # What came from the new leader may be acknowledged there from then on, and only that.
     fetched: dict[tuple[int, int], int] = {}
-    for one in hostile.seen(consumer, "ShareFetch"):
-        if one.node == 2 and one.number > before:
-            for place in hostile.brought(one):
-                fetched.setdefault(place, one.number)
-    strays = [
-        str(ack)
-        for ack in acked(hostile.seen(consumer))
-        if ack.by.node == 2
-        and fetched.get((ack.partition, ack.offset), ack.by.number) >= ack.by.number
-    ]
-    judge.equal("CLI-26", [], strays, "acknowledgements at the new leader of what it never gave")
-    judge.saw("CLI-26", moves=1)
+    for one in acquired(hostile.seen(consumer, "ShareFetch")):
+        if one.by.node == 2 and one.by.number > before:
+            fetched.setdefault((one.partition, one.offset), one.by.number)
+    strays = []
+    for ack in hostile.acks(consumer):
+        since = fetched.get((ack.partition, ack.offset), ack.by.number)
+        if ack.by.node == 2 and since >= ack.by.number:
+            strays.append(str(ack))
+    judge["CLI-26"].equal([], strays, "acknowledgements at the new leader of what it never gave")
+    judge["CLI-26"].saw(moves=1)
     if told:
-        judge.holds(
-            "CLI-26",
-            all(one.error for one in told),
-            f"acknowledged at a leader that was gone, reported as {[one.error for one in told]}",
-        )
-    judge.holds(
-        "CLI-59",
-        2 in seen,
-        f"the partition moved to broker 2; {ARRIVES:g} s later only {seen} had come from there",
-    )
+        errors = [one.error for one in told]
+        said = f"acknowledged at a leader that was gone, reported as {errors}"
+        judge["CLI-26"].holds(all(errors), said)
+    said = f"{ARRIVES:g} s later only {later.offsets} had come from there"
+    judge["CLI-59"].holds(2 in later.offsets, f"the partition moved to broker 2; {said}")

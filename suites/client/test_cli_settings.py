@@ -6,11 +6,12 @@ import pytest
 
 from spec.settings import settings_of
 from spec.verdict import OutOfReach
+from suites.broker.check import check
 from suites.client.harness import Harness
-from suites.client.settings.trials import Trial, trials
-from suites.client.settings.trying import broken, tried
+from suites.client.settings import Trial, broken, play, trials
 from suites.judge import Judge
 
+# What is seen within a poll; the sweep of settings tries the others, too.
 SHOWN = (
     "ShareFetch.max_records",
     "ShareFetch.max_wait_ms",
@@ -20,11 +21,10 @@ SHOWN = (
     "client id",
     "acknowledges",
 )
-"""What is seen within a poll; the sweep of settings tries the others, too."""
 
 
+# A check for each share of a client's trials, so that they can be played side by side.
 PARTS = range(7)
-"""A check for each share of a client's trials, so that they can be played side by side."""
 
 
 def _part(hostile: Harness, rule: str, part: int) -> list[Trial]:
@@ -39,23 +39,21 @@ def _part(hostile: Harness, rule: str, part: int) -> list[Trial]:
     return shown[part :: len(PARTS)] or [shown[part % len(shown)]]
 
 
-async def _tried(hostile: Harness, judge: Judge, rule: str, part: int) -> None:
-    mine = _part(hostile, rule, part)
+async def _tried(hostile: Harness, judge: Judge, part: int) -> None:
+    mine = _part(hostile, judge.rule, part)
     for trial in mine:
-        sentence = broken(trial, await tried(hostile, trial))
-        judge.holds(rule, not sentence, sentence, step=trial.name)
-    judge.saw(rule, values=len(mine))
+        sentence = broken(trial, await play(hostile, trial))
+        judge.holds(not sentence, sentence, step=trial.name)
+    judge.saw(values=len(mine))
 
 
-@pytest.mark.requirement("CLI-124")
-@pytest.mark.timeout(120)
+@check("CLI-124", timeout=120)
 @pytest.mark.parametrize("part", PARTS)
 async def test_values(hostile: Harness, judge: Judge, part: int) -> None:
-    await _tried(hostile, judge, "CLI-124", part)
+    await _tried(hostile, judge, part)
 
 
-@pytest.mark.requirement("CLI-125")
-@pytest.mark.timeout(120)
+@check("CLI-125", timeout=120)
 @pytest.mark.parametrize("part", PARTS)
 async def test_wrong_values(hostile: Harness, judge: Judge, part: int) -> None:
-    await _tried(hostile, judge, "CLI-125", part)
+    await _tried(hostile, judge, part)

@@ -5,57 +5,54 @@ from __future__ import annotations
 import pytest
 
 from spec.verdict import OutOfReach
+from suites.broker.check import check
 from suites.client.harness import Harness
-from suites.client.sweep.edges import all_cases
-from suites.client.sweep.judging import judge as findings_of
-from suites.client.sweep.playing import play
+from suites.client.sweep.application import play
+from suites.client.sweep.cases import all_cases
+from suites.client.sweep.rules import judge as findings_of
 from suites.judge import Judge
 
 CASES = {case.name: case for case in all_cases()}
 
 
-async def _played(hostile: Harness, judge: Judge, rule: str, name: str) -> None:
+async def _played(hostile: Harness, judge: Judge, name: str) -> None:
     found = findings_of(CASES[name], await play(hostile, CASES[name]))
     if not found:
         raise OutOfReach(f"the client sends no such request: {name.rpartition('/')[0]}")
     for one in found:
-        if one.rule == rule:
-            judge.holds(rule, not one.broken, one.broken, witness=one.witness, step=name)
-            judge.saw(rule, responses=one.responses)
+        if one.rule == judge.rule:
+            judge.holds(not one.broken, one.broken, witness=one.witness, step=name)
+            judge.saw(responses=one.responses)
 
 
-@pytest.mark.requirement("CLI-110")
-@pytest.mark.timeout(120)
+@check("CLI-110", timeout=120)
 @pytest.mark.parametrize(
     "name",
     ["ShareFetch/partition/UNKNOWN_SERVER_ERROR/with-data", "ShareFetch/top/9999/with-data"],
 )
 async def test_nothing_behind_the_application(hostile: Harness, judge: Judge, name: str) -> None:
-    await _played(hostile, judge, "CLI-110", name)
+    await _played(hostile, judge, name)
 
 
-@pytest.mark.requirement("CLI-111")
-@pytest.mark.timeout(120)
+@check("CLI-111", timeout=120)
 @pytest.mark.parametrize(
     "name",
     ["ShareFetch/acknowledge/KAFKA_STORAGE_ERROR/once", "ShareAcknowledge/partition/9999/once"],
 )
 async def test_nothing_lost(hostile: Harness, judge: Judge, name: str) -> None:
-    await _played(hostile, judge, "CLI-111", name)
+    await _played(hostile, judge, name)
 
 
-@pytest.mark.requirement("CLI-112")
-@pytest.mark.timeout(120)
+@check("CLI-112", timeout=120)
 @pytest.mark.parametrize(
     "name",
     ["Metadata/topic/LEADER_NOT_AVAILABLE/lasting", "ShareGroupHeartbeat/staying/9999/lasting"],
 )
 async def test_bounded_rate(hostile: Harness, judge: Judge, name: str) -> None:
-    await _played(hostile, judge, "CLI-112", name)
+    await _played(hostile, judge, name)
 
 
-@pytest.mark.requirement("CLI-113")
-@pytest.mark.timeout(120)
+@check("CLI-113", timeout=120)
 @pytest.mark.parametrize(
     "name",
     [
@@ -64,13 +61,12 @@ async def test_bounded_rate(hostile: Harness, judge: Judge, name: str) -> None:
     ],
 )
 async def test_told(hostile: Harness, judge: Judge, name: str) -> None:
-    await _played(hostile, judge, "CLI-113", name)
+    await _played(hostile, judge, name)
 
 
-@pytest.mark.requirement("CLI-114")
-@pytest.mark.timeout(120)
+@check("CLI-114", timeout=120)
 @pytest.mark.parametrize(
     "name", ["ShareFetch/top/KAFKA_STORAGE_ERROR/ten", "FindCoordinator/top/NOT_COORDINATOR/ten"]
 )
 async def test_recovers(hostile: Harness, judge: Judge, name: str) -> None:
-    await _played(hostile, judge, "CLI-114", name)
+    await _played(hostile, judge, name)

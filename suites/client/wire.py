@@ -1,19 +1,34 @@
-"""What the tap saw, in the words of the rules: what was acquired, what was acknowledged and how."""
+"""What the tap saw, in the words of the rules: what was acquired, what was acknowledged and how.
+
+And in one line for each exchange, for findings and for whoever tries a program by hand.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import groupby, pairwise
 from uuid import UUID
 
 from fixtures.clients.member import AckType
 from fixtures.hostile.changes import parts
-from fixtures.proxies.exchange import Exchange
+from fixtures.proxies.exchange import Body, Exchange
+from fixtures.wire.errors import error_name
+
+Place = tuple[UUID, int]  # Topic id and partition.
 
 SHARE = ("ShareFetch", "ShareAcknowledge")
 HEARTBEAT = "ShareGroupHeartbeat"
+
+_NONE = UUID(int=0)
+_EPOCH = re.compile(r"share_session_epoch \d+")
+# Fields that a line does not show; nor does it what is zero, empty or usual.
+_LEFT_OUT = re.compile(
+    "group_id|member_id|rack_id|error_message|throttle_time_ms|heartbeat_interval_ms|max_wait_ms|"
+    "min_bytes|max_bytes|max_records|batch_size|acquisition_lock_timeout_ms|cluster_id|key_type|"
+    "controller_id|include_(cluster|topic)_authorized_operations|allow_auto_topic_creation"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,22 +65,19 @@ class Acked:
 
 def acquired(exchanges: Iterable[Exchange]) -> list[Acquired]:
     """Return what share fetches brought, in the order of the responses."""
-    found = []
-    for one in exchanges:
-        for topic_id, part in _parts(one.response):
-            for acquired_range in part.get("acquired_records") or []:
-                first, last = acquired_range["first_offset"], acquired_range["last_offset"]
-                found += [
-                    Acquired(
-                        topic_id=topic_id,
-                        partition=part["partition_index"],
-                        offset=offset,
-                        count=acquired_range["delivery_count"],
-                        by=one,
-                    )
-                    for offset in range(first, last + 1)
-                ]
-    return found
+    return [
+        Acquired(
+            topic_id=topic_id,
+            partition=part["partition_index"],
+            offset=offset,
+            count=each["delivery_count"],
+            by=one,
+        )
+        for one in exchanges
+        for topic_id, part in _parts(one.response)
+        for each in part.get("acquired_records") or []
+        for offset in range(each["first_offset"], each["last_offset"] + 1)
+    ]
 
 
 def acked(exchanges: Iterable[Exchange]) -> list[Acked]:
@@ -85,33 +97,29 @@ def _acked(one: Exchange) -> Iterator[Acked]:
         for part in topic["partitions"]:
             place = topic["topic_id"], part["partition_index"]
             for batch in part["acknowledgement_batches"] or []:
-                kinds = batch["acknowledge_types"]
-                for index, offset in enumerate(
-                    range(batch["first_offset"], batch["last_offset"] + 1)
-                ):
+                kinds, first = batch["acknowledge_types"], batch["first_offset"]
+                for offset in range(first, batch["last_offset"] + 1):
                     yield Acked(
                         topic_id=place[0],
                         partition=place[1],
                         offset=offset,
-                        kind=kinds[index] if len(kinds) > 1 else kinds[0],
+                        kind=kinds[offset - first] if len(kinds) > 1 else kinds[0],
                         error=top or answered.get(place),
                         by=one,
                     )
 
 
-def _parts(body: dict[str, Any] | None) -> Iterator[tuple[UUID, dict[str, Any]]]:
+def _parts(body: Body | None) -> Iterator[tuple[UUID, Body]]:
     for topic in (body or {}).get("responses") or []:
         for part in topic["partitions"]:
             yield topic["topic_id"], part
 
 
 def carries_acks(one: Exchange) -> bool:
-    """Tell whether a request acknowledges anything."""
     return any(part["acknowledgement_batches"] for part in parts(one.request))
 
 
-def named(one: Exchange) -> set[tuple[UUID, int]]:
-    """Return the partitions that a request names."""
+def named(one: Exchange) -> set[Place]:
     return {
         (topic["topic_id"], part["partition_index"])
         for topic in one.request["topics"] or []
@@ -119,13 +127,18 @@ def named(one: Exchange) -> set[tuple[UUID, int]]:
     }
 
 
-def forgotten(one: Exchange) -> set[tuple[UUID, int]]:
-    """Return the partitions that a fetch forgets."""
-    return {
-        (topic["topic_id"], index)
-        for topic in one.request.get("forgotten_topics_data") or []
-        for index in topic["partitions"]
-    }
+def forgotten(one: Exchange) -> set[Place]:
+    return _indexes(one.request.get("forgotten_topics_data"))
+
+
+def assigned(heartbeats: Iterable[Exchange]) -> set[Place]:
+    """Return the partitions that responses to heartbeats ever assigned."""
+    assignments = [(one.response or {}).get("assignment") or {} for one in heartbeats]
+    return {place for each in assignments for place in _indexes(each.get("topic_partitions"))}
+
+
+def _indexes(topics: list[Body] | None) -> set[Place]:
+    return {(topic["topic_id"], index) for topic in topics or [] for index in topic["partitions"]}
 
 
 def hasty(exchanges: Iterable[Exchange], pause: float = 0.05) -> int:
@@ -150,3 +163,77 @@ def busiest(exchanges: Iterable[Exchange], seconds: float = 1.0) -> int:
             start += 1
         most = max(most, end - start + 1)
     return most
+
+
+def lines(exchanges: Iterable[Exchange]) -> Iterator[str]:
+    """Yield one line for each exchange: the seconds since the first one, and what was said.
+
+    A row that only its epochs tell apart has one line more.
+    """
+    began: float | None = None
+    for _, row in groupby(map(_described, exchanges), lambda each: _EPOCH.sub("", each[1])):
+        (first, sentence), *more = row
+        began = first if began is None else began
+        yield f"{first - began:7.3f}  {sentence}"
+        if more:
+            yield f"{more[-1][0] - began:7.3f}  the same, {len(more)} times more"
+
+
+def _described(one: Exchange) -> tuple[float, str]:
+    fine = ", ".join(_fields(one.response or {})) or "fine"
+    response = "never answered" if one.response is None else fine
+    scripted = f"   [script: {one.scripted}]" if one.scripted else ""
+    asked = ", ".join(_fields(one.request))
+    said = f"broker {one.node}  {one.api} v{one.version} {asked} → {response}{scripted}"
+    return one.sent, said
+
+
+def _fields(body: Body) -> Iterator[str]:
+    for name, value in body.items():
+        if name in {"topics", "responses", "topic_partitions"}:
+            yield from _topics(value or [])
+        elif name == "assignment":
+            found = ", ".join(_topics((value or {}).get("topic_partitions") or []))
+            yield from [f"assigned {found or 'nothing'}"] if value is not None else []
+        elif name == "forgotten_topics_data":
+            yield from (f"forgets {told}" for told in _topics(value or []))
+        elif name == "coordinators":
+            yield from (f"broker {found['node_id']}{_error(found)}" for found in value)
+        elif name == "error_code":
+            yield from [error_name(value)] if value else []
+        elif name == "share_session_epoch" or (
+            value and not _LEFT_OUT.fullmatch(name) and not isinstance(value, (dict, list, bytes))
+        ):
+            yield f"{name} {value}"
+
+
+def _topics(topics: Iterable[Body]) -> Iterator[str]:
+    for topic in topics:
+        known = str(topic["topic_id"])[:8] if (topic.get("topic_id") or _NONE).int else ""
+        name = " ".join(filter(None, (topic.get("name"), known)))
+        if not topic.get("partitions"):
+            yield f"{name}{_error(topic)}"
+        for part in topic.get("partitions") or []:
+            yield f"{name}-{_part(part)}"
+
+
+def _part(part: Body | int) -> str:
+    if isinstance(part, int):
+        return str(part)
+    told = [str(part["partition_index"]) + _error(part)]
+    if part.get("acknowledge_error_code"):
+        told.append(f"acknowledging: {error_name(part['acknowledge_error_code'])}")
+    for batch in part.get("acknowledgement_batches") or []:
+        kinds = "+".join(AckType(kind).name for kind in batch["acknowledge_types"])
+        told.append(f"{kinds} of {batch['first_offset']}-{batch['last_offset']}")
+    for found in part.get("acquired_records") or []:
+        count = found["delivery_count"]
+        told.append(f"acquired {found['first_offset']}-{found['last_offset']}, delivery {count}")
+    leader = part.get("current_leader") or {}
+    if leader.get("leader_id", -1) >= 0:
+        told.append(f"hint: broker {leader['leader_id']} with epoch {leader['leader_epoch']}")
+    return " ".join(told)
+
+
+def _error(body: Body) -> str:
+    return f" {error_name(body['error_code'])}" if body.get("error_code") else ""

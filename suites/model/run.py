@@ -10,12 +10,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from fixtures.targets import DEFAULT_TARGET, UsageFault
+from fixtures.targets import UsageFault
 from spec.verdict import Violation
 from suites.model.actions import Action, read_script, to_text
 from suites.model.environment import Environment, open_environment
 from suites.model.lockstep import confirm, run
 from suites.model.tally import Plan, Tally
+from suites.options import ModelOptions
 
 _EVERY = 5.0
 """Seconds between two lines of progress."""
@@ -35,39 +36,6 @@ PROFILES = {
     "ci": Profile(minutes=1.5, steps=2_000, actions=40, shrinking=1.0),
     "night": Profile(minutes=480.0, steps=10_000_000, actions=120, shrinking=30.0),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelOptions:
-    """What is played: ``minutes``, ``steps``, ``actions`` and ``shrinking`` are the profile's if 0.
-
-    Attributes:
-        target: any target of ``shareproof broker``.
-        brokers: how many of it.
-        expect_version: the release, where the target does not tell it.
-        profile: one of :data:`PROFILES`.
-        minutes: after which it stops.
-        steps: actions after which it stops.
-        actions: in one example.
-        shrinking: minutes for finding a short script.
-        seed: of all examples.
-        out: file for the script of a violation.
-        replay: a script to play once, and nothing else.
-        as_json: print the outcome as JSON.
-    """
-
-    target: str = DEFAULT_TARGET
-    brokers: int = 3
-    expect_version: str = ""
-    profile: str = "ci"
-    minutes: float = 0.0
-    steps: int = 0
-    actions: int = 0
-    shrinking: float = 0.0
-    seed: int = 0
-    out: Path | None = None
-    replay: Path | None = None
-    as_json: bool = False
 
 
 def play(options: ModelOptions) -> int:

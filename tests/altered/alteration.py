@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
-from spec.history import JOURNALS, NEVER, TABLES, AckType, Outcome
+from spec.history import NEVER, ROWS, TABLES, AckType, Outcome
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
@@ -280,7 +280,7 @@ def _write(journal: Journal, copy: Copy) -> None:
 
 
 def _add(journal: Journal, name: str, row: Row) -> None:
-    journal.add(name, *(row[column] for column in JOURNALS[name].names))
+    journal.add(ROWS[name]._make(row[column] for column in ROWS[name]._fields))
 
 
 def _acts(row: Row) -> Iterator[Row]:

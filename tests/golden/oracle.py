@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.machine.cache import cache_root, staged
-from fixtures.machine.compiler import compiler_jar
 from fixtures.machine.java import broker_environment, find_java
-from fixtures.machine.maven import Release, kafka_release
+from fixtures.machine.maven import Release, compiler_jar, kafka_release
 from tests.release import RELEASE
 
 _SOURCE = Path(__file__).with_name("Golden.java")

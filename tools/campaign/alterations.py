@@ -5,17 +5,13 @@ it in turn, and the checks run that have not been seen failing yet. Only ``fail`
 that an alteration leaves undecided has not rejected anything.
 
 The checks of a stage, which share a cluster that is dear to start, are played behind all
-alterations on one such cluster; see :mod:`tools.campaign.sweep`.
+alterations on one such cluster; see :mod:`tools.campaign.runs`.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 from fixtures.proxies.alter import HONEST
 from fixtures.proxies.alterations import ALTERATIONS
@@ -24,8 +20,10 @@ from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import Check, read_checks
 from shareproof.runner.scheduling import scope
+from spec.verdict import Observation, Verdict
 from tools.campaign import runs
-from tools.campaign.asked import Asked, Outcome, chosen
+from tools.campaign.options import Options, Outcome, chosen
+from tools.campaign.record import entry_of
 
 PATIENCE = 0.25
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
@@ -34,35 +32,34 @@ PROFILE = ("--profile", "apache-kafka")
 RELEASE = DEFAULT_TARGET.partition(":")[2]
 
 
-def play(asked: Asked) -> Outcome:
-    """Play alterations until each rule of each check was seen reported broken."""
-    names, checks = chosen(asked.only, ALTERATIONS, read_checks(drafts=True))
+def play(options: Options) -> Outcome:
+    names, checks = chosen(options.only, ALTERATIONS, read_checks(drafts=True))
     shared, solo, staged = _sorts(checks)
     # A cluster that runs already cannot be altered by its own configuration.
     by_proxy = [name for name in names if not ALTERATIONS[name].properties]
-    if shared and (asked.full or pending(asked, shared)):
-        with cluster(asked.target) as target:
-            _sweep(asked, shared, target, by_proxy)
-    _sweep(asked, solo, DEFAULT_TARGET, names)
+    if shared and (options.full or pending(options, shared)):
+        with cluster(options.target) as target:
+            _sweep(options, shared, target, by_proxy)
+    _sweep(options, solo, DEFAULT_TARGET, names)
     for stage in dict.fromkeys(scope(check.id) for check in staged):
         here = [check for check in staged if scope(check.id) == stage]
-        wanted = here if asked.full else pending(asked, here)
+        wanted = here if options.full else pending(options, here)
         if wanted and by_proxy:
-            sweep_stage(asked, wanted, by_proxy)
-        _sweep(asked, here, DEFAULT_TARGET, [name for name in names if name not in by_proxy])
-    unseen = pending(asked, checks)
+            sweep_stage(options, wanted, by_proxy)
+        _sweep(options, here, DEFAULT_TARGET, [name for name in names if name not in by_proxy])
+    unseen = pending(options, checks)
     return Outcome(
         said=[f"{len(checks) - len(unseen)} of {len(checks)} checks seen failing on real Kafka"],
         broken=[f"never seen failing: {one.id} ({', '.join(one.rules)})" for one in unseen],
     )
 
 
-def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     """Play what entries are about again; return those that were not seen again."""
     known = {check.id: check for check in read_checks(drafts=True)}
     entries = [one for one in entries if one.check in known and one.name in ALTERATIONS]
-    before = len(asked.keeper.new)
-    with cluster(asked.target) as target:
+    before = len(options.keeper.new)
+    with cluster(options.target) as target:
         for name in dict.fromkeys(one.name for one in entries):
             checks = [known[c] for c in dict.fromkeys(e.check for e in entries if e.name == name)]
             shared, solo, staged = _sorts(checks)
@@ -70,16 +67,16 @@ def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
                 shared, solo = [], [*shared, *solo]
             for where, some in ((target, shared), (DEFAULT_TARGET, [*solo, *staged])):
                 if some:
-                    behind(asked, name, where, some)
-    seen = {one.key for one in asked.keeper.new[before:]}
+                    behind(options, name, where, some)
+    seen = {one.key for one in options.keeper.new[before:]}
     return [one for one in entries if one.key not in seen]
 
 
-def pending(asked: Asked, checks: Iterable[Check]) -> list[Check]:
+def pending(options: Options, checks: Iterable[Check]) -> list[Check]:
     """Return the checks that have a rule that they were not yet seen reporting broken."""
     seen = {
         (one.check, one.rule)
-        for one in asked.keeper.known
+        for one in options.keeper.known
         if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE
     }
     return [one for one in checks if any((one.id, rule) not in seen for rule in one.rules)]
@@ -106,86 +103,39 @@ def cluster(target: str) -> Iterator[str]:
         started.stop()
 
 
-def _sweep(asked: Asked, checks: Sequence[Check], target: str, names: Sequence[str]) -> None:
-    """Put one alteration after the other in front of a target."""
+def _sweep(options: Options, checks: Sequence[Check], target: str, names: Sequence[str]) -> None:
     for name in names:
-        wanted = list(checks) if asked.full else pending(asked, checks)
+        wanted = list(checks) if options.full else pending(options, checks)
         if not wanted:
             return
-        new = behind(asked, name, target, wanted)
-        left = len(pending(asked, checks))
-        asked.say(f"{name}: {len(wanted)} checks, {new} failures, {left} checks left")
+        new = behind(options, name, target, wanted)
+        left = len(pending(options, checks))
+        options.say(f"{name}: {len(wanted)} checks, {new} failures, {left} checks left")
 
 
-def behind(asked: Asked, name: str, target: str, checks: Iterable[Check]) -> int:
+def behind(options: Options, name: str, target: str, checks: Iterable[Check]) -> int:
     """Run checks behind one alteration and keep what failed; return how many rules did."""
     ids = [*PROFILE, *(check.id for check in checks)]
     found = runs.results(f"altered:{name}@{target}", ids, patience=PATIENCE)
     # An address tells its release by what it speaks; of our own clusters we know it.
-    own = asked.target.startswith("kafka:")
-    release = asked.target.partition(":")[2] if own else found.target.version
-    entries = [
-        _entry(name, one.check, one.rule, one.reason, release)
-        for one in runs.seen(found)
-        if one.verdict == "fail"
-    ]
-    asked.keeper.add(entries)
+    own = options.target.startswith("kafka:")
+    release = options.target.partition(":")[2] if own else found.target.version
+    failed = (one for one in runs.seen(found) if one.verdict is Verdict.FAIL)
+    entries = [entry_of(evidence.ALTERATION, name, one, release) for one in failed]
+    options.keeper.add(entries)
     return len(entries)
 
 
 def sweep_stage(
-    asked: Asked, checks: Sequence[Check], names: Sequence[str], options: Sequence[str] = ()
+    options: Options, checks: Sequence[Check], names: Sequence[str], more: Sequence[str] = ()
 ) -> None:
     """Play the checks of one stage behind one alteration after the other, on one cluster."""
 
-    def take(one: Mapping[str, Any]) -> None:
-        words = f"{one['name']}: {one['rule']} {one['verdict']} {one['reason']}"
-        asked.say(words.rstrip())
-        if one["verdict"] == "fail" and one["name"] != HONEST.name:
-            asked.keeper.add([_entry(one["name"], one["check"], one["rule"], one["reason"])])
+    def take(name: str, _round: int, one: Observation) -> None:
+        options.say(f"{name}: {one.requirement} {one.verdict} {one.reason}".rstrip())
+        if one.verdict is Verdict.FAIL and name != HONEST.name:
+            options.keeper.add([entry_of(evidence.ALTERATION, name, one, RELEASE)])
 
-    more = ["--alterations", ",".join(names), *options, *(["--full"] if asked.full else [])]
+    words = ["--alterations", ",".join(names), *more, *(["--full"] if options.full else [])]
     target = f"altered:{HONEST.name}@{DEFAULT_TARGET}"
-    sweep(target, checks, take, [*more, *PROFILE], patience=PATIENCE)
-
-
-def sweep(
-    target: str,
-    checks: Sequence[Check],
-    take: Callable[[Mapping[str, Any]], None],
-    more: Iterable[str],
-    *,
-    patience: float = 1,
-    brokers: int = 1,
-) -> None:
-    """Play checks on one cluster by the plugin; give away what each said, even if cut short.
-
-    Args:
-        target: what to start.
-        checks: what to play.
-        take: is given each line of :mod:`tools.campaign.sweep`.
-        more: options of the plugin.
-        patience: below 1, deadlines are shorter.
-        brokers: of the cluster.
-    """
-    with tempfile.TemporaryDirectory(prefix="shareproof-sweep-") as folder:
-        seen = Path(folder) / "seen.jsonl"
-        options = ["-n", "0", "-p", "tools.campaign.sweep", "--seen", str(seen), *more]
-        ids = [check.id for check in checks]
-        try:
-            runs.call(runs.command(target, [*options, *ids], brokers), patience)
-        finally:
-            text = seen.read_text(encoding="utf-8") if seen.exists() else ""
-            for line in text.splitlines():
-                take(json.loads(line))
-
-
-def _entry(name: str, check: str, rule: str, reason: str, release: str = RELEASE) -> Entry:
-    return Entry(
-        kind=evidence.ALTERATION,
-        name=name,
-        rule=rule,
-        check=check,
-        release=release,
-        reason=reason,
-    )
+    runs.sweep(target, checks, take, [*words, *PROFILE], patience=PATIENCE)

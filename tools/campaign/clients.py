@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import random
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -24,13 +23,12 @@ from fixtures.targets import Target, TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from reports import evidence
 from reports.evidence import Entry
-from shareproof.runner.inventory import CLIENT, Check, by_rule, read_checks
+from shareproof.runner.inventory import CLIENT, by_rule, read_checks
 from spec.verdict import EnvironmentFault, Violation
-from suites.client.brokers import hostile_target
-from suites.client.harness import harness_on
+from suites.client.harness import harness_on, hostile_target
 from suites.judge import Judge
-from tools.campaign.asked import Asked, Outcome, means_check, means_rule, nothing
-from tools.campaign.cases import Case, cases
+from tools.campaign.options import Options, Outcome, chosen_mutants, means_check, nothing
+from tools.campaign.player import Case, attempt, cases
 
 LONGEST = 100.0
 """Seconds after which one check of one mutant is given up."""
@@ -67,43 +65,46 @@ class Hunt:
         """Return what kills a mutant, None if nothing does; and how each check ended."""
         said: list[str] = []
         for case in (*first, *self.suspects(mutant)):
-            adapter = Adapter(command_of(f"model:{mutant.name}"))
-            try:
-                await adapter.start()
+            async with _running(command_of(f"model:{mutant.name}")) as adapter:
                 broken, how = await self.play(adapter, mutant.name, case)
-            finally:
-                await adapter.stop()
             said.append(f"{case.check.id.split('::')[-1]}: {how}")
             if broken in mutant.rules:
-                return _entry(mutant.name, broken, case.check, how, self.seed), said
+                kill = Entry(
+                    kind=evidence.CLIENT_MUTANT,
+                    name=mutant.name,
+                    rule=broken,
+                    check=case.check.id,
+                    release=evidence.REFERENCE,
+                    seed=self.seed,
+                    reason=how,
+                )
+                return kill, said
         return None, said
 
     async def play(self, adapter: Adapter, name: str, case: Case) -> tuple[str, str]:
         """Play a case; return the rule that it reports broken, and what it said."""
         if strange := case.wanted - self.brokers.keys() - {"judge", "rng", "adapter"}:
             raise EnvironmentFault(f"{case.name} needs fixtures unknown here: {sorted(strange)}.")
+        judge = Judge(case.check.rules)
         try:
-            async with asyncio.timeout(LONGEST):
-                await self._play(adapter, name, case)
+            await attempt(self._play(adapter, name, case, judge), judge, LONGEST)
         except Violation as violation:
             return violation.rule, str(violation)
-        except (Exception, EnvironmentFault) as error:  # whatever it is, it names no rule
+        except Exception as error:  # whatever it is, it names no rule
             return "", f"{type(error).__name__}: {error}"
         return "", "passed"
 
-    async def _play(self, adapter: Adapter, name: str, case: Case) -> None:
+    async def _play(self, adapter: Adapter, name: str, case: Case, judge: Judge) -> None:
         rng = random.Random(f"{self.seed} {name} {case.check.id} {case.parameters}")
-        judge = Judge(case.check.rules)
-        wanted = inspect.signature(case.function).parameters.keys()
         async with contextlib.AsyncExitStack() as stack:
             offered: dict[str, Any] = {"judge": judge, "rng": rng}
-            for broker in self.brokers.keys() & wanted:
+            for broker in self.brokers.keys() & case.wanted:
                 offered[broker] = await stack.enter_async_context(
                     harness_on(*self.brokers[broker], adapter, rng, [])
                 )
-            if "adapter" in wanted:
-                offered["adapter"] = await stack.enter_async_context(_another(adapter))
-            fixtures = {key: value for key, value in offered.items() if key in wanted}
+            if "adapter" in case.wanted:  # a second process of the same
+                offered["adapter"] = await stack.enter_async_context(_running(adapter.command))
+            fixtures = {key: offered[key] for key in case.wanted}
             await case.function(**fixtures, **case.parameters)
 
 
@@ -112,28 +113,21 @@ def _spoken(info: ClusterInfo) -> tuple[ClusterInfo, Schemas]:
 
 
 @contextlib.asynccontextmanager
-async def _another(adapter: Adapter) -> AsyncIterator[Adapter]:
-    """Run a second process of the same adapter."""
-    made = Adapter(adapter.command)
-    await made.start()
+async def _running(command: Sequence[str]) -> AsyncIterator[Adapter]:
+    adapter = Adapter(command)
     try:
-        yield made
+        await adapter.start()
+        yield adapter
     finally:
-        await made.stop()
+        await adapter.stop()
 
 
 async def hunt(
-    names: Sequence[str], asked: Asked, first: dict[str, list[Case]]
+    names: Sequence[str], options: Options, first: dict[str, list[Case]]
 ) -> dict[str, Entry | None]:
-    """Hunt mutants, some at a time; return what killed each.
-
-    Args:
-        names: of mutants.
-        asked: how.
-        first: the cases to begin with, for mutants of which a killer is known.
-    """
+    """Hunt mutants, some at a time; return what killed each."""
     async with _started(hostile_target()) as info:
-        pack, turns = Hunt(info, asked.seed), asyncio.Semaphore(asked.workers or TOGETHER)
+        pack, turns = Hunt(info, options.seed), asyncio.Semaphore(options.workers or TOGETHER)
         found: dict[str, Entry | None] = {}
 
         async def one(name: str) -> None:
@@ -141,17 +135,17 @@ async def hunt(
                 began = time.monotonic()
                 found[name], said = await pack.kill(MUTANTS[name], first.get(name, ()))
                 kill = found[name]
-                asked.keeper.add([kill] if kill else [])
+                options.keeper.add([kill] if kill else [])
                 told = f"{kill.rule} by {kill.check.split('/')[-1]}" if kill else f"alive {said}"
-                asked.say(f"{name}: {told} ({time.monotonic() - began:.1f} s)")
+                options.say(f"{name}: {told} ({time.monotonic() - began:.1f} s)")
 
         await asyncio.gather(*(one(name) for name in names))
     return found
 
 
-def play(asked: Asked) -> Outcome:
-    """Hunt mutants."""
-    found = asyncio.run(hunt(_chosen(asked.only), asked, {}))
+def play(options: Options) -> Outcome:
+    names = chosen_mutants(options.only, MUTANTS, read_checks(CLIENT))
+    found = asyncio.run(hunt(names, options, {}))
     alive = [name for name, kill in found.items() if kill is None]
     return Outcome(
         said=[f"{len(found) - len(alive)} of {len(found)} mutants of the model client killed"],
@@ -159,56 +153,54 @@ def play(asked: Asked) -> Outcome:
     )
 
 
-def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     """Hunt the mutants of some entries again; return the entries of those not killed again."""
     known = {check.id: check for check in read_checks(CLIENT)}
     entries = [one for one in entries if one.name in MUTANTS]
     first: dict[str, list[Case]] = {}
     for one in entries:
         first.setdefault(one.name, []).extend(cases(known[one.check]) if one.check in known else ())
-    found = asyncio.run(hunt(list(first), asked, first))
+    found = asyncio.run(hunt(list(first), options, first))
     lost = [one for one in entries if found[one.name] is None]
     seen = {one.key for one in found.values() if one}
-    asked.keeper.drop([one for one in entries if one not in lost and one.key not in seen])
+    options.keeper.drop([one for one in entries if one not in lost and one.key not in seen])
     return lost
 
 
-def repeat(asked: Asked) -> Outcome:
+def repeat(options: Options) -> Outcome:
     """Play all checks of clients, or some, with one seed after the other."""
     checks = [
         check
         for check in read_checks(CLIENT)
-        if not asked.only or any(means_check(word, check) for word in asked.only)
+        if not options.only or any(means_check(word, check) for word in options.only)
     ]
     if not checks:
-        raise nothing(", ".join(asked.only))
-    return asyncio.run(_repeat(asked, [case for check in checks for case in cases(check)]))
+        raise nothing(", ".join(options.only))
+    return asyncio.run(_repeat(options, [case for check in checks for case in cases(check)]))
 
 
-async def _repeat(asked: Asked, shared: Sequence[Case]) -> Outcome:
+async def _repeat(options: Options, shared: Sequence[Case]) -> Outcome:
     outcome = Outcome()
     async with contextlib.AsyncExitStack() as stack:
         hostile = await stack.enter_async_context(_started(hostile_target()))
         facing = hostile
-        if asked.target != "reference":
-            target = open_target(asked.target, TargetOptions(brokers=1))
+        if options.target != "reference":
+            target = open_target(options.target, TargetOptions(brokers=1))
             facing = await stack.enter_async_context(_started(target))
-        asked.say(f"{asked.client} in front of {asked.target} {facing.version}")
-        for seed in range(asked.seed, asked.seed + asked.rounds):
+        options.say(f"{options.client} in front of {options.target} {facing.version}")
+        for seed in range(options.seed, options.seed + options.rounds):
             began = time.monotonic()
-            wrong = await _once(Hunt(hostile, seed, facing), shared, asked)
-            asked.say(f"seed {seed}: {len(wrong)} not passed ({time.monotonic() - began:.0f} s)")
+            wrong = await _once(Hunt(hostile, seed, facing), shared, options)
+            options.say(f"seed {seed}: {len(wrong)} not passed ({time.monotonic() - began:.0f} s)")
             outcome.broken += wrong
-    outcome.said.append(f"{len(shared)} cases, {asked.rounds} rounds each")
+    outcome.said.append(f"{len(shared)} cases, {options.rounds} rounds each")
     return outcome
 
 
-async def _once(pack: Hunt, shared: Sequence[Case], asked: Asked) -> list[str]:
+async def _once(pack: Hunt, shared: Sequence[Case], options: Options) -> list[str]:
     """Play cases with one seed; return what did not pass."""
-    turns = asyncio.Semaphore(asked.workers or TOGETHER_REPEATED)
+    turns = asyncio.Semaphore(options.workers or TOGETHER_REPEATED)
     wrong: list[str] = []
-    adapter = Adapter(command_of(asked.client))
-    await adapter.start()
 
     async def one(case: Case) -> None:
         async with turns:
@@ -217,14 +209,12 @@ async def _once(pack: Hunt, shared: Sequence[Case], asked: Asked) -> list[str]:
             name = case.check.id.rpartition("/")[2]
             wrong.append(f"seed {pack.seed}: {name} {dict(case.parameters)}: {how}")
 
-    try:
-        # Who kills its process cannot share it.
-        alone = [c for c in shared if "doomed" in inspect.signature(c.function).parameters]
+    # Who kills its process cannot share it.
+    alone = [case for case in shared if "doomed" in case.wanted]
+    async with _running(command_of(options.client)) as adapter:
         await asyncio.gather(*(one(case) for case in shared if case not in alone))
         for case in alone:
             await one(case)
-    finally:
-        await adapter.stop()
     return wrong
 
 
@@ -235,31 +225,3 @@ async def _started(target: Target) -> AsyncIterator[ClusterInfo]:
         yield target.info
     finally:
         await asyncio.to_thread(target.stop)
-
-
-def _entry(name: str, rule: str, check: Check, reason: str, seed: int) -> Entry:
-    return Entry(
-        kind=evidence.CLIENT_MUTANT,
-        name=name,
-        rule=rule,
-        check=check.id,
-        release=evidence.REFERENCE,
-        seed=seed,
-        reason=reason,
-    )
-
-
-def _chosen(only: Sequence[str]) -> list[str]:
-    """Return the mutants that words mean by name, rule, area or a check of their rules."""
-    checks, found = read_checks(CLIENT), dict[str, None]()
-    for word in only:
-        rules = {rule for check in checks if means_check(word, check) for rule in check.rules}
-        mine = [
-            name
-            for name, one in MUTANTS.items()
-            if word == name or means_rule(word, one.rules) or rules & set(one.rules)
-        ]
-        if not mine:
-            raise nothing(word)
-        found |= dict.fromkeys(mine)
-    return list(found) if only else list(MUTANTS)

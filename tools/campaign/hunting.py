@@ -17,8 +17,8 @@ from fixtures.reference.mutants import MUTANTS
 from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import Check, by_rule, read_checks
-from tools.campaign.cases import Case, cases
-from tools.campaign.playing import HONEST, Played, play
+from tools.campaign.player import HONEST, Case, Played, cases, play
+from tools.campaign.record import entry_of
 
 TRIES = 6
 """Seeds with which a mutant is hunted: some are only seen by some random choices."""
@@ -60,7 +60,6 @@ def playable(*, drafts: bool = False) -> list[str]:
 
 @functools.cache
 def cases_of(check: str) -> tuple[Case, ...]:
-    """Return the cases of a check that can be played here."""
     staged = check.count("/") > 2  # a stage's checks break brokers
     return () if staged else tuple(case for case in cases(checks()[check]) if case.playable)
 
@@ -71,7 +70,6 @@ def _honest(check: str, at: int, seed: int) -> Played:
 
 
 def control(check: str, seed: int) -> Control:
-    """Play all cases of a check on the honest broker."""
     played = [_honest(check, at, seed) for at in range(len(cases_of(check)))]
     within = [one for one in played if one.reachable]
     counted: dict[str, Counter[str]] = defaultdict(Counter)
@@ -105,16 +103,7 @@ def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | Non
         played = play(target, case, seed)
         broken = played.broken_of(rule) if rule else played.broken
         if broken and broken.requirement in rules and _honest(check, at, seed).held:
-            kind, name = broken_by(target)
-            return Entry(
-                kind=kind,
-                name=name,
-                rule=broken.requirement,
-                check=check,
-                release=evidence.REFERENCE,
-                seed=seed,
-                reason=broken.reason,
-            )
+            return entry_of(*broken_by(target), broken, seed=seed)
     return None
 
 
@@ -127,7 +116,6 @@ def broken_by(target: str) -> tuple[str, str]:
 
 
 def target_of(entry: Entry) -> str:
-    """Return the broken reference broker of an entry."""
     if entry.kind == evidence.REFERENCE_MUTANT:
         return f"{HONEST}:{entry.name}"
     return f"altered:{entry.name}@{HONEST}"
@@ -153,18 +141,12 @@ Lead = tuple[str, int]
 
 
 def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> list[Entry]:
-    """Play the checks that name a rule of a mutant until one kills it.
-
-    Args:
-        name: the mutant's.
-        seed: the first of :data:`TRIES`.
-        first: checks that are known to kill it, and by which seed.
-        full: whether to play all of them once, to learn who else notices.
-    """
+    """Play the checks that name a rule of a mutant until one kills it."""
     target = f"{HONEST}:{name}"
     found: dict[str, Entry] = {}
     for check, try_ in _attempts(name, seed, first):
-        if check in found or (full and try_ != seed and _killed(found)):
+        killed = any(map(kills, found.values()))
+        if check in found or (full and try_ != seed and killed):
             continue
         if seen := rejection(target, check, try_):
             found[check] = seen
@@ -184,21 +166,10 @@ def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
         yield from ((check, try_) for check in dict.fromkeys(named))
 
 
-def _killed(found: Mapping[str, Entry]) -> bool:
-    return any(kills(seen) for seen in found.values())
-
-
 def hunt_for(
     check: str, seed: int, first: Sequence[Lead], alterations: Sequence[str]
 ) -> list[Entry]:
-    """Play a check against broken brokers until it rejects one.
-
-    Args:
-        check: its id.
-        seed: the first seed of all.
-        first: targets that it is known to reject, and by which seed.
-        alterations: names of alterations that made it fail on a real broker.
-    """
+    """Play a check against broken brokers until it rejects one."""
     tried: set[Lead] = set()
     for target, try_ in _candidates(check, seed, first, alterations):
         if (target, try_) not in tried:
@@ -221,9 +192,3 @@ def _candidates(
     yield from ((f"{HONEST}:{name}", seed) for name in near)
     yield from ((target, try_) for target in told for try_ in range(seed, seed + TRIES))
     yield from ((f"{HONEST}:{name}", seed) for name in area)
-
-
-def targets() -> Iterator[str]:
-    """Yield every broken reference broker that there is."""
-    yield from (f"{HONEST}:{name}" for name in MUTANTS)
-    yield from (f"altered:{name}@{HONEST}" for name in ALTERATIONS)

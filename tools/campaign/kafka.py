@@ -3,10 +3,17 @@
 Each mutant of :mod:`fixtures.mutants` is dead when a check of one of its rules reports that rule
 broken which passes on the release itself. One broker is switched from each mutant to the next; what
 survives there is a broker of its own, too, for checks that share theirs with nobody.
+
+The one that is switched has a process of its own, as deadlines are shorter where a broken broker
+keeps checks waiting: ``python -m tools.campaign.kafka TARGET FILE SEED MUTANT...`` prints, as lines
+of JSON, what was seen of the rules that a mutant breaks, until one is reported broken. The check
+that killed a mutant is played again at once on the sound broker; ``sound`` says whether it passes.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import os
 import subprocess
@@ -14,44 +21,57 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
+from fixtures.interface.info import ClusterInfo
 from fixtures.mutants import MUTANTS
-from fixtures.mutants.agency import SWITCHED
+from fixtures.mutants.agency import SWITCHED, switch
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
+from fixtures.wire.schema import Schemas
 from reports import evidence
 from reports.evidence import Entry
+from reports.plain import from_plain, to_plain
 from shareproof.runner.inventory import by_rule, read_checks
-from spec.verdict import EnvironmentFault
+from spec.verdict import EnvironmentFault, Observation, Verdict
 from tools.campaign import runs
-from tools.campaign.asked import Asked, Outcome, means_check, means_rule, nothing
+from tools.campaign.hunting import cases_of, checks
+from tools.campaign.options import Options, Outcome, chosen_mutants
+from tools.campaign.player import Case, observed, on_share
+from tools.campaign.record import entry_of
 
 PATIENCE = 0.5
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
 
 RELEASE = DEFAULT_TARGET.partition(":")[2]
 
+AT_ONCE = 5
+"""Checks that are played at a time on the broker that is switched."""
 
-def play(asked: Asked) -> Outcome:
+LIMIT = 45.0
+"""Seconds that a check may take there at most."""
+
+
+def play(options: Options) -> Outcome:
     """Hunt mutants; what killed them has to pass on the release itself."""
-    names = _chosen(asked.only)
-    _hunt_all(names, asked)
-    dead = {one.name for one in _mine(asked) if one.verdict == "fail"}
-    explained = {one.name for one in _mine(asked) if one.verdict == "survived" and one.reason}
+    names = chosen_mutants(options.only, MUTANTS, read_checks())
+    _hunt_all(names, options)
+    dead = {one.name for one in _mine(options) if one.verdict == "fail"}
+    explained = {one.name for one in _mine(options) if one.verdict == "survived" and one.reason}
     return Outcome(
         said=[f"{len(dead & set(names))} of {len(names)} mutants of {DEFAULT_TARGET} killed"],
         broken=[f"alive: {name}" for name in names if name not in dead | explained],
     )
 
 
-def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     """Hunt the mutants of some entries again; return the entries of those not killed again."""
     names = [name for name in dict.fromkeys(one.name for one in entries) if name in MUTANTS]
-    _hunt_all(names, asked)
-    seen = {one.name for one in asked.keeper.new}
+    _hunt_all(names, options)
+    seen = {one.name for one in options.keeper.new}
     return [one for one in entries if one.name not in seen and one.verdict == "fail"]
 
 
-def _hunt_all(names: Sequence[str], asked: Asked) -> None:
+def _hunt_all(names: Sequence[str], options: Options) -> None:
     """Hunt mutants on one broker, and what survives there each on one of its own."""
     with tempfile.TemporaryDirectory(prefix="shareproof-mutant-") as folder:
         file = Path(folder) / "mutant"
@@ -60,97 +80,65 @@ def _hunt_all(names: Sequence[str], asked: Asked) -> None:
         cluster.start()
         try:
             where = f"external:{','.join(cluster.info.bootstrap)}"
-            left = _switched(names, where, file, asked)
+            left = _switched(names, where, file, options)
         finally:
             cluster.stop()
     for name in left:
-        _told(name, hunt(name, asked), asked)
+        _keep(name, hunt(name, options), options)
 
 
-def _switched(names: Sequence[str], where: str, file: Path, asked: Asked) -> list[str]:
-    """Hunt mutants in one process on one broker; keep each that is seen there, return the rest.
-
-    Raises:
-        EnvironmentFault: the process did not come to its end.
-    """
-    words = [sys.executable, "-m", "tools.campaign.switched", where, str(file), str(asked.seed)]
+def _switched(names: Sequence[str], where: str, file: Path, options: Options) -> list[str]:
+    """Hunt mutants in one process on one broker; keep each that is seen there, return the rest."""
+    words = [sys.executable, "-m", "tools.campaign.kafka", where, str(file), str(options.seed)]
     environment = os.environ | {"SHAREPROOF_PATIENCE": f"{PATIENCE:g}"}
     left = dict.fromkeys(names)
     with subprocess.Popen(
         [*words, *names], stdout=subprocess.PIPE, text=True, cwd=runs.ROOT, env=environment
     ) as hunting:
         for line in hunting.stdout or ():
-            raw = json.loads(line)
-            name, rule, check = raw["mutant"], raw["requirement"], raw["check"].partition("[")[0]
-            if raw["verdict"] == "fail" and raw["sound"]:
-                seen = runs.Seen(check=check, rule=rule, verdict="fail", reason=raw["reason"])
-                _told(name, _entry(name, seen, asked.seed), asked)
+            told = json.loads(line)
+            name, seen = told["mutant"], from_plain(Observation, told["seen"])
+            if told["sound"]:
+                _keep(name, seen, options)
                 left.pop(name, None)
             else:
-                sound = "" if raw.get("sound", True) else " on the release itself, too"
-                told = f"{raw['verdict']}{sound} {raw['check']} {raw['reason'][:200]}"
-                asked.say(f"  {name}: {rule} {told}")
+                broke = seen.verdict is Verdict.FAIL
+                _say(name, seen, options, " on the release itself, too" if broke else "")
     if hunting.returncode:
         raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
     return list(left)
 
 
-def _told(name: str, kill: Entry | None, asked: Asked) -> None:
-    _note(name, kill, asked)
-    told = f"{kill.rule} by {kill.check.rpartition('/')[2]}" if kill else "alive"
-    asked.say(f"{name}: {told}")
-
-
-def hunt(name: str, asked: Asked) -> Entry | None:
+def hunt(name: str, options: Options) -> Observation | None:
     """Play the checks that need a cluster of their own; return what killed a mutant."""
+
+    def played(target: str, checks: Sequence[str]) -> list[Observation]:
+        if not checks:
+            return []
+        return [*runs.seen(runs.results(target, checks, patience=PATIENCE, seed=options.seed))]
+
     found = by_rule(read_checks())
     for rule in MUTANTS[name].rules:
         ids = [check.id for check in found.get(rule, ()) if check.solo]
-        for one in _played(f"{DEFAULT_TARGET}:{name}", ids, asked):
-            killed = one.verdict == "fail" and one.rule in MUTANTS[name].rules
-            if killed and _sound(one, asked):
-                return _entry(name, one, asked.seed)
-            asked.say(f"  {name}: {one.rule} {one.verdict} {one.check} {one.reason[:200]}")
+        for one in played(f"{DEFAULT_TARGET}:{name}", ids):
+            if one.verdict is Verdict.FAIL and one.requirement in MUTANTS[name].rules:
+                sound = played(DEFAULT_TARGET, [one.check.partition("[")[0]])
+                same = (each for each in sound if each.requirement == one.requirement)
+                if all(each.verdict is Verdict.PASS for each in same):
+                    return one
+            _say(name, one, options)
     return None
 
 
-def _sound(kill: runs.Seen, asked: Asked) -> bool:
-    """Tell whether what killed a mutant passes on the release itself."""
-    seen = _played(DEFAULT_TARGET, [kill.check], asked)
-    return all(one.verdict == "pass" for one in seen if one.rule == kill.rule)
+def _say(name: str, seen: Observation, options: Options, where: str = "") -> None:
+    told = f"{seen.verdict}{where} {seen.check} {seen.reason[:200]}"
+    options.say(f"  {name}: {seen.requirement} {told}")
 
 
-def _played(target: str, checks: Sequence[str], asked: Asked) -> list[runs.Seen]:
-    """Play checks under pytest, if there are any; return what they say."""
-    if not checks:
-        return []
-    return list(runs.seen(runs.results(target, checks, patience=PATIENCE, seed=asked.seed)))
-
-
-def _note(name: str, kill: Entry | None, asked: Asked) -> None:
+def _keep(name: str, killer: Observation | None, options: Options) -> None:
     """Keep what killed a mutant; of a survivor, why it survives if that is known."""
-    asked.keeper.drop([one for one in _mine(asked) if one.name == name])
-    asked.keeper.add([kill or _survived(name)])
-
-
-def _mine(asked: Asked) -> list[Entry]:
-    return [one for one in asked.keeper.known if one.kind == evidence.KAFKA_MUTANT]
-
-
-def _entry(name: str, seen: runs.Seen, seed: int) -> Entry:
-    return Entry(
-        kind=evidence.KAFKA_MUTANT,
-        name=name,
-        rule=seen.rule,
-        check=seen.check,
-        release=RELEASE,
-        seed=seed,
-        reason=seen.reason,
-    )
-
-
-def _survived(name: str) -> Entry:
-    return Entry(
+    kill = killer and entry_of(evidence.KAFKA_MUTANT, name, killer, RELEASE, options.seed)
+    survived = Entry(
         kind=evidence.KAFKA_MUTANT,
         name=name,
         rule=MUTANTS[name].rules[0],
@@ -158,19 +146,70 @@ def _survived(name: str) -> Entry:
         release=RELEASE,
         reason=MUTANTS[name].equivalent,
     )
+    options.keeper.drop([one for one in _mine(options) if one.name == name])
+    options.keeper.add([kill or survived])
+    by = f"{kill.rule} by {kill.check.rpartition('/')[2]}" if kill else "alive"
+    options.say(f"{name}: {by}")
 
 
-def _chosen(only: Sequence[str]) -> list[str]:
-    """Return the mutants that words mean by name, rule, area or a check of their rules."""
-    checks, found = read_checks(), dict[str, None]()
-    for word in only:
-        rules = [rule for check in checks if means_check(word, check) for rule in check.rules]
-        mine = [
-            name
-            for name, one in MUTANTS.items()
-            if word == name or means_rule(word, one.rules) or set(rules) & set(one.rules)
-        ]
-        if not mine:
-            raise nothing(word)
-        found |= dict.fromkeys(mine)
-    return list(found) if only else list(MUTANTS)
+def _mine(options: Options) -> list[Entry]:
+    return [one for one in options.keeper.known if one.kind == evidence.KAFKA_MUTANT]
+
+
+class SwitchedBroker:
+    def __init__(self, info: ClusterInfo, file: Path, seed: int) -> None:
+        self.info, self.file, self.seed = info, file, seed
+        self.schemas = Schemas.from_jar(info.schema_jar)
+        self.plays = itertools.count()
+
+    async def play(self, case: Case) -> Sequence[Observation]:
+        # Names are drawn, and no play may meet the topics and groups of another.
+        rng = Random(f"{self.seed} {case.name} {next(self.plays)}")
+        played = await observed(
+            case,
+            lambda judge: on_share(case, judge, self.info, self.schemas, rng),
+            min(case.limit, LIMIT),
+        )
+        return played.observations
+
+    async def hunt(self, name: str) -> None:
+        """Print what the checks of a mutant's rules say of it, until one kills it."""
+        switch(self.file, name)
+        found = by_rule(checks().values())
+        for rule in MUTANTS[name].rules:
+            named = [check.id for check in found.get(rule, ()) if not check.solo]
+            cases = [case for check in named for case in cases_of(check)]
+            for at in range(0, len(cases), AT_ONCE):
+                some = cases[at : at + AT_ONCE]
+                seen = await asyncio.gather(*map(self.play, some))
+                pairs = [(c, one) for c, told in zip(some, seen, strict=True) for one in told]
+                for case, one in pairs:
+                    mine = one.requirement in MUTANTS[name].rules
+                    if mine and await self._kills(name, case, one):
+                        return
+
+    async def _kills(self, name: str, case: Case, seen: Observation) -> bool:
+        """Print what a check said of a mutant; tell whether it says so of the mutant alone."""
+        sound = False
+        if seen.verdict is Verdict.FAIL:
+            switch(self.file, "")
+            sound = all(o.verdict is Verdict.PASS for o in await self.play(case))
+            if not sound:
+                switch(self.file, name)
+        if seen.verdict is not Verdict.PASS:
+            told = {"mutant": name, "sound": sound, "seen": to_plain(seen)}
+            print(json.dumps(told), flush=True)
+        return sound
+
+
+async def hunt_switched(target: str, file: Path, seed: int, names: Sequence[str]) -> None:
+    opened = open_target(target)
+    opened.start()
+    broker = SwitchedBroker(opened.info, file, seed)
+    for name in names:
+        await broker.hunt(name)
+
+
+if __name__ == "__main__":
+    where, path, number, *mutants = sys.argv[1:]
+    asyncio.run(hunt_switched(where, Path(path), int(number), mutants))

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from reports.evidence import FILE, FOLDER, Entry, read
+from reports.evidence import FILE, FOLDER, REFERENCE, Entry, read
 from reports.writing import write_whole
+from spec.verdict import Observation
 
 _PLAYED = ("kind", "name", "release", "date", "commit")
 _SEEN = ("check", "rule", "verdict", "seed", "reason")
@@ -29,7 +30,6 @@ class Keeper:
     """
 
     def __init__(self, *, record: bool, folder: Path = FOLDER) -> None:
-        """Read what is known."""
         self.known = read(folder)
         self.new: list[Entry] = []
         self._record, self._folder = record, folder
@@ -41,7 +41,8 @@ class Keeper:
             for one in entries
         ]
         self.new += made
-        self._change(lambda old: _replaced(made, old))
+        fresh = {one.key: one for one in made}
+        self._change(lambda old: list(({one.key: one for one in old} | fresh).values()))
 
     def drop(self, entries: Iterable[Entry]) -> None:
         """Forget what was not seen again."""
@@ -57,8 +58,23 @@ class Keeper:
                 write(changed(read(self._folder)), self._folder)
 
 
+def entry_of(
+    kind: str, name: str, seen: Observation, release: str = REFERENCE, seed: int | None = None
+) -> Entry:
+    """Return what a check saw of something broken as evidence has it: cases count as one check."""
+    return Entry(
+        kind=kind,
+        name=name,
+        rule=seen.requirement,
+        check=seen.check.partition("[")[0],
+        verdict=seen.verdict.value,
+        release=release,
+        seed=seed,
+        reason=seen.reason,
+    )
+
+
 def today() -> str:
-    """Return the date of new entries."""
     return datetime.now(UTC).date().isoformat()
 
 
@@ -90,10 +106,5 @@ def write(entries: Iterable[Entry], folder: Path = FOLDER) -> None:
 
 
 def _kept(entry: Entry, names: Iterable[str]) -> dict[str, object]:
-    """Return the attributes of some names that differ from their defaults."""
     found = {name: getattr(entry, name) for name in names}
     return {k: v for k, v in found.items() if v not in (None, "") and (k, v) != ("verdict", "fail")}
-
-
-def _replaced(new: Iterable[Entry], old: Iterable[Entry]) -> list[Entry]:
-    return list(({one.key: one for one in old} | {one.key: one for one in new}).values())

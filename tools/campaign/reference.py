@@ -18,8 +18,8 @@ from fixtures.reference.mutants import MUTANTS
 from reports import evidence
 from reports.evidence import Entry
 from tools.campaign import hunting
-from tools.campaign.asked import Asked, Outcome, Progress, T, means_check, means_rule, nothing
-from tools.campaign.hunting import Control, Lead
+from tools.campaign.hunting import Control
+from tools.campaign.options import Options, Outcome, Progress, T, means_check, means_rule, nothing
 
 KINDS = (evidence.REFERENCE_MUTANT, evidence.ALTERATION)
 
@@ -64,12 +64,10 @@ class Seen:
 
     @property
     def alive(self) -> list[str]:
-        """The mutants that no check killed by a rule that they break."""
         return [name for name in self.plan.mutants if not killers(self.rejections, name)]
 
     @property
     def beyond(self) -> list[str]:
-        """The checks that need what no reference broker has."""
         return [check for check, one in self.controls.items() if not one.reachable]
 
     @property
@@ -88,14 +86,10 @@ def killers(entries: Iterable[Entry], mutant: str) -> list[Entry]:
 
 def noticed(entries: Iterable[Entry], check: str) -> list[Entry]:
     """Return what a check rejected: mutants that it killed, other mutants, alterations."""
-    found = [one for one in entries if one.check == check and _rejects(one)]
+    on_reference = (e for e in entries if e.check == check and e.release == evidence.REFERENCE)
+    found = [one for one in on_reference if one.verdict == "fail" and one.kind in KINDS]
     altered = evidence.ALTERATION
     return sorted(found, key=lambda one: (not hunting.kills(one), one.kind == altered, one.name))
-
-
-def _rejects(entry: Entry) -> bool:
-    on_reference = entry.release == evidence.REFERENCE
-    return on_reference and entry.verdict == "fail" and entry.kind in KINDS
 
 
 def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
@@ -104,57 +98,42 @@ def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
     What was found up to an interruption is in ``seen``.
     """
     plan = seen.plan
+    altered: dict[str, dict[str, None]] = defaultdict(dict)  # what a check fails on, really
+    for one in known:
+        if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:
+            altered[one.check][one.name] = None
     with pool(plan.workers) as workers:
         controls = (workers.submit(hunting.control, check, plan.seed) for check in plan.checks)
-        for one in _each(controls, "checks on the honest broker", tell):
-            seen.controls[one.check] = one
-        hunts = (
-            workers.submit(hunting.hunt_mutant, name, plan.seed, _killers(known, name), plan.full)
-            for name in plan.mutants
-        )
-        for found in _each(hunts, "mutants", tell):
+        for control in each(controls, "checks on the honest broker", tell):
+            seen.controls[control.check] = control
+        hunts = []
+        for name in plan.mutants:
+            leads = [(one.check, one.seed or 1) for one in killers(known, name)]
+            hunts.append(workers.submit(hunting.hunt_mutant, name, plan.seed, leads, plan.full))
+        for found in each(hunts, "mutants", tell):
             seen.rejections += found
-        altered = _alterations(known)
-        hunts = (
-            workers.submit(
-                hunting.hunt_for, check, plan.seed, _rejected(known, check), altered[check]
-            )
-            for check in seen.blind
-        )
-        for found in _each(hunts, "checks that killed none of these", tell):
+        hunts = []
+        for check in seen.blind:
+            leads = [(hunting.target_of(one), one.seed or 1) for one in noticed(known, check)]
+            names = list(altered[check])
+            hunts.append(workers.submit(hunting.hunt_for, check, plan.seed, leads, names))
+        for found in each(hunts, "checks that killed none of these", tell):
             seen.rejections += found
 
 
 def pool(workers: int) -> ProcessPoolExecutor:
-    """Return processes to hunt in."""
     # Fresh processes: a copy of this one would have copies of its threads' locks, too.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers or os.cpu_count(), mp_context=context)
 
 
-def _each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]:
+def each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]:
+    """Yield results as they come, and tell how many there are."""
     waiting = list(futures)
     tell(what, 0, len(waiting))
     for done, future in enumerate(as_completed(waiting), 1):
         yield future.result()
         tell(what, done, len(waiting))
-
-
-def _killers(known: Sequence[Entry], name: str) -> list[Lead]:
-    return [(one.check, one.seed or 1) for one in killers(known, name)]
-
-
-def _rejected(known: Sequence[Entry], check: str) -> list[Lead]:
-    return [(hunting.target_of(one), one.seed or 1) for one in noticed(known, check)]
-
-
-def _alterations(known: Iterable[Entry]) -> dict[str, list[str]]:
-    """Return the alterations that made each check fail on a real broker."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for one in known:
-        if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:
-            found[one.check][one.name] = None
-    return defaultdict(list, {check: list(names) for check, names in found.items()})
 
 
 def everything(*, drafts: bool = False) -> Plan:
@@ -169,67 +148,68 @@ def matching(plan: Plan, word: str) -> tuple[list[str], list[str]]:
     return mutants, checks
 
 
-def _plan(asked: Asked) -> Plan:
-    whole = everything(drafts=bool(asked.only))  # whoever names a draft has it played
+def _plan(options: Options) -> Plan:
+    whole = everything(drafts=bool(options.only))  # whoever names a draft has it played
     mutants, checks = dict[str, None](), dict[str, None]()
-    for word in asked.only:
+    for word in options.only:
         found, reached = matching(whole, word)
         if not found and not reached:
             raise nothing(word)
         mutants |= dict.fromkeys(found)
         checks |= dict.fromkeys(reached)
     return Plan(
-        mutants=tuple(mutants) if asked.only else whole.mutants,
-        checks=tuple(checks) if asked.only else whole.checks,
-        seed=asked.seed,
-        full=asked.full,
-        workers=asked.workers,
+        mutants=tuple(mutants) if options.only else whole.mutants,
+        checks=tuple(checks) if options.only else whole.checks,
+        seed=options.seed,
+        full=options.full,
+        workers=options.workers,
     )
 
 
-def play(asked: Asked) -> Outcome:
+def play(options: Options) -> Outcome:
     """Play the checks against the honest reference broker and against mutants of it."""
-    seen, keeper = Seen(plan=_plan(asked)), asked.keeper
+    seen, keeper = Seen(plan=_plan(options)), options.keeper
     try:
-        carry_out(seen, keeper.known, asked.progress)
+        carry_out(seen, keeper.known, options.progress)
     finally:
-        if asked.full:
+        if options.full:
             old = (one for one in keeper.known if one.kind == evidence.REFERENCE_MUTANT)
             keeper.drop([one for one in old if one.name in seen.plan.mutants])
         keeper.add(seen.rejections)
     return _outcome(seen)
 
 
-def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     """Play again what entries are about; return those that were not seen again."""
     entries = [one for one in entries if one.check in hunting.checks()]
-    lost: list[Entry] = []
-    with pool(asked.workers) as workers:
-        plays = {workers.submit(hunting.again, one): one for one in entries}
-        for done, future in enumerate(as_completed(plays), 1):
-            found = future.result()
-            asked.keeper.add(found)
-            lost += [] if found else [plays[future]]
-            asked.progress("entries on the reference broker", done, len(plays))
-    return lost
+    seen: set[tuple[str, ...]] = set()
+    with pool(options.workers) as workers:
+        plays = [workers.submit(hunting.again, one) for one in entries]
+        for found in each(plays, "entries on the reference broker", options.progress):
+            options.keeper.add(found)
+            seen |= {one.key for one in found}
+    return [one for one in entries if one.key not in seen]
 
 
 def _outcome(seen: Seen) -> Outcome:
-    plan, outcome = seen.plan, Outcome()
-    for one in seen.troubled:
-        line = f"the honest broker does not satisfy {one.check}: {one.trouble}"
-        outcome.faults.append(line)
-    for name in seen.alive:
+    plan, alive, blind, beyond = seen.plan, seen.alive, seen.blind, seen.beyond
+    outcome = Outcome(
+        faults=[
+            f"the honest broker does not satisfy {one.check}: {one.trouble}"
+            for one in seen.troubled
+        ]
+    )
+    for name in alive:
         mutant = MUTANTS[name]
         outcome.broken.append(f"alive: {name} ({', '.join(mutant.rules)}): {mutant.sentence}")
-    outcome.broken += [f"rejects nothing: {check}" for check in seen.blind]
-    dead = len(plan.mutants) - len(seen.alive)
+    outcome.broken += [f"rejects nothing: {check}" for check in blind]
+    dead = len(plan.mutants) - len(alive)
+    able = len(plan.checks) - len(blind) - len(beyond)
     outcome.said.append(f"{dead} of {len(plan.mutants)} mutants killed")
     if plan.checks:
-        able = len(plan.checks) - len(seen.blind) - len(seen.beyond)
-        beyond = f", {len(seen.beyond)} out of its reach" if seen.beyond else ""
+        out = f", {len(beyond)} out of its reach" if beyond else ""
         outcome.said += [
-            f"{able} of {len(plan.checks)} checks reject a broken reference broker{beyond}",
+            f"{able} of {len(plan.checks)} checks reject a broken reference broker{out}",
             f"transcripts of the honest broker, seed {plan.seed}: {seen.digest}",
         ]
     outcome.more = {
@@ -238,13 +218,13 @@ def _outcome(seen: Seen) -> Outcome:
             "mutants": len(plan.mutants),
             "killed": dead,
             "checks": len(plan.checks),
-            "rejecting": len(plan.checks) - len(seen.blind) - len(seen.beyond),
-            "beyond": len(seen.beyond),
+            "rejecting": able,
+            "beyond": len(beyond),
             "cases": sum(one.cases for one in seen.controls.values()),
         },
-        "alive": seen.alive,
-        "blind": seen.blind,
-        "beyond": seen.beyond,
+        "alive": alive,
+        "blind": blind,
+        "beyond": beyond,
         "troubled": {one.check: one.trouble for one in seen.troubled},
         "mutants": {
             name: {

@@ -8,9 +8,6 @@ holds on the one that has not.
 
 from __future__ import annotations
 
-import shlex
-import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +16,9 @@ from pathlib import Path
 
 from reports import evidence
 from reports.evidence import Entry
-from reports.reading import read
-from reports.results import RuleResult
 from spec.track_record import Past, load_track_record
-from spec.verdict import EnvironmentFault
-from tools.campaign.asked import Asked, Outcome, means_rule, nothing
+from tools.campaign import runs
+from tools.campaign.options import Options, Outcome, means_rule, nothing
 
 LEDGER = "strict"
 SCENARIO = "scenario:"
@@ -52,7 +47,6 @@ Answers = Mapping[Question, Mapping[str, Seen]]
 
 
 def words(question: Question, rules: Iterable[str]) -> list[str]:
-    """Return the command that asks a release about rules."""
     target = ["--target", f"kafka:{question.release}"]
     if question.scenario:
         played = ["--scenario", question.scenario, "--seed", str(question.seed)]
@@ -62,38 +56,26 @@ def words(question: Question, rules: Iterable[str]) -> list[str]:
 
 
 def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
-    """Carry out a run and return what was seen of each of its rules.
-
-    Raises:
-        EnvironmentFault: the run left no results.
-    """
-    with tempfile.TemporaryDirectory(prefix="shareproof-track-") as out:
-        command = [sys.executable, "-m", *words(question, rules), "--out", out]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not (Path(out) / "results.json").exists():
-            said = f"{done.stdout}{done.stderr}"
-            raise EnvironmentFault(f"{shlex.join(command)} left no results:\n{said}")
-        found = read(Path(out))
-    return {rule.id: _seen(rule) for rule in found.requirements if rule.id in rules}
-
-
-def _seen(rule: RuleResult) -> Seen:
-    reasons = [each.reason for each in rule.checks if each.verdict == rule.verdict and each.reason]
-    return Seen(rule.verdict, reasons[0] if reasons else rule.reason)
+    """Carry out a run and return what was seen of each of its rules."""
+    with tempfile.TemporaryDirectory(prefix="shareproof-track-") as folder:
+        found = runs.results_of(words(question, rules), Path(folder) / "run")
+    seen = {}
+    for rule in (one for one in found.requirements if one.id in rules):
+        reasons = (c.reason for c in rule.checks if c.verdict == rule.verdict and c.reason)
+        seen[rule.id] = Seen(rule.verdict, next(reasons, rule.reason))
+    return seen
 
 
 def about(entry: Past, release: str) -> Question:
-    """Return the run that shows one side of an entry."""
     return Question(release, entry.scenario, entry.seed)
 
 
 def questions(entries: Iterable[Past]) -> dict[Question, list[str]]:
-    """Return which rules each run has to be asked about."""
-    asked: dict[Question, set[str]] = defaultdict(set)
+    found: dict[Question, set[str]] = defaultdict(set)
     for entry in entries:
         for release in filter(None, (entry.seen, entry.mended)):
-            asked[about(entry, release)].add(entry.rule)
-    return {question: sorted(rules) for question, rules in sorted(asked.items())}
+            found[about(entry, release)].add(entry.rule)
+    return {question: sorted(rules) for question, rules in sorted(found.items())}
 
 
 def doubt(entry: Past, answers: Answers) -> str:
@@ -107,7 +89,6 @@ def doubt(entry: Past, answers: Answers) -> str:
 
 
 def answers(entries: Iterable[Entry]) -> dict[Question, dict[str, Seen]]:
-    """Return what evidence has of past defects."""
     found: dict[Question, dict[str, Seen]] = defaultdict(dict)
     for one in entries:
         if one.kind == evidence.RELEASE:
@@ -117,18 +98,30 @@ def answers(entries: Iterable[Entry]) -> dict[Question, dict[str, Seen]]:
     return found
 
 
-def play(asked: Asked) -> Outcome:
+def play(options: Options) -> Outcome:
     """Ask, compare, keep."""
-    return _play(_chosen(asked.only), asked)
+    return _play(_chosen(options.only), options)
 
 
-def _play(chosen: Sequence[Past], asked: Asked) -> Outcome:
+def _play(chosen: Sequence[Past], options: Options) -> Outcome:
     for question, rules in questions(chosen).items():
         seen = ask(question, rules)
-        asked.keeper.add([_entry(question, rule, one) for rule, one in seen.items()])
+        options.keeper.add(
+            Entry(
+                kind=evidence.RELEASE,
+                name=question.release,
+                rule=rule,
+                check=f"{SCENARIO}{question.scenario}" if question.scenario else "",
+                verdict=one.verdict,
+                release=question.release,
+                seed=question.seed if question.scenario else None,
+                reason=one.reason if one.verdict != "pass" else "",
+            )
+            for rule, one in seen.items()
+        )
         what = question.scenario or f"{len(rules)} rules"
-        asked.say(f"kafka:{question.release}: {what} asked")
-    found = answers(asked.keeper.known)
+        options.say(f"kafka:{question.release}: {what} asked")
+    found = answers(options.keeper.known)
     doubts = [(entry, why) for entry in chosen if (why := doubt(entry, found))]
     return Outcome(
         said=[f"{len(chosen) - len(doubts)} of {len(chosen)} past defects found again"],
@@ -136,35 +129,20 @@ def _play(chosen: Sequence[Past], asked: Asked) -> Outcome:
     )
 
 
-def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     """Ask again about the defects of some entries; return the entries of those not confirmed."""
     rules = {(one.rule, one.release) for one in entries}
     wanted = [p for p in load_track_record() if {(p.rule, p.seen), (p.rule, p.mended)} & rules]
-    doubted = len(_play(wanted, asked).broken)
+    doubted = len(_play(wanted, options).broken)
     return [one for one in entries if doubted]
-
-
-def _entry(question: Question, rule: str, seen: Seen) -> Entry:
-    return Entry(
-        kind=evidence.RELEASE,
-        name=question.release,
-        rule=rule,
-        check=f"{SCENARIO}{question.scenario}" if question.scenario else "",
-        verdict=seen.verdict,
-        release=question.release,
-        seed=question.seed if question.scenario else None,
-        reason=seen.reason if seen.verdict != "pass" else "",
-    )
 
 
 def _chosen(only: Sequence[str]) -> list[Past]:
     """Return the past defects that words mean: by rule, area or bug."""
-    every = load_track_record()
+    found: list[Past] = []
     for word in only:
-        if not any(word == one.bug or means_rule(word, [one.rule]) for one in every):
+        mine = [p for p in load_track_record() if word == p.bug or means_rule(word, [p.rule])]
+        if not mine:
             raise nothing(word)
-    return [
-        one
-        for one in every
-        if not only or any(word == one.bug or means_rule(word, [one.rule]) for word in only)
-    ]
+        found += mine
+    return [one for one in load_track_record() if not only or one in found]

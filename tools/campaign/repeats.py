@@ -7,34 +7,30 @@ certifications are, and every rule is named whose verdict was not the same in al
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from fixtures.targets import UsageFault
-from reports.reading import read
 from reports.results import Results
 from shareproof.runner.inventory import CLIENT, Check, read_checks
 from shareproof.runner.scheduling import scope
-from spec.verdict import EnvironmentFault
-from tools.campaign import alterations, clients
-from tools.campaign.asked import Asked, Outcome, means_check
+from spec.verdict import Observation, Verdict
+from tools.campaign import clients, runs
+from tools.campaign.options import Options, Outcome, means_check
 
 TOGETHER = "together"
 """The checks that share a cluster."""
 
 
-def play(asked: Asked) -> Outcome:
+def play(options: Options) -> Outcome:
     """Repeat checks of brokers or of a client, or whole certifications."""
-    if asked.client:
-        return clients.repeat(asked)
-    if not asked.only:
-        return _certifications(asked)
-    words = asked.only
+    if options.client:
+        return clients.repeat(options)
+    if not options.only:
+        return _certifications(options)
+    words = options.only
     of_clients = [c for c in read_checks(CLIENT) if any(means_check(word, c) for word in words)]
     checks = [
         one for one in read_checks(drafts=True) if any(means_check(word, one) for word in words)
@@ -42,10 +38,10 @@ def play(asked: Asked) -> Outcome:
     if not checks:
         hint = " Add --client model for checks of clients." if of_clients else ""
         raise UsageFault(f"--only {', '.join(words)}: no check of brokers is called that.{hint}")
-    return _alone(asked, checks)
+    return _alone(options, checks)
 
 
-def _alone(asked: Asked, checks: Iterable[Check]) -> Outcome:
+def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
     """Play checks alone, in rounds; a stage on its own cluster, all others on one together."""
     outcome, counted = Outcome(), Counter[tuple[str, str]]()
     groups: dict[str, list[Check]] = {}
@@ -54,34 +50,46 @@ def _alone(asked: Asked, checks: Iterable[Check]) -> Outcome:
         own = check.id if check.solo and not staged else TOGETHER
         groups.setdefault(scope(check.id) if staged else own, []).append(check)
     for group, mine in groups.items():
-        asked.say(f"{group}: {len(mine)} checks, {asked.rounds} rounds")
-        seen: list[Mapping[str, Any]] = []
-        options = ["--rounds", str(asked.rounds), "--seed", str(asked.seed)]
-        brokers = 3 if group == TOGETHER else 1
-        alterations.sweep(asked.target, mine, seen.append, options, brokers=brokers)
+        options.say(f"{group}: {len(mine)} checks, {options.rounds} rounds")
+        seen = _repeated(options, mine, brokers=3 if group == TOGETHER else 1)
         outcome.broken += [
-            f"round {one['round']}: {one['rule']} {one['verdict']} {one['check']}: {one['reason']}"
-            for one in seen
-            if one["verdict"] != "pass"
+            f"round {number}: {one.requirement} {one.verdict} {one.check}: {one.reason}"
+            for number, one in seen
+            if one.verdict is not Verdict.PASS
         ]
-        counted.update((one["check"], one["rule"]) for one in seen)
+        counted.update((one.check, one.requirement) for _, one in seen)
         outcome.broken += [
-            f"{check.id} {rule}: {counted[check.id, rule]} of {asked.rounds} rounds were played"
+            f"{check.id} {rule}: {counted[check.id, rule]} of {options.rounds} rounds were played"
             for check in mine
             for rule in check.rules
-            if counted[check.id, rule] < asked.rounds
+            if counted[check.id, rule] < options.rounds
         ]
     outcome.said.append(f"{counted.total()} verdicts, {len(outcome.broken)} of them no pass")
     return outcome
 
 
-def _certifications(asked: Asked) -> Outcome:
+def _repeated(
+    options: Options, checks: Sequence[Check], *, brokers: int
+) -> list[tuple[int, Observation]]:
+    """Play checks on one cluster; return what each said in each round."""
+    seen: list[tuple[int, Observation]] = []
+
+    def take(_name: str, number: int, one: Observation) -> None:
+        seen.append((number, one))
+
+    words = ["--rounds", str(options.rounds), "--seed", str(options.seed)]
+    runs.sweep(options.target, checks, take, words, brokers=brokers)
+    return seen
+
+
+def _certifications(options: Options) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="shareproof-repeat-"))
     found: list[Results] = []
-    for seed in range(asked.seed, asked.seed + asked.rounds):
-        found.append(certify(asked.target, seed, folder / f"seed-{seed}"))
+    for seed in range(options.seed, options.seed + options.rounds):
+        words = ["shareproof", "broker", "--target", options.target, "--seed", str(seed)]
+        found.append(runs.results_of(words, folder / f"seed-{seed}"))
         last = found[-1]
-        asked.say(
+        options.say(
             f"seed {seed}: exit {last.run.exit_code}, {last.run.seconds:.0f} s, "
             f"{executions(last)} checks, {dict(last.summary)}"
         )
@@ -93,34 +101,13 @@ def _certifications(asked: Asked) -> Outcome:
     )
 
 
-def certify(target: str, seed: int, out: Path) -> Results:
-    """Run one certification and return its results.
-
-    Raises:
-        EnvironmentFault: it left none.
-    """
-    command = [sys.executable, "-m", "shareproof", "broker", "--target", target]
-    command += ["--seed", str(seed), "--out", str(out)]
-    with (out.parent / f"{out.name}.log").open("wb") as log:
-        subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
-    if not (out / "results.json").exists():
-        raise EnvironmentFault(f"seed {seed} left no results; see {out}.log")
-    return read(out)
-
-
-def verdicts(results: Results) -> dict[str, str]:
-    """Return the verdict of each rule."""
-    return {rule.id: rule.verdict for rule in results.requirements}
-
-
 def executions(results: Results) -> int:
-    """Return how many checks ran."""
     return len({check.check for rule in results.requirements for check in rule.checks})
 
 
 def differing(runs: list[Results]) -> dict[str, Counter[str]]:
     """Return the rules whose verdict is not the same in all runs, with how often each was seen."""
-    seen = [verdicts(results) for results in runs]
+    seen = [{rule.id: rule.verdict for rule in results.requirements} for results in runs]
     rules = sorted({rule for run in seen for rule in run})
     counted = {rule: Counter(run.get(rule, "missing") for run in seen) for rule in rules}
     return {rule: counter for rule, counter in counted.items() if len(counter) > 1}

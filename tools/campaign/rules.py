@@ -8,8 +8,7 @@ Kafka.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 
 from fixtures.proxies.alterations import ALTERATIONS
@@ -20,41 +19,47 @@ from shareproof.detected import own_kills
 from shareproof.runner.inventory import Check, by_rule, read_checks
 from shareproof.runner.scheduling import scope
 from tools.campaign import alterations, hunting
-from tools.campaign.asked import Asked, Outcome, means_rule, nothing
-from tools.campaign.playing import HONEST
-from tools.campaign.reference import pool
+from tools.campaign.options import Options, Outcome, means_rule, nothing
+from tools.campaign.player import HONEST
+from tools.campaign.reference import each, pool
+
+SHARED, ALONE = "", "alone"
+"""Stand for the checks that share any cluster, and those that start one of their own."""
 
 TRIES = 3
 """Seeds with which a mutant is tried against a check."""
 
 
 def judged() -> list[str]:
-    """Return the rules that a check of a broker judges."""
     return list(by_rule(read_checks()))
 
 
 def without(entries: Iterable[Entry], rules: Iterable[str]) -> list[str]:
-    """Return the rules that nothing died by that declares them."""
     killed = own_kills(entries)
     return [rule for rule in rules if rule not in killed]
 
 
-def play(asked: Asked) -> Outcome:
+def play(options: Options) -> Outcome:
     """Hunt with all that declares a rule without a kill; tell which rules are left."""
-    rules = [rule for rule in judged() if _asked(asked, rule)]
+    rules = [rule for rule in judged() if _asked(options, rule)]
     if not rules:
-        raise nothing(", ".join(asked.only))
-    wanted = rules if asked.full else without(asked.keeper.known, rules)
-    with pool(asked.workers) as workers:
-        hunts = [workers.submit(hunt, rule, asked.seed, asked.only) for rule in wanted]
-        for done, future in enumerate(as_completed(hunts), 1):
-            asked.keeper.add(future.result())
-            asked.progress("rules without a kill of their own", done, len(hunts))
-    left = without(asked.keeper.known, rules)
-    kills = own_kills(asked.keeper.known)
+        raise nothing(", ".join(options.only))
+    wanted = rules if options.full else without(options.keeper.known, rules)
+    with pool(options.workers) as workers:
+        hunts = [workers.submit(hunt, rule, options.seed, options.only) for rule in wanted]
+        for found in each(hunts, "rules without a kill of their own", options.progress):
+            options.keeper.add(found)
+    left = without(options.keeper.known, rules)
+    kills = own_kills(options.keeper.known)
+    areas: dict[str, list[str]] = defaultdict(list)
+    for rule in rules:
+        areas[rule[:3]].append(rule)
     return Outcome(
         said=[
-            *_by_area(rules, kills),
+            *(
+                f"{area} {sum(rule in kills for rule in mine)} of {len(mine)}"
+                for area, mine in areas.items()
+            ),
             f"{len(rules) - len(left)} of {len(rules)} rules have killed what breaks them",
         ],
         broken=[_bare(rule) for rule in left],
@@ -62,24 +67,16 @@ def play(asked: Asked) -> Outcome:
     )
 
 
-def _asked(asked: Asked, rule: str) -> bool:
+def _asked(options: Options, rule: str) -> bool:
     breakers = {*_mutants(rule), *_alterations(rule)}
-    return not asked.only or any(
-        means_rule(word, [rule]) or word in breakers for word in asked.only
+    return not options.only or any(
+        means_rule(word, [rule]) or word in breakers for word in options.only
     )
 
 
 def _bare(rule: str) -> str:
     names = [*_mutants(rule), *_alterations(rule)]
     return f"no kill of its own: {rule}" + (f" (alive: {', '.join(names)})" if names else "")
-
-
-def _by_area(rules: Sequence[str], kills: Mapping[str, object]) -> Iterator[str]:
-    areas: dict[str, list[str]] = defaultdict(list)
-    for rule in rules:
-        areas[rule[:3]].append(rule)
-    for area, mine in areas.items():
-        yield f"{area} {sum(rule in kills for rule in mine)} of {len(mine)}"
 
 
 def _mutants(rule: str) -> list[str]:
@@ -117,50 +114,36 @@ def by_alteration(rules: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def play_on_kafka(asked: Asked) -> Outcome:
+def play_on_kafka(options: Options) -> Outcome:
     """Put the alterations that declare rules without a kill in front of real Kafka."""
-    rules = [rule for rule in judged() if _asked(asked, rule)]
-    wanted = rules if asked.full else without(asked.keeper.known, rules)
+    rules = [rule for rule in judged() if _asked(options, rule)]
+    wanted = rules if options.full else without(options.keeper.known, rules)
     known = {check.id: check for check in read_checks(drafts=True)}
     stages: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for name, ids in by_alteration(wanted).items():
-        if asked.only and not _named(asked, name, wanted):
-            continue
-        for check in ids:
+        mine = set(wanted) & set(ALTERATIONS[name].rules)
+        named = name in options.only or any(means_rule(word, mine) for word in options.only)
+        for check in ids if named or not options.only else ():
             stages[_stage(known[check], name)].setdefault(name, []).append(check)
     for stage, names in stages.items():
-        checks = [known[one] for one in dict.fromkeys(id_ for ids in names.values() for id_ in ids)]
-        if stage in {"", ALONE}:
-            _one_by_one(asked, names, known, shared=not stage)
-        else:
-            alterations.sweep_stage(asked, checks, list(names), ["--declared", "--full"])
-    left = without(asked.keeper.known, wanted)
+        if stage not in {SHARED, ALONE}:
+            checks = [known[one] for one in dict.fromkeys(id_ for i in names.values() for id_ in i)]
+            alterations.sweep_stage(options, checks, list(names), ["--declared", "--full"])
+            continue
+        shared = alterations.cluster(options.target) if stage == SHARED else None
+        with shared or nullcontext(DEFAULT_TARGET) as target:
+            for name, ids in names.items():
+                found = alterations.behind(options, name, target, [known[one] for one in ids])
+                options.say(f"{name}: {found} failures in {len(ids)} checks")
+    left = without(options.keeper.known, wanted)
     return Outcome(
         said=[f"{len(wanted) - len(left)} of {len(wanted)} rules killed on real Kafka"],
         broken=[_bare(rule) for rule in left if _alterations(rule)],
     )
 
 
-ALONE = "alone"
-"""Stands for the checks that start a cluster of their own."""
-
-
-def _named(asked: Asked, name: str, rules: Iterable[str]) -> bool:
-    mine = set(rules) & set(ALTERATIONS[name].rules)
-    return name in asked.only or any(means_rule(word, mine) for word in asked.only)
-
-
 def _stage(check: Check, alteration: str) -> str:
-    """Return the stage of a check; nothing where it shares any cluster."""
-    if ALTERATIONS[alteration].properties or (check.solo and scope(check.id) == check.id):
+    staged = scope(check.id) != check.id
+    if ALTERATIONS[alteration].properties or (check.solo and not staged):
         return ALONE
-    return scope(check.id) if scope(check.id) != check.id else ""
-
-
-def _one_by_one(
-    asked: Asked, names: Mapping[str, Sequence[str]], known: Mapping[str, Check], *, shared: bool
-) -> None:
-    with alterations.cluster(asked.target) if shared else nullcontext(DEFAULT_TARGET) as target:
-        for name, ids in names.items():
-            found = alterations.behind(asked, name, target, [known[one] for one in ids])
-            asked.say(f"{name}: {found} failures in {len(ids)} checks")
+    return scope(check.id) if staged else SHARED

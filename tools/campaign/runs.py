@@ -1,31 +1,46 @@
-"""Runs of checks under pytest, in a process of their own, and what their results say."""
+"""Runs of checks under pytest, in a process of their own, and what they say.
+
+This is also a plugin of pytest: one cluster, and one alteration after the other between it and its
+checks. The cluster of a stage takes long to start. So its checks are played behind each alteration
+in turn while the cluster stays: ``pytest -p tools.campaign.runs --alterations NAME,NAME --target
+altered:honest@...`` followed by the checks. An alteration is in force only while a check runs; its
+fixtures, which mend the stage, see what is true. What each check said is written to the file of
+``--seen`` at once, so that a sweep that is cut short has not run in vain. ``--declared`` plays each
+check behind those alterations only that are meant to break its rules, ``--rounds 20`` without
+alterations each check twenty times.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from fixtures.proxies.alter import HONEST
+from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.targets.altered import replace_alteration
+from reports.plain import from_plain, to_plain
 from reports.reading import read
 from reports.results import Results
-from spec.verdict import EnvironmentFault
+from shareproof.runner.checks import rules_of
+from shareproof.runner.inventory import Check
+from shareproof.runner.outcome import PROPERTY, unpack
+from spec.verdict import EnvironmentFault, Observation, Verdict
+
+_PLAY = re.compile(r"<(.+?) (\d+)>")
 
 ROOT = Path(__file__).parents[2]
 MOST_WORKERS = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What a run said of one rule by one check."""
-
-    check: str
-    rule: str
-    verdict: str
-    reason: str
 
 
 def command(target: str, more: Iterable[str], brokers: int = 1) -> list[str]:
@@ -40,14 +55,25 @@ def call(words: Sequence[str], patience: float = 1) -> None:
     subprocess.run(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False)
 
 
+def results_of(command: Sequence[str], out: Path) -> Results:
+    """Run a command of ours that writes results to a directory, and return them.
+
+    What it says is in a file beside the directory.
+    """
+    log = out.with_name(f"{out.name}.log")
+    with log.open("wb") as said:
+        words = [sys.executable, "-m", *command, "--out", str(out)]
+        subprocess.run(words, stdout=said, stderr=subprocess.STDOUT, check=False)
+    if not (out / "results.json").exists():
+        told = log.read_text(encoding="utf-8", errors="replace")
+        raise EnvironmentFault(f"{shlex.join(command)} left no results, see {log}:\n{told}")
+    return read(out)
+
+
 def results(
     target: str, checks: Sequence[str], *, patience: float = 1, brokers: int = 1, seed: int = 0
 ) -> Results:
-    """Run checks, several at a time, and return the run's results.
-
-    Raises:
-        EnvironmentFault: the run left none.
-    """
+    """Run checks, several at a time, and return the run's results."""
     hands = min(MOST_WORKERS, len(checks))
     with tempfile.TemporaryDirectory(prefix="shareproof-campaign-") as out:
         more = ["-n", str(hands if hands > 1 else 0), "--dist", "loadscope", "--out", out]
@@ -59,13 +85,124 @@ def results(
         return read(Path(out))
 
 
-def seen(found: Results) -> Iterator[Seen]:
+def seen(found: Results) -> Iterator[Observation]:
     """Yield what each check said of each rule."""
     for rule in found.requirements:
         for one in rule.checks:
-            yield Seen(
-                check=one.check.partition("[")[0],
-                rule=rule.id,
-                verdict=one.verdict,
-                reason=one.reason,
+            yield Observation(
+                requirement=rule.id, check=one.check, verdict=one.verdict, reason=one.reason
             )
+
+
+def sweep(
+    target: str,
+    checks: Sequence[Check],
+    take: Callable[[str, int, Observation], None],
+    more: Iterable[str],
+    *,
+    patience: float = 1,
+    brokers: int = 1,
+) -> None:
+    """Play checks on one cluster by the plugin, even if cut short.
+
+    ``take`` is given what each said, behind which alteration, and in which round.
+    """
+    with tempfile.TemporaryDirectory(prefix="shareproof-sweep-") as folder:
+        seen = Path(folder) / "seen.jsonl"
+        options = ["-n", "0", "-p", "tools.campaign.runs", "--seen", str(seen), *more]
+        ids = [check.id for check in checks]
+        try:
+            call(command(target, [*options, *ids], brokers), patience)
+        finally:
+            text = seen.read_text(encoding="utf-8") if seen.exists() else ""
+            for line in map(json.loads, text.splitlines()):
+                take(line["name"], line["round"], from_plain(Observation, line["seen"]))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("sweep", "one alteration after the other")
+    group.addoption("--alterations", default=HONEST.name, help="names, with commas")
+    group.addoption("--rounds", type=int, default=1, help="how often each check runs behind each")
+    group.addoption("--seen", default="", help="file for what each check said, as JSON Lines")
+    group.addoption("--full", action="store_true", help="go on with checks that have failed")
+    group.addoption("--declared", action="store_true", help="only what declares a check's rules")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Sweep(config), "shareproof-sweep")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Play each check behind each alteration, as often as there are rounds."""
+    if any(metafunc.definition.iter_markers("requirement")):
+        option = metafunc.config.option
+        names = option.alterations.split(",")
+        if option.declared:
+            rules = set(rules_of(metafunc.definition))
+            names = [name for name in names if rules & set(ALTERATIONS[name].rules)]
+        plays = [f"<{name} {n}>" for n in range(option.rounds) for name in names]
+        metafunc.fixturenames.append("play")
+        metafunc.parametrize("play", plays, indirect=True, ids=plays)
+
+
+@pytest.fixture
+def play(request: pytest.FixtureRequest) -> str:
+    """The alteration that is in force while the check runs, and the number of the round."""
+    return str(request.param)
+
+
+class Sweep:
+    """Puts alterations in force, and notes which check rejected which."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        option = config.option
+        self._failed: dict[str, dict[str, set[str]]] = defaultdict(dict)
+        self._full = option.full or option.alterations == HONEST.name
+        self._seen = Path(option.seen) if option.seen else None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        order = {_play_of(item.nodeid): None for item in items}
+        places = {play: place for place, play in enumerate(order)}
+        items.sort(key=lambda item: places[_play_of(item.nodeid)])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Leave out what was seen failing for each of its rules, or behind this very alteration."""
+        if self._full:
+            return
+        failed, name = self._failed[_check_of(item.nodeid)], _play_of(item.nodeid)[0]
+        seen = [failed.get(rule, set()) for rule in rules_of(item)]
+        if all(seen) or any(name in names for names in seen):
+            pytest.skip("was seen failing for each of its rules, or behind this alteration")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        replace_alteration({HONEST.name: HONEST, **ALTERATIONS}[_play_of(item.nodeid)[0]])
+        try:
+            return (yield)
+        finally:
+            replace_alteration(HONEST)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told = dict(report.user_properties).get(PROPERTY)
+        if report.when != "call" or told is None:
+            return
+        name, number = _play_of(report.nodeid)
+        check = _check_of(report.nodeid)
+        for one in unpack(str(told)):
+            if one.verdict is Verdict.FAIL:
+                self._failed[check].setdefault(one.requirement, set()).add(name)
+            line = {"name": name, "round": int(number), "seen": to_plain(replace(one, check=check))}
+            if self._seen is not None:
+                with self._seen.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _check_of(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
+
+
+def _play_of(nodeid: str) -> tuple[str, str]:
+    found = _PLAY.search(nodeid)
+    return (found[1], found[2]) if found else (HONEST.name, "0")

@@ -11,7 +11,7 @@ import time
 
 from fixtures.clients.member import Ack
 from suites.broker.share import Queue
-from suites.broker.statestore import Store, shown
+from suites.broker.state import Store, shown
 from tools.findings.program import Run, say
 
 RECORDS, HELD, BEFORE = 20, 3, 15

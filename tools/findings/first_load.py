@@ -13,7 +13,7 @@ from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
-from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.share import Consumer
 from tools.findings.program import Run, say
 

@@ -22,7 +22,7 @@ from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode, error_name
 from suites.broker.share import Consumer, Queue
-from suites.broker.statestore import INITIALIZE
+from suites.broker.state import INITIALIZE
 from tools.findings.program import Run, say, stored
 
 RECORDS = 10

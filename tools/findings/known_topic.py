@@ -12,7 +12,7 @@ from __future__ import annotations
 from fixtures.clients.cluster import attempts
 from fixtures.wire.errors import error_name
 from suites.broker.share import Queue
-from suites.broker.statestore import STATE_TOPIC
+from suites.broker.state import STATE_TOPIC
 from tools.findings.program import Run, jam, say
 
 OLD = 5

@@ -21,7 +21,7 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue
-from suites.broker.statestore import DELETE, INITIALIZE
+from suites.broker.state import DELETE, INITIALIZE
 from tools.findings.program import Run, say, stored
 
 RECORDS = 20

@@ -16,8 +16,7 @@ from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.statestore import Store, shown
-from suites.broker.stored import AVAILABLE
+from suites.broker.state import AVAILABLE, Store, shown
 from tools.findings.program import Run, say
 
 NODES = (1, 2, 3)

@@ -15,7 +15,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from suites.broker.share import Share
-from suites.broker.statestore import SUMMARY, StateKey, Store
+from suites.broker.state import SUMMARY, StateKey, Store
 from tools.findings.program import Run
 
 MOVES = 9

@@ -15,7 +15,7 @@ from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import Target
 from fixtures.wire.security import PLAINTEXT
 from suites.broker.share import Queue, Share, world
-from suites.broker.statestore import Store, shown
+from suites.broker.state import Store, shown
 
 DIRECT = "DIRECT"
 """The listener that leads past the proxies."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fixtures.wire.state_records import SNAPSHOT
 from spec.model.durable import StateBatch
-from suites.broker.statestore import AVAILABLE, StateKey, Store
+from suites.broker.state import AVAILABLE, StateKey, Store
 from tools.findings.program import Run
 
 MOST = 3

@@ -18,7 +18,7 @@ from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from suites.broker.share import Queue, Share
-from suites.broker.statestore import WRITE
+from suites.broker.state import WRITE
 from tools.findings.program import Run, say
 
 SERVER_ERROR = "UNKNOWN_SERVER_ERROR"

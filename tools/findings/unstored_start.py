@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fixtures.clients.cluster import attempts
-from suites.broker.reconnecting import ReconnectingConsumer
+from suites.broker.leaders import ReconnectingConsumer
 from suites.broker.share import Consumer
 from tools.findings.program import Run, say, stored
 

@@ -21,7 +21,7 @@ from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.statestore import STATE_TOPIC, WRITE
+from suites.broker.state import STATE_TOPIC, WRITE
 from tools.findings.program import Run, say, stored
 
 MANY, FEW = 200, 10

@@ -208,14 +208,15 @@ INV_26 = Invariant(
     bears=0,
     over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} kind freed holds_until no_load_between undisturbed next_op next_sent "
+        f"{_PLACE} kind ack_received holds_until no_load_between undisturbed next_op next_sent "
         "next_acquired"
     ),
-    # Letting go is stored first, so that it may take long where something is broken.
+    # Letting go is stored first, so that it may take long where something is broken. A connection
+    # may be lost long before its client notices: then it is over by what is its ack_received.
     cases="""
         kind = 5
         AND next_op IS NOT NULL
-        AND freed < holds_until - 4000000000L
+        AND ack_received < holds_until - 4000000000L
         AND no_load_between
         AND undisturbed
     """,
@@ -225,11 +226,11 @@ INV_26 = Invariant(
         AND next_sent < holds_until
         AND next_acquired - next_sent < 2000000000L
     """,
-    since="freed",
+    since="ack_received",
     until="next_acquired",
     detail="""
         concat('freed by the end of its session, but only given out ',
-          (next_acquired - freed) DIV 1000000, ' ms later, after its lock')
+          (next_acquired - ack_received) DIV 1000000, ' ms later, after its lock')
     """,
 )
 

@@ -1,9 +1,9 @@
 -- For each share-partition, each state of it in a broker's memory, and each tenth of a second: the highest
 -- offset acquired by then, the start offset shown in it, and the lowest offset whose holder proved, later
--- than that, that it was not yet finished. Where deletions free records there are none. What lies between
+-- than that, that it was not yet finished and still in the log. What lies between
 -- lowest and highest was in flight at that moment. A state is one broker's from one load to the next, and
 -- what was shown belongs to one if deliveries before and after it do. "highest" is that of all states,
--- where there is only one.
+-- where there is only one, of logs that begin where they began.
 SELECT
   run,
   share_partition,
@@ -15,7 +15,7 @@ SELECT
     PARTITION BY share_partition, state ORDER BY tick RANGE BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
   ) AS low,
   shown IS NOT NULL AS is_sample,
-  CASE WHEN reloads = 0 THEN max(acquired_to) OVER (PARTITION BY share_partition ORDER BY tick) END AS highest,
+  CASE WHEN reloads = 0 AND whole THEN max(acquired_to) OVER (PARTITION BY share_partition ORDER BY tick) END AS highest,
   window,
   batch
 FROM (
@@ -40,6 +40,7 @@ FROM (
       min(t.proved) AS proved,
       max(t.shown) AS shown,
       any_value(s.reloads) AS reloads,
+      any_value(s.log_start <= s.first) AS whole,
       any_value(s.window) AS window,
       any_value(s.batch) AS batch
     FROM (
@@ -66,6 +67,7 @@ FROM (
                   kind IN (1, 3)
                   AND outcome = 1
                   AND ack_received <= least(holds_until, freed)
+                  AND ack_received < kept_until
                   AND loads_before_fetch = loads_by_ack
                 THEN ack_sent DIV 100000000
               END AS proved_tick
@@ -81,7 +83,6 @@ FROM (
       GROUP BY share_partition, received DIV 100000000
     ) AS t
     JOIN {partitions} AS s ON s.share_partition = t.share_partition
-    WHERE s.log_start <= s.first
     GROUP BY t.share_partition, t.tick, CASE WHEN s.reloads = 0 THEN 0L ELSE t.own END
   )
   WINDOW

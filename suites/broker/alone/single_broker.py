@@ -42,11 +42,7 @@ class SingleBroker:
         return self.broker.node_id
 
     async def samples(self, bean: str) -> list[Sample]:
-        """Return the numbers of one kind of bean.
-
-        Raises:
-            OutOfReach: nothing can read them here.
-        """
+        """Return the numbers of one kind of bean."""
         if self._metrics is None:
             raise OutOfReach("the agent that shows a broker's metrics cannot be fetched")
         found = await asyncio.to_thread(self._metrics.read)

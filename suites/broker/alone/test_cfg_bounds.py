@@ -1,14 +1,7 @@
 """Group values that were fine when they were set, under a broker with narrower bounds."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import release
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.delivery_counts import hold_at, sentinel_only
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STORED = {
     "share.record.lock.duration.ms": "50000",
@@ -25,34 +18,27 @@ NARROWED = {
 }
 
 
-async def _in_force(share: Share, group: str) -> tuple[int, int]:
-    """Return the lock duration and the heartbeat interval that a group is told."""
-    topic = await share.admin.create_topic()
-    member = await share.member(group)
-    response = await member.join(topic)
-    session = await member.session(topic.leaders[0])
-    fetched = await session.fetch((topic, 0), max_wait_ms=0)
-    return fetched.lock_ms, int(response.heartbeat_interval_ms)
-
-
-@pytest.mark.requirement("CFG-16")
-@pytest.mark.timeout(90)
+@check("CFG-16", timeout=90)
 async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     queue = await share.queue(130, batches=130, group_config=STORED)
     short = await share.queue(1, group_config={"share.delivery.count.limit": "9"})
     await lone.restart(NARROWED)
 
-    told = await _in_force(share, queue.group)
-    judge.equal("CFG-16", (40_000, 9000), told, "ms of lock and of heartbeat in force")
+    topic = await share.admin.create_topic()
+    member = await share.member(queue.group)
+    response = await member.join(topic)
+    session = await member.session(topic.leaders[0])
+    fetched = await session.fetch((topic, 0), max_wait_ms=0)
+    told = fetched.lock_ms, int(response.heartbeat_interval_ms)
+    judge.equal((40_000, 9000), told, "ms of lock and of heartbeat in force")
     consumer = await queue.consumer()
     held = await consumer.acquire(120, max_records=1000)
     more = await consumer.fetch(max_wait_ms=200)
     seen = sorted({*held.offsets, *more.offsets})
-    judge.equal("CFG-16", list(range(120)), seen, "offsets in flight at once, at least 120 now")
+    judge.equal(list(range(120)), seen, "offsets in flight at once, at least 120 now")
 
-    limited = await short.consumer()
-    await hold_at(limited, 1, 5)
+    limited = await held_at(short, 1, 5)
     await limited.acked(release(0))
     alone, came = await sentinel_only(short, limited)
-    judge.equal("CFG-16", alone, came.offsets, "offsets delivered after 5 deliveries, 9 stored")
+    judge.equal(alone, came.offsets, "offsets delivered after 5 deliveries, 9 stored")

@@ -1,18 +1,9 @@
 """Which broker keys a running broker takes, and that it leaves the others as they are."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.admin import BROKER_RESOURCE
-from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.configs import Setting, alter, describe
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.configs import Config, Scope, load_configs
+from spec.configs import load_configs
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 EVERYWHERE = ""
 """The resource name of the default of all brokers."""
@@ -53,8 +44,7 @@ def _keys(lone: SingleBroker, *, dynamic: bool) -> list[Config]:
     return [config for config in known if config.dynamic == dynamic]
 
 
-@pytest.mark.requirement("CFG-28")
-@pytest.mark.timeout(120)
+@check("CFG-28", timeout=120)
 async def test_static_keys_stay(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     for config in _keys(lone, dynamic=False):
@@ -63,13 +53,13 @@ async def test_static_keys_stay(lone: SingleBroker, judge: Judge) -> None:
         for resource in (str(lone.node), EVERYWHERE):
             response = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
             refused = response.error_code != ErrorCode.NONE
-            judge.holds("CFG-28", refused, f"{config.name}={value} was taken at run time")
+            judge.holds(refused, f"{config.name}={value} was taken at run time")
         after = await _shown(share, config.name)
-        judge.equal("CFG-28", before, after, f"{config.name} after the attempt to alter it")
-    judge.saw("CFG-28", keys=len(_keys(lone, dynamic=False)))
+        judge.equal(before, after, f"{config.name} after the attempt to alter it")
+    judge.saw(keys=len(_keys(lone, dynamic=False)))
 
 
-@pytest.mark.requirement("CFG-09")
+@check("CFG-09")
 async def test_dynamic_keys_change(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     for config in _keys(lone, dynamic=True):
@@ -79,27 +69,24 @@ async def test_dynamic_keys_change(lone: SingleBroker, judge: Judge) -> None:
             where = f"for broker {resource}" if resource else "for all brokers"
             response = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
             code = error_name(response.error_code)
-            judge.equal("CFG-09", "NONE", code, f"response to {config.name}={value} {where}")
+            judge.equal("NONE", code, f"response to {config.name}={value} {where}")
             shown = await _until_shown(share, config.name, value)
-            judge.equal("CFG-09", value, shown, f"{config.name} {where}")
+            judge.equal(value, shown, f"{config.name} {where}")
             await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: None})
             if before:
                 shown = await _until_shown(share, config.name, str(before.value))
-                judge.equal("CFG-09", before.value, shown, f"{config.name} taken back {where}")
+                judge.equal(before.value, shown, f"{config.name} taken back {where}")
 
 
-@pytest.mark.requirement("CFG-03")
+@check("CFG-03")
 async def test_defaults_serve_share_groups(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-03: Nothing had to be set for share groups: a member joins, fetches and acknowledges.
-
-    What our brokers are given are listeners, replication factors and shorter times; a cluster of
-    4.1 is formatted with share.version beside that, and later ones are not.
-    """
+    # What our brokers are given are listeners, replication factors and shorter times; a cluster
+    # of 4.1 is formatted with share.version beside that, and later ones are not.
     level = await lone.level()
-    judge.holds("CFG-03", level >= 1, f"share.version is {level} after formatting by default")
+    judge.holds(level >= 1, f"share.version is {level} after formatting by default")
     given = lone.target.info.properties
     switches = [name for name in given if name.endswith(("share.enable", "rebalance.protocols"))]
-    judge.equal("CFG-03", [], switches, "switches for share groups among the properties")
+    judge.equal([], switches, "switches for share groups among the properties")
 
     queue = await lone.share.queue(reset=None)
     consumer = await queue.consumer()
@@ -110,6 +97,6 @@ async def test_defaults_serve_share_groups(lone: SingleBroker, judge: Judge) -> 
         offsets = consumer.sound(await consumer.fetch()).offsets
         if offsets:
             break
-    judge.holds("CFG-03", offsets, "a group without any configuration gets no records")
+    judge.holds(offsets, "a group without any configuration gets no records")
     part = await consumer.ack(*(accept(offset) for offset in offsets))
-    judge.equal("CFG-03", "NONE", error_name(part.ack_error), "response to the acknowledgement")
+    judge.equal("NONE", error_name(part.ack_error), "response to the acknowledgement")

@@ -1,25 +1,8 @@
 """The two levels of share.version that a cluster of 4.4 may have (KIP-1191 §Compatibility)."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import WITHIN
-from fixtures.clients.member import accept, reject
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.deadletters import (
-    beyond,
-    boxed,
-    dead_letters_in,
-    dead_topic,
-    naming,
-    offsets_of,
-)
-from suites.broker.share import Consumer, Queue
-from suites.broker.stored import read_state
-from suites.judge import Judge
+from suites.broker.deadletters import beyond, offsets_of
+from suites.broker.kit import *
 
 STORABLE = {0, 2, 4}
 """Delivery states that a broker without dead letters can load."""
@@ -35,12 +18,10 @@ async def _settle(judge: Judge, *steps: tuple[Consumer, int], at: int) -> None:
     for consumer, offset in steps:
         part = await consumer.ack(reject(offset))
         what = f"response to a rejection at level {at}"
-        judge.equal("CFG-22", "NONE", error_name(part.ack_error), what)
+        judge.equal("NONE", error_name(part.ack_error), what)
 
 
-@pytest.mark.requirement("CFG-22", "CFG-23")
-@pytest.mark.feature("dead-letters")
-@pytest.mark.timeout(120)
+@check("CFG-22", "CFG-23", feature="dead-letters", timeout=120)
 async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge) -> None:
     box = await boxed(lone.share, 6, lock_ms=60_000)
     plain = await lone.share.sibling(box.queue)
@@ -51,37 +32,34 @@ async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge
     await box.arrived([1])
 
     if code := await lone.set_level(1):
-        judge.holds("CFG-23", True, f"lowering share.version is refused with {error_name(code)}")
+        judge["CFG-23"].holds(True, f"lowering share.version is refused with {error_name(code)}")
         raise OutOfReach("share.version cannot be lowered to 1, so neither raised from there")
     states = {*await _stored(box.queue), *await _stored(plain)}
-    judge.holds("CFG-23", states <= STORABLE, f"states {states} are stored at level 1")
+    judge["CFG-23"].holds(states <= STORABLE, f"states {states} are stored at level 1")
 
-    await _settle(judge, (asking, 3), (silent, 3), at=1)
+    await _settle(judge["CFG-22"], (asking, 3), (silent, 3), at=1)
     if code := await lone.set_level(2):
         raise Undecided(f"raising share.version to 2: {error_name(code)}")
-    await _settle(judge, (asking, 4), (silent, 4), at=2)
+    await _settle(judge["CFG-22"], (asking, 4), (silent, 4), at=2)
     letters = await box.arrived([4], WITHIN)
-    judge.equal(
-        "CFG-22", [1, 4], offsets_of(letters), "source offsets of the asking group's letters"
+    judge["CFG-22"].equal(
+        [1, 4], offsets_of(letters), "source offsets of the asking group's letters"
     )
     others = [letter for letter in await box.letters() if letter not in letters]
-    judge.equal("CFG-22", [], others, "letters of the group that did not ask")
+    judge["CFG-22"].equal([], others, "letters of the group that did not ask")
     await asking.acked(accept(0), accept(5))
-    judge.equal("CFG-22", 0, await box.queue.lag(0), "lag with everything settled")
+    judge["CFG-22"].equal(0, await box.queue.lag(0), "lag with everything settled")
 
 
-@pytest.mark.requirement("DLQ-17")
-@pytest.mark.feature("dead-letters")
-@pytest.mark.timeout(120)
+@check("DLQ-17", feature="dead-letters", timeout=120)
 async def test_no_letters_below_level_two(lone: SingleBroker, judge: Judge) -> None:
     dead = await dead_topic(lone.share)
     if code := await lone.set_level(1):
         raise OutOfReach(f"share.version cannot be lowered to 1: {error_name(code)}")
     queue = await lone.share.queue(4, group_config=naming(dead.name))
-    consumer = await queue.consumer()
-    await consumer.acquire(4)
+    consumer = await queue.holder(4)
     await consumer.acked(reject(0, 1), accept(2), reject(3))
 
-    start = await beyond(judge, "DLQ-17", queue, consumer, 4)
-    judge.holds("DLQ-17", start >= 4, f"the start offset stays at {start} of 4 rejected")
-    judge.equal("DLQ-17", [], await dead_letters_in(lone.share, dead), "dead letters")
+    start = await beyond(judge, queue, consumer, 4)
+    judge.holds(start >= 4, f"the start offset stays at {start} of 4 rejected")
+    judge.equal([], await dead_letters_in(lone.share, dead), "dead letters")

@@ -1,17 +1,10 @@
 """A group's session timeout against a heartbeat interval that only the broker has."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.settings import SESSION, broker_values
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("CFG-12")
+@check("CFG-12")
 async def test_session_within_the_brokers_heartbeat(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     broker = await broker_values(share)
@@ -22,6 +15,4 @@ async def test_session_within_the_brokers_heartbeat(lone: SingleBroker, judge: J
     for value, expected in ((beat, ErrorCode.INVALID_CONFIG.name), (beat + 1, "NONE")):
         response = await share.admin.try_group_config(group, {SESSION: str(value)})
         code = error_name(response.error_code)
-        judge.equal(
-            "CFG-12", expected, code, f"response to a session of {value} ms, heartbeat {beat}"
-        )
+        judge.equal(expected, code, f"response to a session of {value} ms, heartbeat {beat}")

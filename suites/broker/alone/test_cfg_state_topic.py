@@ -1,19 +1,11 @@
 """The state topic of a cluster with one broker: with what it can meet, and with what it cannot."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import SHARE, WITHIN, attempts, share_key
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode, error_name
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.share import Queue
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STATE = "__share_group_state"
 FACTOR = "share.coordinator.state.topic.replication.factor"
-RETRIABLE = dict.fromkeys(
+NOT_READY = dict.fromkeys(
     (
         ErrorCode.COORDINATOR_NOT_AVAILABLE.name,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name,
@@ -23,8 +15,18 @@ RETRIABLE = dict.fromkeys(
 )
 
 
-async def _sought(queue: Queue) -> str:
-    """Return what who looks for a share coordinator is told, once it is an error."""
+@check("CFG-25", "CFG-31", timeout=150)
+async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
+    queue = await lone.share.queue(2, lock_ms=60_000)
+    consumer = await queue.holder(2)
+    part = await consumer.ack(accept(0))
+    judge["CFG-25"].equal(
+        "NONE", error_name(part.ack_error), "response with one replica, one wanted"
+    )
+
+    # The state topic has to be made anew, by a broker that wants three replicas of it.
+    await lone.restart({FACTOR: "3"})
+    await lone.share.admin.delete_topics(STATE)
     key = share_key(queue.group, queue.topic.id, 0)
     code = 0
     async for _ in attempts(WITHIN):
@@ -33,22 +35,5 @@ async def _sought(queue: Queue) -> str:
         code = response.coordinators[0].error_code
         if code:
             break
-    return error_name(code)
-
-
-@pytest.mark.requirement("CFG-25", "CFG-31")
-@pytest.mark.timeout(150)
-async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
-    queue = await lone.share.queue(2, lock_ms=60_000)
-    consumer = await queue.consumer()
-    await consumer.acquire(2)
-    part = await consumer.ack(accept(0))
-    judge.equal(
-        "CFG-25", "NONE", error_name(part.ack_error), "response with one replica, one wanted"
-    )
-
-    # The state topic has to be made anew, by a broker that wants three replicas of it.
-    await lone.restart({FACTOR: "3"})
-    await lone.share.admin.delete_topics(STATE)
-    told = await _sought(queue)
-    judge.one_of("CFG-31", RETRIABLE, told, "response with one replica, three wanted")
+    told = error_name(code)
+    judge["CFG-31"].one_of(NOT_READY, told, "response with one replica, three wanted")

@@ -1,36 +1,21 @@
 """Share groups switched off and on again while a group is at work (KIP-932 §Compatibility)."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.locks import watch
-from suites.broker.share import Consumer, Queue
-from suites.judge import Judge
+from suites.broker.kit import *
 
 APIS = ("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge")
-
-
-async def _refusals(queue: Queue, consumer: Consumer) -> dict[str, str]:
-    """Return what each of the four APIs of consumers answers, as the name of its error."""
-    heartbeat = await consumer.member.heartbeat()
-    described = await queue.share.admin.describe_group(queue.group)
-    fetched = await consumer.session.fetch(epoch=consumer.session.epoch, max_wait_ms=0)
-    acked = await consumer.session.acknowledge({consumer.where: [accept(9)]})
-    codes = (heartbeat.error_code, described.error_code, fetched.error, acked.error)
-    return dict(zip(APIS, map(error_name, codes), strict=True))
 
 
 async def _until_refused(queue: Queue, consumer: Consumer) -> dict[str, str]:
     """Return the responses once all refuse, or as they still are when the time is over."""
     seen: dict[str, str] = {}
     async for _ in attempts(WITHIN):
-        seen = await _refusals(queue, consumer)
+        heartbeat = await consumer.member.heartbeat()
+        described = await queue.share.admin.describe_group(queue.group)
+        fetched = await consumer.session.fetch(epoch=consumer.session.epoch, max_wait_ms=0)
+        acked = await consumer.session.acknowledge({consumer.where: [accept(9)]})
+        codes = (heartbeat.error_code, described.error_code, fetched.error, acked.error)
+        seen = dict(zip(APIS, map(error_name, codes), strict=True))
         if set(seen.values()) == {ErrorCode.UNSUPPORTED_VERSION.name}:
             break
     return seen
@@ -46,13 +31,11 @@ async def _after(consumer: Consumer) -> str:
     return code.name
 
 
-@pytest.mark.requirement("CFG-01", "CFG-04", "CFG-05")
-@pytest.mark.timeout(90)
+@check("CFG-01", "CFG-04", "CFG-05", timeout=90)
 async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     queue = await share.queue(10, lock_ms=60_000)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 2), release(3))
     level = await lone.level()
     if code := await lone.set_level(0):
@@ -60,19 +43,19 @@ async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
 
     refused = dict.fromkeys(APIS, ErrorCode.UNSUPPORTED_VERSION.name)
     seen = await _until_refused(queue, consumer)
-    judge.equal("CFG-01", refused, seen, "responses with share groups switched off")
+    judge["CFG-01"].equal(refused, seen, "responses with share groups switched off")
 
     if code := await lone.set_level(level):
         raise Undecided(f"raising share.version to {level}: {error_name(code)}")
     session = await _after(consumer)
     lost = ErrorCode.SHARE_SESSION_NOT_FOUND.name
-    judge.equal("CFG-05", lost, session, "response to the session of before")
+    judge["CFG-05"].equal(lost, session, "response to the session of before")
     try:
         anew = await queue.consumer()
     except Undecided as reason:
-        judge.holds("CFG-04", False, f"no member could join at level {level}: {reason}")
+        judge["CFG-04"].holds(False, f"no member could join at level {level}: {reason}")
         raise
     came = await watch(anew, range(3, 10), WITHIN)
-    judge.equal("CFG-04", True, bool(came), "whether a member gets records with no restart")
-    judge.equal("CFG-05", list(range(3, 10)), sorted(came), "offsets that are open in the state")
-    judge.equal("CFG-05", 2, came[3].count, "delivery count of the record released before")
+    judge["CFG-04"].equal(True, bool(came), "whether a member gets records with no restart")
+    judge["CFG-05"].equal(list(range(3, 10)), sorted(came), "offsets that are open in the state")
+    judge["CFG-05"].equal(2, came[3].count, "delivery count of the record released before")

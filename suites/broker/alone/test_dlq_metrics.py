@@ -1,15 +1,7 @@
 """What a broker counts of the dead letters that it writes (KIP-1191 §Metrics)."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import reject
-from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic
-from suites.judge import Judge
+from suites.broker.kit import *
 
 BEAN = "ShareGroupMetrics"
 LETTERS, REQUESTS, FAILED = (
@@ -24,18 +16,7 @@ async def _counted(lone: SingleBroker, box: DeadLetterSetup, name: str) -> float
     return await lone.number(BEAN, "Count", group=box.queue.group, name=name)
 
 
-async def _until_failed(lone: SingleBroker, box: DeadLetterSetup) -> float:
-    seen = 0.0
-    async for _ in attempts(WITHIN, pause=0.1):
-        seen = await _counted(lone, box, FAILED)
-        if seen:
-            break
-    return seen
-
-
-@pytest.mark.requirement("DLQ-41")
-@pytest.mark.feature("dead-letters")
-@pytest.mark.timeout(90)
+@check("DLQ-41", feature="dead-letters", timeout=90)
 async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     tight = await dead_topic(share, configs={"max.message.bytes": "1"})
@@ -51,12 +32,16 @@ async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
     for count, box in written.items():
         what = {"group": box.queue.group, "name": LETTERS}
         seen = await lone.until(count, BEAN, "Count", **what)
-        judge.equal("DLQ-41", count, seen, f"letters counted for a group with {count}")
+        judge.equal(count, seen, f"letters counted for a group with {count}")
         requests = await _counted(lone, box, REQUESTS)
-        judge.holds("DLQ-41", requests >= 1, f"{requests} requests are counted for {count} letters")
+        judge.holds(requests >= 1, f"{requests} requests are counted for {count} letters")
         failed = await _counted(lone, box, FAILED)
-        judge.equal("DLQ-41", 0, failed, f"failed requests of a group with {count} letters")
-    failed = await _until_failed(lone, refused)
-    judge.holds("DLQ-41", failed >= 1, f"{failed} failed requests are counted, all were refused")
+        judge.equal(0, failed, f"failed requests of a group with {count} letters")
+    failed = 0.0
+    async for _ in attempts(WITHIN, pause=0.1):
+        failed = await _counted(lone, refused, FAILED)
+        if failed:
+            break
+    judge.holds(failed >= 1, f"{failed} failed requests are counted, all were refused")
     seen = await _counted(lone, refused, LETTERS)
-    judge.equal("DLQ-41", 0, seen, "letters counted for a group whose letters were refused")
+    judge.equal(0, seen, "letters counted for a group whose letters were refused")

@@ -3,21 +3,10 @@
 A metric may follow its event by a moment, hence the polling; what it may not do is to stay wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject, release, renew
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.locks import SLACK, watch
-from suites.broker.membership import good_beat
-from suites.broker.share import Consumer, Queue
-from suites.judge import Judge
+from suites.broker.kit import *
 
 PARTITION, GROUPS, CACHE = "SharePartitionMetrics", "ShareGroupMetrics", "ShareSessionCache"
 TOPICS = "BrokerTopicMetrics"
@@ -32,29 +21,27 @@ def _of(queue: Queue, name: str) -> dict[str, str]:
     return {"group": queue.group, "topic": queue.topic.name, "partition": "0", "name": name}
 
 
-@pytest.mark.requirement("LAG-16")
+@check("LAG-16")
 async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(7, batches=7, lock_ms=60_000)
-    consumer = await queue.consumer()
-    await consumer.acquire(7)
+    consumer = await queue.holder(7)
     messages, batches = (_of(queue, f"InFlight{what}Count") for what in ("Message", "Batch"))
     seen = await lone.until(7, PARTITION, "Value", **messages)
-    judge.equal("LAG-16", 7, seen, "messages in flight with seven held")
+    judge.equal(7, seen, "messages in flight with seven held")
     seen = await lone.number(PARTITION, "Value", **batches)
-    judge.holds("LAG-16", 1 <= seen <= 7, f"{seen} batches in flight with seven records held")
+    judge.holds(1 <= seen <= 7, f"{seen} batches in flight with seven records held")
 
     await consumer.acked(accept(0, 6))
     seen = await lone.until(0, PARTITION, "Value", **messages)
-    judge.equal("LAG-16", 0, seen, "messages in flight with all accepted")
+    judge.equal(0, seen, "messages in flight with all accepted")
     seen = await lone.until(0, PARTITION, "Value", **batches)
-    judge.equal("LAG-16", 0, seen, "batches in flight with all accepted")
+    judge.equal(0, seen, "batches in flight with all accepted")
 
 
-@pytest.mark.requirement("LAG-25")
+@check("LAG-25")
 async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(2, lock_ms=1000)
-    consumer = await queue.consumer()
-    await consumer.acquire(2)
+    await queue.holder(2)
     name = _of(queue, "AcquisitionLockTimeoutPerSec")
     other = await queue.consumer(join=False)
     back = await watch(other, [0, 1], 1 + SLACK)
@@ -65,7 +52,7 @@ async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
         seen = await lone.number(PARTITION, "Count", **name)
         if seen:
             break
-    judge.holds("LAG-25", seen >= 1, f"{seen} lock expiries are counted after two records' locks")
+    judge.holds(seen >= 1, f"{seen} lock expiries are counted after two records' locks")
 
 
 async def _acknowledgements(lone: SingleBroker, queue: Queue) -> dict[str, float]:
@@ -92,11 +79,10 @@ async def _counted(
     return seen
 
 
-@pytest.mark.requirement("LAG-17")
+@check("LAG-17")
 async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(12, batches=3, lock_ms=60_000)
-    consumer = await queue.consumer()
-    await consumer.acquire(12)
+    consumer = await queue.holder(12)
     before = await _acknowledgements(lone, queue)
     await consumer.acked(accept(0, 4), release(5, 6), reject(7, 9))
     expected = {"accept": 5.0, "release": 2.0, "reject": 3.0}
@@ -105,10 +91,10 @@ async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> Non
         expected["renew"] = 1.0
     expected = {kind: before.get(kind, 0) + count for kind, count in expected.items()}
     seen = await _counted(lone, queue, expected)
-    judge.equal("LAG-17", expected, seen, "acknowledged records by type")
+    judge.equal(expected, seen, "acknowledged records by type")
 
 
-@pytest.mark.requirement("LAG-18")
+@check("LAG-18")
 async def test_sessions(lone: SingleBroker, judge: Judge) -> None:
     sessions, partitions = {"name": "ShareSessionsCount"}, {"name": "SharePartitionsCount"}
     queue = await lone.share.queue(2, partitions=2)
@@ -125,12 +111,12 @@ async def test_sessions(lone: SingleBroker, judge: Judge) -> None:
         elif more == 0:
             await second.session.connection.close()
         seen = await lone.until(base + more, CACHE, "Value", **sessions)
-        judge.equal("LAG-18", base + more, seen, f"share sessions with {step}")
+        judge.equal(base + more, seen, f"share sessions with {step}")
         seen = await lone.until(held + more, CACHE, "Value", **partitions)
-        judge.equal("LAG-18", held + more, seen, f"share-partitions in sessions with {step}")
+        judge.equal(held + more, seen, f"share-partitions in sessions with {step}")
     names = {sample.labels.get("name") for sample in await lone.samples(CACHE)}
     evicted = "ShareSessionEvictionsPerSec"
-    judge.equal("LAG-18", True, evicted in names, f"whether there is {evicted}")
+    judge.equal(True, evicted in names, f"whether there is {evicted}")
 
 
 async def _requests(lone: SingleBroker, **labels: str) -> dict[str, float]:
@@ -163,7 +149,7 @@ async def _traffic(consumer: Consumer) -> None:
         raise Undecided("a wrong acknowledgement was not refused")
 
 
-@pytest.mark.requirement("LAG-19")
+@check("LAG-19")
 async def test_requests(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(5, lock_ms=60_000)
     consumer = await queue.consumer()
@@ -175,16 +161,16 @@ async def test_requests(lone: SingleBroker, judge: Judge) -> None:
         if seen["FailedShareAcknowledgement"] and seen["TotalShareFetch"] >= 3:
             break
     fetches = seen.pop("TotalShareFetch")
-    judge.holds("LAG-19", fetches >= 3, f"{fetches} share fetches of the topic, there were three")
+    judge.holds(fetches >= 3, f"{fetches} share fetches of the topic, there were three")
     expected = {
         "FailedShareFetch": 0.0,
         "TotalShareAcknowledgement": 2.0,
         "FailedShareAcknowledgement": 1.0,
     }
-    judge.equal("LAG-19", expected, seen, "requests about the topic")
+    judge.equal(expected, seen, "requests about the topic")
     grown = {name: now - everywhere[name] for name, now in (await _requests(lone)).items()}
     for name, count in expected.items():
-        judge.holds("LAG-19", grown[name] >= count, f"{name} of the broker grew by {grown[name]}")
+        judge.holds(grown[name] >= count, f"{name} of the broker grew by {grown[name]}")
 
 
 async def _listed(lone: SingleBroker) -> dict[str, int]:
@@ -203,8 +189,7 @@ async def _in_states(lone: SingleBroker) -> dict[str, float]:
     }
 
 
-@pytest.mark.requirement("LAG-20")
-@pytest.mark.timeout(150)
+@check("LAG-20", timeout=150)
 async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(1)
     others = [await lone.share.sibling(queue) for _ in range(2)]
@@ -221,31 +206,30 @@ async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
             raise Undecided(f"the broker lists {expected}, with one group left and one joined")
         if seen == expected:
             break
-    judge.equal("LAG-20", expected, seen, "share groups by state")
+    judge.equal(expected, seen, "share groups by state")
     now = await lone.number(MEMBERS, "share_group_rebalance_count")
-    judge.holds("LAG-20", now > rebalances, f"{now} rebalances after joins, {rebalances} before")
+    judge.holds(now > rebalances, f"{now} rebalances after joins, {rebalances} before")
 
 
-@pytest.mark.requirement("LAG-21")
+@check("LAG-21")
 async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(12, batches=12, lock_ms=60_000)
-    consumer = await queue.consumer()
-    await consumer.acquire(12)
+    consumer = await queue.holder(12)
     before = await lone.number(STATE, "write")
     pruned = await lone.number(STATE, "last_pruned_offset")
     for offset in range(12):
         await consumer.acked(accept(offset))
     seen = await lone.number(STATE, "write")
-    judge.holds("LAG-21", seen >= before + 12, f"{seen - before} state writes, there were twelve")
+    judge.holds(seen >= before + 12, f"{seen - before} state writes, there were twelve")
     rate = await lone.number(STATE, "write_rate")
-    judge.holds("LAG-21", rate > 0, f"write_rate is {rate} after state writes")
+    judge.holds(rate > 0, f"write_rate is {rate} after state writes")
     # Latencies are in whole ms, of which a fast disk needs none; without a value they are NaN.
     for attribute in ("write_latency_avg", "write_latency_max"):
         told = [s.value for s in await lone.samples(STATE) if s.attribute == attribute]
-        judge.holds("LAG-21", told and min(told) >= 0, f"{attribute} is {told} after state writes")
+        judge.holds(told and min(told) >= 0, f"{attribute} is {told} after state writes")
     cut = pruned
     async for _ in attempts(WITHIN, pause=0.1):
         cut = await lone.number(STATE, "last_pruned_offset")
         if cut > pruned:
             break
-    judge.holds("LAG-21", cut > pruned, f"the state topic was cut at {cut}, at {pruned} before")
+    judge.holds(cut > pruned, f"the state topic was cut at {cut}, at {pruned} before")

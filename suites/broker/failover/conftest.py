@@ -19,8 +19,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import OutOfReach
 from suites import clusters
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.guest import NO_HOOKS, GuestCluster
+from suites.broker.failover.cluster import NO_HOOKS, FailoverCluster, GuestCluster
 from suites.broker.share import world
 from suites.judge import PATIENCE
 from suites.options import RunOptions

@@ -1,36 +1,14 @@
 """What administrators are told while the coordinator of a group moves."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any
 
-import pytest
+from suites.broker.failover.cluster import OFFSETS, FailoverCluster
+from suites.broker.groups import codes_in, fields_of, use
+from suites.broker.kit import *
 
-from fixtures.clients.cluster import RETRIABLE, attempts
-from fixtures.wire.errors import error_name
-from fixtures.wire.placing import partition_of
-from suites.broker.administering import codes_in, use
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.placing import OFFSETS
-from suites.broker.share import Queue
-from suites.judge import Judge
-
-
-def _requests(queue: Queue) -> dict[str, dict[str, Any]]:
-    """Return requests about a group that can be repeated, with their fields."""
-    group, name = queue.group, queue.topic.name
-    offset = [{"partition_index": 0, "start_offset": 3}]
-    return {
-        "ShareGroupDescribe": {"group_ids": [group]},
-        "DescribeShareGroupOffsets": {"groups": [{"group_id": group, "topics": None}]},
-        "AlterShareGroupOffsets": {
-            "group_id": group,
-            "topics": [{"topic_name": name, "partitions": offset}],
-        },
-    }
+REPEATABLE = ("ShareGroupDescribe", "DescribeShareGroupOffsets", "AlterShareGroupOffsets")
 
 
 async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterator[tuple[str, int]]:
@@ -38,15 +16,15 @@ async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterato
     connection = await queue.share.cluster.to(node)
     async for _ in attempts(pause=0.001):
         done = until.is_set()
-        for api, fields in _requests(queue).items():
+        for api in REPEATABLE:
+            fields = fields_of(api, queue.group, queue.topic.name, start=3)
             response = await connection.call(api, **fields)
             yield api, next((code for code in codes_in(response) if code), 0)
         if done:
             return
 
 
-@pytest.mark.requirement("ADM-49")
-@pytest.mark.moves
+@check("ADM-49", moves=True)
 async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     share = stage.share
     queue = await share.queue()
@@ -73,8 +51,8 @@ async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
 
     for node, responses in said.items():
         wrong = Counter((api, error_name(c)) for api, c in responses if c and c not in RETRIABLE)
-        judge.equal("ADM-49", {}, dict(wrong), f"final errors from broker {node} while it moved")
+        judge.equal({}, dict(wrong), f"final errors from broker {node} while it moved")
     refused = [code for responses in said.values() for _, code in responses if code]
-    judge.saw("ADM-49", responses=sum(map(len, said.values())), retriable=len(refused))
+    judge.saw(responses=sum(map(len, said.values())), retriable=len(refused))
     last = {error_name(code) for _, code in said[new][-3:]}
-    judge.equal("ADM-49", {"NONE"}, last, "errors of the new coordinator in the end")
+    judge.equal({"NONE"}, last, "errors of the new coordinator in the end")

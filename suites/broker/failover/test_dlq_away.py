@@ -1,21 +1,12 @@
 """Dead letters whose broker is away for a while: they wait, and nobody else does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject
-from fixtures.wire.errors import error_name
-from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.share import Consumer
-from suites.broker.situations import meets
-from suites.broker.statestore import ARCHIVING
-from suites.broker.stored import read_state
-from suites.judge import Judge
+from suites.broker.deadletters import beyond, offsets_of
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
 
@@ -25,30 +16,38 @@ SIZE = 10
 async def _stalled(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -> None:
     """Reject the records of a group whose letters cannot be written; judge what that leads to."""
     part = await consumer.ack(*(reject(offset) for offset in range(SIZE)))
-    judge.equal("DLQ-29", "NONE", error_name(part.ack_error), "result while letters cannot go out")
+    judge["DLQ-29"].equal("NONE", error_name(part.ack_error), "result while letters cannot go out")
     stored = {
         offset: batch.delivery_state
         for batch in (await read_state(box.queue)).state_batches
         for offset in range(batch.first_offset, batch.last_offset + 1)
     }
-    judge.equal("DLQ-30", dict.fromkeys(range(SIZE), ARCHIVING), stored, "states stored meanwhile")
+    judge["DLQ-30"].equal(dict.fromkeys(range(SIZE), ARCHIVING), stored, "states stored meanwhile")
     start = (await box.queue.offsets()).start
-    judge.equal("DLQ-31", 0, start, "start offset while no letter can be written")
+    judge["DLQ-31"].equal(0, start, "start offset while no letter can be written")
 
 
 async def _undisturbed(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -> None:
     """Demand that a group next to the stalled one gets its responses, letters and records."""
     part = await consumer.ack(*(reject(offset) for offset in range(SIZE)))
-    judge.equal("DLQ-37", "NONE", error_name(part.ack_error), "result in the other group")
+    judge.equal("NONE", error_name(part.ack_error), "result in the other group")
     missing = set(range(SIZE)) - set(offsets_of(await box.arrived(range(SIZE))))
-    judge.equal("DLQ-37", set(), missing, "offsets without a letter of the other group")
-    start = await beyond(judge, "DLQ-37", box.queue, consumer, SIZE)
-    judge.holds("DLQ-37", start >= SIZE, f"the start offset of the other group stays at {start}")
+    judge.equal(set(), missing, "offsets without a letter of the other group")
+    start = await beyond(judge, box.queue, consumer, SIZE)
+    judge.holds(start >= SIZE, f"the start offset of the other group stays at {start}")
 
 
-@pytest.mark.requirement("DLQ-29", "DLQ-30", "DLQ-31", "DLQ-32", "DLQ-33", "DLQ-34", "DLQ-37")
-@pytest.mark.timeout(120)
-@meets("reload")
+@check(
+    "DLQ-29",
+    "DLQ-30",
+    "DLQ-31",
+    "DLQ-32",
+    "DLQ-33",
+    "DLQ-34",
+    "DLQ-37",
+    meets="reload",
+    timeout=120,
+)
 async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge) -> None:
     share = stage.share
     away = await stage.victim()
@@ -63,7 +62,7 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
 
     await stage.stop(away)
     await _stalled(judge, box, consumer)
-    await _undisturbed(judge, calm, neighbour)
+    await _undisturbed(judge["DLQ-37"], calm, neighbour)
 
     moved = await share.admin.move_leader(box.queue.topic, second)
     box = replace(box, queue=replace(box.queue, topic=moved))
@@ -75,17 +74,17 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
         if sentinel in seen:
             break
     strays = sorted(offset for offset in seen if offset < SIZE)
-    judge.equal("DLQ-30", [], strays, "archiving records delivered by the next leader")
+    judge["DLQ-30"].equal([], strays, "archiving records delivered by the next leader")
     await stage.start(away)
 
     letters = await box.arrived(range(SIZE), within=2 * WITHIN)
     without = sorted(set(range(SIZE)) - set(offsets_of(letters)))
-    judge.equal("DLQ-34", [], without, "offsets without a letter though the broker is back")
+    judge["DLQ-34"].equal([], without, "offsets without a letter though the broker is back")
     await heir.acked(*(accept(offset) for offset in seen if offset >= SIZE))
-    start = await beyond(judge, "DLQ-32", box.queue, heir, SIZE)
-    judge.holds("DLQ-32", start >= SIZE, f"the start offset stays at {start} of {SIZE}")
+    start = await beyond(judge["DLQ-32"], box.queue, heir, SIZE)
+    judge["DLQ-32"].holds(start >= SIZE, f"the start offset stays at {start} of {SIZE}")
     sources = {letter.source for letter in await box.letters()}
     topic, group = box.queue.topic.name, box.queue.group
     expected = {(topic, "0", str(offset), group) for offset in range(SIZE)}
-    judge.equal("DLQ-33", expected, sources, "sources named by letters")
-    judge.saw("DLQ-33", letters=len(letters), repeated=len(letters) - SIZE)
+    judge["DLQ-33"].equal(expected, sources, "sources named by letters")
+    judge["DLQ-33"].saw(letters=len(letters), repeated=len(letters) - SIZE)

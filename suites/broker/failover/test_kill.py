@@ -1,38 +1,20 @@
 """A broker dies as by a power cut: kill -9, with requests under way."""
 
-from __future__ import annotations
-
 import asyncio
 
-import pytest
-
-from fixtures.clients.cluster import RETRIABLE, attempts
-from fixtures.clients.member import Part, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.failover.all_roles import (
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import (
     Pulse,
     cast,
     judge_came_back,
     judge_member,
     judge_progress,
+    judge_raised,
+    raised,
 )
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.fencing import judge_raised, raised
-from suites.broker.leaders import moved
-from suites.broker.locks import watch
+from suites.broker.kit import *
+from suites.broker.leaders import FRESH, judge_holder
 from suites.broker.membership import Assigned
-from suites.broker.mixed_states import (
-    FRESH,
-    MixedStates,
-    judge_holder,
-    judge_new_leader,
-    judge_open,
-)
-from suites.broker.reconnecting import TAKEN_OVER, ReconnectingConsumer, located
-from suites.broker.share import Queue
-from suites.broker.situations import IDLE, meets
-from suites.judge import Judge
 
 ANSWERED_WITHIN = 45.0
 """Seconds in which a leader gives up storing an acknowledgement, in all of its attempts."""
@@ -51,10 +33,20 @@ RETRIED = dict.fromkeys(
 """Errors of a fetch after which a consumer tries again, and what allows each."""
 
 
-@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-09", "COO-11")
-@pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27", "COO-31")
-@pytest.mark.timeout(120)
-@meets("reload")
+@check(
+    "COO-01",
+    "COO-02",
+    "COO-03",
+    "COO-09",
+    "COO-11",
+    "COO-21",
+    "COO-22",
+    "COO-23",
+    "COO-27",
+    "COO-31",
+    meets="reload",
+    timeout=120,
+)
 async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
@@ -68,16 +60,16 @@ async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
         raise Undecided("an acknowledgement was answered although its coordinator was frozen")
     await stage.kill(world.victim)
 
-    await _judge_without_coordinator(judge, world.grouped)
+    await _judge_without_coordinator(judge["COO-09"], world.grouped)
     world.led.answered([12, 13], await lost)
     for scene in world.moving:
-        await judge_progress(judge, "COO-31", await judge_new_leader(judge, scene))
+        await judge_progress(judge["COO-31"], await judge_new_leader(judge, scene))
     for pulse in pulses:
         await judge_member(judge, pulse)
-    await _judge_stored(judge, world.kept, stored)
+    await _judge_stored(judge["COO-11"], world.kept, stored)
 
     await stage.start(world.victim)
-    await judge_came_back(judge, world.alone)
+    await judge_came_back(judge["COO-27"], world.alone)
 
 
 async def _judge_without_coordinator(judge: Judge, scene: MixedStates) -> None:
@@ -85,24 +77,22 @@ async def _judge_without_coordinator(judge: Judge, scene: MixedStates) -> None:
     expected = {10: 3, 11: 3} | dict.fromkeys(FRESH, 1)
     seen = await watch(scene.holder, expected, TAKEN_OVER)
     counts = {offset: sighting.count for offset, sighting in seen.items()}
-    judge.equal("COO-09", expected, counts, "delivered with no group coordinator")
-    await judge_holder(judge, "COO-09", scene, "with no group coordinator")
+    judge.equal(expected, counts, "delivered with no group coordinator")
+    await judge_holder(judge, scene, "with no group coordinator")
 
 
 async def _judge_stored(judge: Judge, scene: MixedStates, task: asyncio.Task[Part | None]) -> None:
     """Judge an acknowledgement whose share coordinator died, and where its outcome is kept now."""
     done, _ = await asyncio.wait([task], timeout=ANSWERED_WITHIN)
     what = f"an acknowledgement was not answered {ANSWERED_WITHIN:g} s after the coordinator died"
-    judge.holds("COO-11", done, what)
+    judge.holds(done, what)
     scene.answered([12, 13], task.result())
     # The leader knows anyway. Whether the new coordinator does, the next leader shows.
     scene.queue = await moved(await located(scene.queue))
-    await judge_open(judge, "COO-11", scene, scene.open)
+    await judge_open(judge, scene, scene.open)
 
 
-@pytest.mark.requirement("COO-08", "COO-18", "COO-19")
-@pytest.mark.timeout(120)
-@meets(IDLE)
+@check("COO-08", "COO-18", "COO-19", meets=IDLE, timeout=120)
 async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Judge) -> None:
     victim = await stage.victim()
     near, far = (node for node in stage.nodes if node != victim)
@@ -117,15 +107,15 @@ async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Ju
     await stage.kill(victim)
     loading = asyncio.create_task(_loaded(unloaded))
     assigned = await _assigned(unknown, TAKEN_OVER + retry / 1000)
-    judge.equal("COO-08", {(unknown.topic.id, 0)}, assigned, "assigned after the fail-over")
+    judge["COO-08"].equal({(unknown.topic.id, 0)}, assigned, "assigned after the fail-over")
     counts = await ReconnectingConsumer(unknown).take(range(6))
-    judge.equal("COO-08", dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")
+    judge["COO-08"].equal(dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")
 
     roamer, counts = await loading
-    judge.equal("COO-19", dict.fromkeys(range(6), 1), counts, "delivered after a late load")
-    judge.none_but("COO-19", RETRIED, roamer.told, "errors of fetches meanwhile")
+    judge["COO-19"].equal(dict.fromkeys(range(6), 1), counts, "delivered after a late load")
+    judge["COO-19"].none_but(RETRIED, roamer.told, "errors of fetches meanwhile")
 
-    await judge_raised(judge, key)
+    await judge_raised(judge["COO-18"], key)
 
 
 async def _assigned(queue: Queue, within: float) -> Assigned:

@@ -1,22 +1,12 @@
 """The lag while the brokers that know it move, fall silent, or have not finished with a record."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import accept, reject
-from fixtures.wire.placing import partition_of
-from spec.verdict import Undecided
-from suites.broker.deadletters import dead_topic, naming
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.placing import OFFSETS, STATE, state_partition
-from suites.broker.share import NOT_FOR, Consumer, Queue
-from suites.broker.situations import ACROSS_BATCHES, meets
-from suites.judge import Judge
+from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
+from suites.broker.kit import *
 
 pytestmark = [pytest.mark.feature("lag"), pytest.mark.timeout(180)]
 
@@ -26,24 +16,12 @@ UNKNOWN = -1
 async def _consumed(queue: Queue, count: int, *done: int) -> Consumer:
     """Return a consumer that holds ``count`` records and has accepted some."""
     await queue.produce(count)
-    consumer = await queue.consumer()
-    await consumer.acquire(count)
+    consumer = await queue.holder(count)
     await consumer.acked(*map(accept, done))
     return consumer
 
 
-async def _move(stage: FailoverCluster, name: str, partition: int) -> tuple[int, int]:
-    """Make another replica the leader of a partition of an internal topic; return old and new."""
-    topic: Topic = await stage.cluster.topic(name)
-    old = topic.leaders[partition]
-    new = stage.share.rng.choice([node for node in stage.nodes if node != old])
-    await stage.share.admin.move_leader(topic, new, partition)
-    return old, new
-
-
-@pytest.mark.requirement("LAG-08")
-@pytest.mark.moves
-@meets("reload")
+@check("LAG-08", meets="reload", moves=True)
 async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
     leader = stage.share.rng.choice(stage.nodes)
     queue = await stage.queue(leader)
@@ -58,16 +36,18 @@ async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
     groups = partition_of(queue.group, len(layout.offsets))
     states = state_partition(layout, queue.group, queue.topic)
     for name, partition in ((OFFSETS, groups), (STATE, states)):
-        old, new = await _move(stage, name, partition)
+        topic: Topic = await stage.cluster.topic(name)
+        old = topic.leaders[partition]
+        new = stage.share.rng.choice([node for node in stage.nodes if node != old])
+        await stage.share.admin.move_leader(topic, new, partition)
         seen = await queue.offsets()
         what = f"start offset and lag with {name} led by {new}, not {old}"
-        judge.equal("LAG-08", before, (seen.start, seen.lag), what)
+        judge.equal(before, (seen.start, seen.lag), what)
     await consumer.acked(accept(2))
-    judge.equal("LAG-08", 4, await queue.lag(4), "lag after one more, by the new coordinators")
+    judge.equal(4, await queue.lag(4), "lag after one more, by the new coordinators")
 
 
-@pytest.mark.requirement("LAG-13")
-@meets("second partition")
+@check("LAG-13", meets="second partition")
 async def test_end_that_nobody_knows(stage: FailoverCluster, judge: Judge) -> None:
     dead = await stage.victim()
     alive = stage.share.rng.choice([node for node in stage.nodes if node != dead])
@@ -97,17 +77,13 @@ async def test_end_that_nobody_knows(stage: FailoverCluster, judge: Judge) -> No
     )
     seen = {p.partition_index: p for p in response.groups[0].topics[0].partitions}
     led = {index: (seen[index].error_code, seen[index].lag) for index in (0, 2)}
-    judge.equal(
-        "LAG-13", {0: (0, 4), 2: (0, 2)}, led, "error and lag of the partitions that are led"
-    )
+    judge.equal({0: (0, 4), 2: (0, 2)}, led, "error and lag of the partitions that are led")
     honest = seen[1].error_code or seen[1].lag == UNKNOWN
-    judge.holds("LAG-13", honest, f"the lag of a partition without leader is {seen[1].lag}")
-    judge.saw("LAG-13", seconds=round(time.monotonic() - began))
+    judge.holds(honest, f"the lag of a partition without leader is {seen[1].lag}")
+    judge.saw(seconds=round(time.monotonic() - began))
 
 
-@pytest.mark.requirement("LAG-15")
-@pytest.mark.feature("dead-letters")
-@meets(ACROSS_BATCHES)
+@check("LAG-15", feature="dead-letters", meets=ACROSS_BATCHES)
 async def test_letters_under_way(stage: FailoverCluster, judge: Judge) -> None:
     frozen = await stage.victim()
     alive = stage.share.rng.choice([node for node in stage.nodes if node != frozen])
@@ -115,8 +91,7 @@ async def test_letters_under_way(stage: FailoverCluster, judge: Judge) -> None:
     configs: dict[str, Any] = dict(naming(letters.name))
     queue = await stage.queue(alive, state=alive, group=alive, **configs)
     await queue.produce(6, batches=3)
-    consumer = await queue.consumer()
-    await consumer.acquire(6)
+    consumer = await queue.holder(6)
     await consumer.acked(accept(5))
     if await queue.lag(5) != 5:
         raise Undecided("the lag is not 5 before anything was rejected")
@@ -125,6 +100,6 @@ async def test_letters_under_way(stage: FailoverCluster, judge: Judge) -> None:
     await consumer.acked(reject(1, 2))
     async for _ in attempts(NOT_FOR):
         lag = (await queue.offsets()).lag
-        judge.equal("LAG-15", 5, lag, "lag with two letters under way")
+        judge.equal(5, lag, "lag with two letters under way")
     stage.resume(frozen)
-    judge.equal("LAG-15", 3, await queue.lag(3), "lag with the letters written")
+    judge.equal(3, await queue.lag(3), "lag with the letters written")

@@ -1,7 +1,5 @@
 """Coordinators that move from broker to broker while every broker lives."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator
@@ -10,23 +8,11 @@ from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
-from fixtures.wire.placing import partition_of
-from spec.verdict import Undecided
-from suites.broker.acknowledging import result
-from suites.broker.failover.all_roles import MOVING, Pulse, judge_member
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.fencing import START, judge_raised, raised
-from suites.broker.failover.placing import OFFSETS, STATE, state_partition
+from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
+from suites.broker.failover.roles import MOVING, START, Pulse, judge_member, judge_raised, raised
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.locks import SLACK
-from suites.broker.membership import in_session, member_ids
-from suites.broker.settings import HEARTBEAT, SESSION
-from suites.broker.situations import meets
-from suites.broker.statestore import EVERY, SUMMARY, StateKey
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import EVERY, SUMMARY
 
 pytestmark = pytest.mark.moves
 
@@ -60,7 +46,7 @@ async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
             await task
 
 
-@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-04")
+@check("COO-01", "COO-02", "COO-03", "COO-04")
 async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     bounds = stage.share.bounds
     silent_ms = bounds.session(9000)
@@ -78,8 +64,13 @@ async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
             carried |= {silent.member_id} & set(await member_ids(stage.share, queue.group))
         if not carried:
             raise Undecided(f"every move took longer than the {silent_ms} ms of a silent member")
-        left = await _members_but(stage, queue.group, carried, silent_ms / 1000 + SLACK)
-        judge.equal("COO-04", [], sorted(carried & left), "members that fell silent long ago")
+        within = silent_ms / 1000 + SLACK
+        left: set[str] = set()
+        async for _ in attempts(within):
+            left = set(await member_ids(stage.share, queue.group))
+            if not left & carried:
+                break
+        judge["COO-04"].equal([], sorted(carried & left), "members that fell silent long ago")
 
     await judge_member(judge, pulse)
 
@@ -102,32 +93,18 @@ async def _heartbeats(stage: FailoverCluster, pulse: Pulse) -> AsyncIterator[Non
             yield
 
 
-async def _members_but(
-    stage: FailoverCluster, group: str, gone: set[str], within: float
-) -> set[str]:
-    """Return the members of a group as soon as some are not among them, or when time is up."""
-    seen: set[str] = set()
-    async for _ in attempts(within):
-        seen = set(await member_ids(stage.share, group))
-        if not seen & gone:
-            break
-    return seen
-
-
-@pytest.mark.requirement("COO-12", "COO-13", "COO-18")
-@meets("reload")
+@check("COO-12", "COO-13", "COO-18", meets="reload")
 async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     home = stage.nodes[0]
     queue = await stage.queue(*stage.nodes, state=home)
     await queue.produce(100, batches=100)
-    consumer = await queue.consumer()
-    await consumer.acquire(100)
+    consumer = await queue.holder(100)
     shard = state_partition(await stage.layout(), queue.group, queue.topic)
     key = await raised(await stage.queue(*stage.nodes, shard=shard))
     decoy = await stage.queue(*stage.nodes, shard=shard)
     probe = StateKey(stage.share, decoy.group, decoy.topic.id)
 
-    await _judge_refusals(stage, judge, probe, home)
+    await _judge_refusals(stage, judge["COO-12"], probe, home)
     told: set[str] = set()
     results: list[str] = []
 
@@ -147,16 +124,16 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
             if moving.done():
                 break
         await moving
-    judge.none_but("COO-12", MOVING, told, "what else a state RPC was told meanwhile")
+    judge["COO-12"].none_but(MOVING, told, "what else a state RPC was told meanwhile")
     # A leader gives up after some attempts, which a slow machine's election may outlast.
     if slowest > ELECTION and set(results) != {"NONE"}:
         raise Undecided(f"an election took {slowest:.1f} s, and writes failed meanwhile")
-    judge.equal("COO-13", {"NONE"}, set(results), f"results of {len(results)} ACCEPTs meanwhile")
+    judge["COO-13"].equal({"NONE"}, set(results), f"results of {len(results)} ACCEPTs meanwhile")
 
     now = stage.nodes[-1]
-    await _judge_refusals(stage, judge, probe, now)
-    await judge_raised(judge, key)
-    judge.saw("COO-13", acknowledged=len(results), coordinator_moves=5)
+    await _judge_refusals(stage, judge["COO-12"], probe, now)
+    await judge_raised(judge["COO-18"], key)
+    judge["COO-13"].saw(acknowledged=len(results), coordinator_moves=5)
 
 
 async def _ask(stage: FailoverCluster, node: int, key: StateKey, api: str) -> str:
@@ -187,7 +164,7 @@ async def _judge_refusals(
                 seen = await _ask(stage, node, key, api)
                 if seen == "NOT_COORDINATOR":
                     break
-            judge.equal("COO-12", "NOT_COORDINATOR", seen, f"{api} at a broker that is none")
+            judge.equal("NOT_COORDINATOR", seen, f"{api} at a broker that is none")
 
 
 async def _summaries(stage: FailoverCluster, key: StateKey, told: set[str]) -> AsyncIterator[None]:
@@ -197,9 +174,7 @@ async def _summaries(stage: FailoverCluster, key: StateKey, told: set[str]) -> A
             yield
 
 
-@pytest.mark.requirement("COO-35")
-@pytest.mark.timeout(90)
-@meets("second partition", "reload")
+@check("COO-35", meets=("second partition", "reload"), timeout=90)
 async def test_everything_moves(stage: FailoverCluster, judge: Judge) -> None:
     rng, nodes = stage.share.rng, stage.nodes
     placed = [rng.sample(nodes, 3) for _ in range(2)]
@@ -219,5 +194,5 @@ async def test_everything_moves(stage: FailoverCluster, judge: Judge) -> None:
         await traffic.flowing()
         produced = await traffic.drained(lock / 1000)
 
-    judge_books(judge, "COO-35", traffic, produced)
-    judge.saw("COO-35", moves=25)
+    judge_books(judge, traffic, produced)
+    judge.saw(moves=25)

@@ -1,19 +1,10 @@
 """A broker freezes, is taken for dead, and wakes up: the zombie, and the path that was cut."""
 
-from __future__ import annotations
-
 import asyncio
 
-import pytest
-
-from fixtures.clients.member import Part, accept
-from suites.broker.failover.all_roles import AllRoles, Pulse, cast, judge_member, judge_progress
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.leaders import moved
-from suites.broker.mixed_states import MixedStates, judge_new_leader, judge_open, prepared
-from suites.broker.reconnecting import ReconnectingConsumer, located
-from suites.broker.situations import meets
-from suites.judge import Judge
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import AllRoles, Pulse, cast, judge_member, judge_progress
+from suites.broker.kit import *
 
 CUT_FOR = 1.0
 """Seconds without a share coordinator in which nobody else can have become one."""
@@ -23,10 +14,19 @@ SHORT_LOCK_MS = 3000
 """A lock that runs out while its leader is frozen, so that its timer is late."""
 
 
-@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-13")
-@pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-28", "COO-29")
-@pytest.mark.timeout(120)
-@meets("reload")
+@check(
+    "COO-01",
+    "COO-02",
+    "COO-03",
+    "COO-13",
+    "COO-21",
+    "COO-22",
+    "COO-23",
+    "COO-28",
+    "COO-29",
+    meets="reload",
+    timeout=120,
+)
 async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
@@ -37,20 +37,20 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     stage.pause(world.victim)
     zombies = [(scene, scene.send(accept(12, 13))) for scene in (world.led, expiring)]
     cut = world.kept.send(accept(12, 13))
-    await _judge_cut(judge, cut)
+    await _judge_cut(judge["COO-29"], cut)
     heirs = [await judge_new_leader(judge, scene) for scene in (world.led, world.whole, expiring)]
     # The heir's own locks are as short; what it has settled is what late timers must not undo.
-    await _judge_settled(judge, expiring, heirs[-1])
+    await _judge_settled(judge["COO-28"], expiring, heirs[-1])
     for pulse in pulses:
         await judge_member(judge, pulse)
 
     stage.resume(world.victim)
     for scene, task in zombies:
-        await _judge_zombie(judge, scene, task)
+        await _judge_zombie(judge["COO-28"], scene, task)
     for scene, heir in zip((world.led, world.whole), heirs, strict=False):
-        await _judge_settled(judge, scene, heir)
+        await _judge_settled(judge["COO-28"], scene, heir)
     for scene in (world.led, world.whole, expiring):
-        await _judge_kept(judge, scene)
+        await _judge_kept(judge["COO-28"], scene)
     await _judge_healed(judge, world, cut)
 
 
@@ -59,7 +59,7 @@ async def _judge_cut(judge: Judge, task: asyncio.Task[Part | None]) -> None:
     await asyncio.wait([task], timeout=CUT_FOR)
     part = task.result() if task.done() else None
     soon = f"an ACCEPT was answered NONE within {CUT_FOR:g} s, its share coordinator being frozen"
-    judge.holds("COO-29", part is None or part.ack_error, soon)
+    judge.holds(part is None or part.ack_error, soon)
 
 
 async def _judge_zombie(judge: Judge, scene: MixedStates, task: asyncio.Task[Part | None]) -> None:
@@ -70,13 +70,13 @@ async def _judge_zombie(judge: Judge, scene: MixedStates, task: asyncio.Task[Par
     await asyncio.wait([task], timeout=ANSWERED_WITHIN)
     told = scene.answered([12, 13], task.result()) if task.done() else "nothing"
     refused = told in {"NOT_LEADER_OR_FOLLOWER", "INVALID_RECORD_STATE"}
-    judge.holds("COO-28", refused, f"ACCEPT at a leader that was replaced was answered {told}")
+    judge.holds(refused, f"ACCEPT at a leader that was replaced was answered {told}")
 
 
 async def _judge_settled(judge: Judge, scene: MixedStates, heir: ReconnectingConsumer) -> None:
     """Judge that the one who has the records now can settle them, whatever a zombie thinks."""
     mine = set(heir.held)
-    judge.equal("COO-28", "NONE", await heir.finish(), "ACCEPT of the new holder")
+    judge.equal("NONE", await heir.finish(), "ACCEPT of the new holder")
     scene.settled |= mine
     scene.doubtful -= mine
 
@@ -84,16 +84,16 @@ async def _judge_settled(judge: Judge, scene: MixedStates, heir: ReconnectingCon
 async def _judge_kept(judge: Judge, scene: MixedStates) -> None:
     """Judge that the zombie left the state alone, by having it lead and read it once more."""
     scene.queue = await moved(await located(scene.queue))
-    await judge_open(judge, "COO-28", scene, [])
+    await judge_open(judge, scene, [])
 
 
 async def _judge_healed(judge: Judge, world: AllRoles, task: asyncio.Task[Part | None]) -> None:
     """Judge that the partition works on once the cut has healed, and by what was answered."""
     scene = world.kept
     done, _ = await asyncio.wait([task], timeout=ANSWERED_WITHIN)
-    judge.holds("COO-29", done, "an ACCEPT was not answered after the share coordinator woke up")
+    judge["COO-29"].holds(done, "an ACCEPT was not answered after the share coordinator woke up")
     answered = scene.answered([12, 13], task.result())
-    judge.equal("COO-13", "NONE", answered, "result of an ACCEPT whose state write was held up")
+    judge["COO-13"].equal("NONE", answered, "result of an ACCEPT whose state write was held up")
     scene.queue = await moved(await located(scene.queue))
-    seen = await judge_open(judge, "COO-29", scene, scene.open)
-    await judge_progress(judge, "COO-29", seen.roamer)
+    seen = await judge_open(judge["COO-29"], scene, scene.open)
+    await judge_progress(judge["COO-29"], seen.roamer)

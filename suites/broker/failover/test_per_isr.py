@@ -1,32 +1,19 @@
 """The state topic without enough replicas in sync: nothing may be promised that is not kept."""
 
-from __future__ import annotations
-
 import asyncio
 
-import pytest
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.in_sync import demand, in_force
-from suites.broker.share import NOT_FOR
-from suites.broker.situations import ACROSS_BATCHES, meets
-from suites.broker.stored import read_state
-from suites.judge import Judge
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import demand, in_force
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("PER-43")
-@pytest.mark.timeout(150)
-@meets(ACROSS_BATCHES)
+@check("PER-43", meets=ACROSS_BATCHES, timeout=150)
 async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
     away = await stage.victim()
     leader, state = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
     queue = await stage.queue(leader, state=state, group=leader)
     await queue.produce(9, batches=6)
-    consumer = await queue.consumer()
-    await consumer.acquire(9)
+    consumer = await queue.holder(9)
     await consumer.acked(accept(0, 2))
     before = await demand(stage, "3")
     try:
@@ -37,7 +24,7 @@ async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
         await asyncio.wait({asked}, timeout=2 * NOT_FOR)
         answered = error_name(asked.result().ack_error) if asked.done() else "no response yet"
         what = "response with two replicas in sync, three wanted"
-        judge.holds("PER-43", answered != "NONE", f"{what}: {answered}", step=what)
+        judge.holds(answered != "NONE", f"{what}: {answered}", step=what)
         await stage.start(away)
         await asked
         seen = ""
@@ -46,9 +33,9 @@ async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
             seen = error_name(part.ack_error)
             if seen == "NONE":
                 break
-        judge.equal("PER-43", "NONE", seen, "response with all replicas in sync again")
+        judge.equal("NONE", seen, "response with all replicas in sync again")
         kept = await read_state(queue)
         done = kept.start_offset > 8 or any(b.last_offset >= 8 for b in kept.state_batches)
-        judge.holds("PER-43", done, f"the last acknowledgement is not in the stored state {kept}")
+        judge.holds(done, f"the last acknowledgement is not in the stored state {kept}")
     finally:
         await demand(stage, before)

@@ -1,33 +1,18 @@
 """What deleted groups leave in the log of a coordinator, and whether it can be loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
-import pytest
-
-from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import Topic, attempts, eventually
 from fixtures.clients.configs import alter
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
-from fixtures.wire.placing import partition_of
-from spec.verdict import Undecided
-from suites.broker.acknowledging import result
-from suites.broker.failover.all_roles import Pulse
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.placing import OFFSETS
-from suites.broker.gaps import CLEANED_WITHIN, data_offsets, read_log
-from suites.broker.membership import good_beat
-from suites.broker.share import Consumer
-from suites.judge import Judge
+from suites.broker.failover.cluster import OFFSETS, FailoverCluster
+from suites.broker.failover.roles import Pulse
+from suites.broker.kit import *
+from suites.broker.logs import data_offsets
 
 EAGER = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.0"}
 """Topic configs that let the cleaner work at once on all but the newest records."""
 
 
-@pytest.mark.requirement("COO-05")
-@pytest.mark.timeout(90)
+@check("COO-05", timeout=90)
 async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> None:
     home, other = stage.nodes[:2]
     kept = await stage.queue(*stage.nodes, group=home)
@@ -46,14 +31,14 @@ async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> No
     await stage.led_by(OFFSETS, partition, home)
 
     response = await (await Pulse.of(stage, consumer.member)).beat()
-    judge.equal("COO-05", "NONE", error_name(response.error_code), "heartbeat after the load")
+    judge.equal("NONE", error_name(response.error_code), "heartbeat after the load")
     await consumer.acquire(3)
-    judge.equal("COO-05", "NONE", result(await consumer.ack(accept(0, 2))), "ACCEPT after the load")
+    judge.equal("NONE", result(await consumer.ack(accept(0, 2))), "ACCEPT after the load")
     fresh = await stage.queue(*stage.nodes, group=home)
     await fresh.produce(3)
     caught = await (await fresh.consumer()).acquire(3)
-    judge.equal("COO-05", [0, 1, 2], caught.offsets, "delivered to a new group after the load")
-    judge.saw("COO-05", removed=holes)
+    judge.equal([0, 1, 2], caught.offsets, "delivered to a new group after the load")
+    judge.saw(removed=holes)
 
 
 async def _leave_remains(stage: FailoverCluster, home: int) -> None:

@@ -1,22 +1,15 @@
 """Every broker restarts: one after the other under load, or all at once."""
 
-from __future__ import annotations
-
 import asyncio
 
-import pytest
-
-from suites.broker.failover.all_roles import Pulse, judge_came_back, judge_member
-from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import Pulse, judge_came_back, judge_member
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.mixed_states import judge_counts, prepared
-from suites.broker.situations import meets
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.leaders import judge_counts
 
 
-@pytest.mark.requirement("COO-30")
-@pytest.mark.timeout(150)
-@meets("second partition", "reload")
+@check("COO-30", meets=("second partition", "reload"), timeout=150)
 async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
     rng, nodes = stage.share.rng, list(stage.nodes)
     # One broker goes in order, one as by a power cut, the third either way.
@@ -35,13 +28,11 @@ async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
         await traffic.flowing()
         produced = await traffic.drained(lock / 1000)
 
-    judge_books(judge, "COO-30", traffic, produced)
-    judge.saw("COO-30", restarts=len(nodes))
+    judge_books(judge, traffic, produced)
+    judge.saw(restarts=len(nodes))
 
 
-@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-23", "COO-27")
-@pytest.mark.timeout(120)
-@meets("reload")
+@check("COO-01", "COO-02", "COO-03", "COO-23", "COO-27", meets="reload", timeout=120)
 async def test_all_brokers_killed(stage: FailoverCluster, judge: Judge) -> None:
     queues = [await stage.queue(node) for node in stage.nodes]
     scenes = await asyncio.gather(*map(prepared, queues))
@@ -51,6 +42,6 @@ async def test_all_brokers_killed(stage: FailoverCluster, judge: Judge) -> None:
     await stage.start(*stage.nodes)
 
     for scene in scenes:
-        judge_counts(judge, "COO-23", await judge_came_back(judge, scene))
+        judge_counts(judge["COO-23"], await judge_came_back(judge["COO-27"], scene))
     for pulse in pulses:
         await judge_member(judge, pulse)

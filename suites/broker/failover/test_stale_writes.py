@@ -4,22 +4,15 @@ A leader repeats a state write that failed for up to half a minute. Others are s
 and what the client was told of those has to outlive the one that comes last.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
 
-from fixtures.clients.member import accept, release
-from spec.verdict import Undecided
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.in_sync import demand, in_force
-from suites.broker.reconnecting import ReconnectingConsumer, located
-from suites.broker.situations import meets
-from suites.broker.stored import ACKNOWLEDGED, read_state, write_state
-from suites.judge import Judge
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import demand, in_force
+from suites.broker.kit import *
 
 RECORDS = 5
 FAILING_FOR = 8.5
@@ -39,9 +32,7 @@ async def _short_of_replicas(stage: FailoverCluster, away: int) -> AsyncIterator
         await in_force(stage, before)
 
 
-@pytest.mark.requirement("COO-38")
-@pytest.mark.timeout(150)
-@meets("reload")
+@check("COO-38", meets="reload", timeout=150)
 async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: Judge) -> None:
     away = await stage.victim()
     leader, other = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
@@ -68,29 +59,25 @@ async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: J
     last = await late
     after = int((await read_state(queue)).start_offset)
 
-    judge.holds("COO-38", after >= before, f"the stored start offset went from {before} to {after}")
+    judge.holds(after >= before, f"the stored start offset went from {before} to {after}")
     await stage.led_by(queue.topic.name, 0, other)
     sentinel = await (await located(queue)).produce(1)
     seen = await ReconnectingConsumer(await located(queue)).take([sentinel])
     promised = {*first, *third, *(() if last.ack_error else second)}
     again = sorted(seen.keys() & promised)
-    judge.equal("COO-38", [], again, "delivered again after an ACCEPT was answered NONE")
-    judge.saw("COO-38", accepted=len(promised))
+    judge.equal([], again, "delivered again after an ACCEPT was answered NONE")
+    judge.saw(accepted=len(promised))
 
 
-@pytest.mark.moves
-@pytest.mark.requirement("COO-37")
-@pytest.mark.timeout(90)
+@check("COO-37", meets="reload", timeout=90, moves=True)
 @pytest.mark.parametrize("stored", [False, True], ids=["calm", "unanswered"])
-@meets("reload")
 async def test_release_after_an_acceptance_that_failed(
     stage: FailoverCluster, judge: Judge, stored: bool
 ) -> None:
     leader, other = stage.share.rng.sample(stage.nodes, 2)
     queue = await stage.queue(leader, other)
     await queue.produce(RECORDS)
-    consumer = await queue.consumer()
-    await consumer.acquire(RECORDS)
+    consumer = await queue.holder(RECORDS)
     if stored:
         # What is left of an ACCEPT whose state writes are carried out and whose answers are all
         # lost: the client is told that it failed, and has the records still.
@@ -102,5 +89,5 @@ async def test_release_after_an_acceptance_that_failed(
     seen = await ReconnectingConsumer(await located(queue)).take([sentinel])
 
     missing = sorted({1, 2, 3} - seen.keys())
-    judge.equal("COO-37", [], missing, "never delivered after a RELEASE was answered NONE")
-    judge.saw("COO-37", released=3, acceptances_without_an_response=int(stored))
+    judge.equal([], missing, "never delivered after a RELEASE was answered NONE")
+    judge.saw(released=3, acceptances_without_an_response=int(stored))

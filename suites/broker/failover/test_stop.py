@@ -1,28 +1,29 @@
 """A broker is shut down in order: it hands over what it leads before it goes."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import accept
-from suites.broker.failover.all_roles import (
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import (
     Pulse,
     cast,
     judge_came_back,
     judge_member,
     judge_progress,
 )
-from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.mixed_states import judge_new_leader
-from suites.broker.situations import meets
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
-@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-10")
-@pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27")
-@pytest.mark.timeout(120)
-@meets("reload")
+@check(
+    "COO-01",
+    "COO-02",
+    "COO-03",
+    "COO-10",
+    "COO-21",
+    "COO-22",
+    "COO-23",
+    "COO-27",
+    meets="reload",
+    timeout=120,
+)
 async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
@@ -37,11 +38,11 @@ async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
         await traffic.flowing()
         for scene, task in racing:
             scene.answered([12, 13], await task)
-            await judge_progress(judge, "COO-21", await judge_new_leader(judge, scene))
+            await judge_progress(judge["COO-21"], await judge_new_leader(judge, scene))
         for pulse in pulses:
             await judge_member(judge, pulse)
         await stage.start(world.victim)
-        await judge_came_back(judge, world.alone)
+        await judge_came_back(judge["COO-27"], world.alone)
         produced = await traffic.drained(lock / 1000)
 
-    judge_books(judge, "COO-10", traffic, produced)
+    judge_books(judge["COO-10"], traffic, produced)

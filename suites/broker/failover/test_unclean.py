@@ -1,28 +1,18 @@
 """A log that got shorter than what was consumed: the price of an unclean election."""
 
-from __future__ import annotations
-
-import pytest
-
-from fixtures.clients.member import accept
-from spec.verdict import Undecided
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.reconnecting import ReconnectingConsumer, append, located
-from suites.broker.situations import meets
-from suites.judge import Judge
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.kit import *
+from suites.broker.leaders import append
 
 
-@pytest.mark.requirement("COO-32")
-@pytest.mark.timeout(120)
-@meets("reload")
+@check("COO-32", meets="reload", timeout=120)
 async def test_log_shorter_than_the_start_offset(stage: FailoverCluster, judge: Judge) -> None:
     third = await stage.controller()
     ahead, behind = (node for node in stage.nodes if node != third)
     config = {"unclean.leader.election.enable": "true"}
     queue = await stage.queue(ahead, behind, topic_config=config)
     await queue.produce(5)
-    consumer = await queue.consumer()
-    await consumer.acquire(5)
+    consumer = await queue.holder(5)
     await consumer.acked(accept(0, 4))
 
     await stage.stop(behind)
@@ -40,4 +30,4 @@ async def test_log_shorter_than_the_start_offset(stage: FailoverCluster, judge: 
     # What is new reaches beyond the old start offset, so that a group which waits there goes on.
     seen = await ReconnectingConsumer(queue).take([last])
     missing = sorted(set(range(first, last + 1)) - seen.keys())
-    judge.equal("COO-32", [], missing, f"new records never delivered, the log cut to {first}")
+    judge.equal([], missing, f"new records never delivered, the log cut to {first}")

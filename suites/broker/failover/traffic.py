@@ -14,8 +14,8 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, Part, accept, release
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
-from suites.broker.gaps import data_offsets, read_log
-from suites.broker.reconnecting import ReconnectingConsumer, located
+from suites.broker.leaders import ReconnectingConsumer, located
+from suites.broker.logs import data_offsets, read_log
 from suites.broker.share import Queue
 from suites.judge import Judge
 
@@ -92,11 +92,7 @@ class Traffic:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def flowing(self, count: int = 30) -> None:
-        """Wait until some more records were finished, by which time everything is at work.
-
-        Raises:
-            Undecided: that did not come about.
-        """
+        """Wait until some more records were finished, by which time everything is at work."""
         goal = len(self.books.finished) + count
         async for _ in attempts(_DRAINED_WITHIN):
             if len(self.books.finished) >= goal:
@@ -160,12 +156,12 @@ def _places(part: Part) -> set[Place]:
     return {(part.partition, offset) for offset in part.offsets}
 
 
-def judge_books(judge: Judge, rule: str, traffic: Traffic, produced: set[Place]) -> None:
+def judge_books(judge: Judge, traffic: Traffic, produced: set[Place]) -> None:
     """Demand that every record was delivered and none again after its ACCEPT was answered NONE."""
     books = traffic.books
     missing = sorted(produced - books.delivered)
-    judge.equal(rule, [], missing, f"records of {len(produced)} that were never delivered")
-    judge.equal(rule, [], sorted(books.again), "accepted records that came again")
+    judge.equal([], missing, f"records of {len(produced)} that were never delivered")
+    judge.equal([], sorted(books.again), "accepted records that came again")
     left = sorted(produced - books.finished.keys() - books.doubtful)
-    judge.equal(rule, [], left, "records that never got finished")
-    judge.saw(rule, produced=len(produced), finished=len(books.finished), refused=books.refused)
+    judge.equal([], left, "records that never got finished")
+    judge.saw(produced=len(produced), finished=len(books.finished), refused=books.refused)

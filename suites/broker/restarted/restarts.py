@@ -11,7 +11,7 @@ from fixtures.interface.handle import Handle
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from spec.verdict import OutOfReach
-from suites.broker.failover.guest import GuestCluster
+from suites.broker.failover.cluster import GuestCluster
 from suites.broker.share import Share, world
 
 PRUNE = "share.coordinator.state.topic.prune.interval.ms"
@@ -55,11 +55,7 @@ class Restarts:
 
 
 async def prunes_soon(share: Share) -> None:
-    """Look whether the log of the state topic is pruned while a check can wait for it.
-
-    Raises:
-        OutOfReach: it is not, or nobody knows.
-    """
+    """Look whether the log of the state topic is pruned while a check can wait for it."""
     interval = int((await share.admin.broker_configs())[PRUNE])
     if interval > _PRUNED_WITHIN:
         raise OutOfReach(f"the share coordinator prunes its log every {interval} ms only")

@@ -1,7 +1,5 @@
 """What the durable state of share-partitions is worth: the broker dies, and what it said holds."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,32 +7,15 @@ from random import Random
 
 import pytest
 
-from fixtures.clients.admin import EARLIEST
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject, release
-from fixtures.wire.codec import Struct
-from fixtures.wire.connection import CallFailed
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.model.durable import Coordinator, Durable, StateBatch
-from spec.verdict import Undecided
-from suites.broker.locks import watch
+from spec.model.durable import Coordinator, Durable
+from suites.broker.kit import *
 from suites.broker.restarted.restarts import Restarts, prunes_soon
-from suites.broker.share import Queue, Share
-from suites.broker.situations import meets
-from suites.broker.statestore import (
-    ACKNOWLEDGED,
-    StateKey,
-    Store,
-    joined,
-    rising_batches,
-)
-from suites.broker.stored import read_state
-from suites.judge import Judge
+from suites.broker.state import joined
 
 LEADER = 5
 """The leader epoch that every key was last read with."""
 
-IDLE = StateBatch(3, 5, ACKNOWLEDGED, 1)
+IDLE_BATCH = StateBatch(3, 5, ACKNOWLEDGED, 1)
 """The state of a share-partition that nobody writes to any more."""
 
 WRITES = 60
@@ -91,11 +72,7 @@ async def _log_starts(share: Share, key: StateKey) -> list[int]:
 
 
 async def _busy_until_pruned(share: Share, writers: Sequence[Writer], lives: Restarts) -> None:
-    """Write to all keys at once until much is written and something pruned; then kill the broker.
-
-    Raises:
-        Undecided: nothing was pruned.
-    """
+    """Write to all keys at once until much is written and some pruned; then kill the broker."""
     before = await _log_starts(share, writers[0].key)
     tasks = [asyncio.create_task(writer.write_on()) for writer in writers]
     pruned = False
@@ -129,16 +106,14 @@ def _found(part: Struct) -> tuple[str, int, tuple[StateBatch, ...]]:
     return error_name(part.error_code), part.start_offset, joined(part)
 
 
-@pytest.mark.requirement("PER-07", "PER-37", "PER-44")
-@pytest.mark.timeout(120)
-@meets("reload")
+@check("PER-07", "PER-37", "PER-44", meets="reload", timeout=120)
 async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
     async with lives.life() as share:
         await prunes_soon(share)
         store = Store(share)
         idle, *busy = await store.keys(6)
         await idle.initialize(0, 2)
-        await idle.written(IDLE)
+        await idle.written(IDLE_BATCH)
         writers = [Writer(key, Coordinator(store.release), share.rng) for key in busy]
         await asyncio.gather(*(writer.begin() for writer in writers))
         await _busy_until_pruned(share, writers, lives)
@@ -146,23 +121,22 @@ async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
 
     async with lives.life() as share:
         seen = _found(await (await _again(share, idle)).read())
-        judge.equal("PER-37", ("NONE", 2, (IDLE,)), seen, "an idle one's state after pruning")
+        judge["PER-37"].equal(("NONE", 2, (IDLE_BATCH,)), seen, "an idle one's state after pruning")
         for writer in writers:
             key = await _again(share, writer.key)
             late = await key.write(leader_epoch=LEADER - 1)
-            judge.equal("PER-07", "FENCED_LEADER_EPOCH", late, "a former leader after the crash")
+            judge["PER-07"].equal("FENCED_LEADER_EPOCH", late, "a former leader after the crash")
             seen = _found(await key.read(leader_epoch=LEADER))
             what = f"error, start offset and batches after {writer.writes} writes and a crash"
-            judge.one_of("PER-44", writer.stored(), seen, what)
-            judge.one_of("PER-37", writer.stored(), seen, f"{what}, just after pruning")
-            judge.saw("PER-44", writes=writer.writes)
+            judge["PER-44"].one_of(writer.stored(), seen, what)
+            judge["PER-37"].one_of(writer.stored(), seen, f"{what}, just after pruning")
+            judge["PER-44"].saw(writes=writer.writes)
 
 
 async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
     """Return a queue with every kind of record, and what is left of it with delivery counts."""
     queue = await share.queue(24, batches=share.rng.choice([1, 6, 24]))
-    consumer = await queue.consumer()
-    await consumer.acquire(24)
+    consumer = await queue.holder(24)
     prefix = share.rng.randint(1, 4)
     fates = {o: share.rng.choice([accept, reject, release]) for o in range(prefix, 24)}
     fates |= {prefix: release}
@@ -171,10 +145,8 @@ async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
     return queue, left
 
 
-@pytest.mark.requirement("PER-42")
+@check("PER-42", meets="reload", timeout=120)
 @pytest.mark.parametrize("orderly", [True, False], ids=["shutdown", "crash"])
-@pytest.mark.timeout(120)
-@meets("reload")
 async def test_restart_keeps_records(lives: Restarts, judge: Judge, orderly: bool) -> None:
     async with lives.life() as share:
         worlds = [await _mixed(share) for _ in range(3)]
@@ -189,5 +161,5 @@ async def test_restart_keeps_records(lives: Restarts, judge: Judge, orderly: boo
             last = await queue.produce(1)
             seen = await watch(await queue.consumer(join=False), [last], WITHIN)
             counts = {offset: sighting.count for offset, sighting in seen.items()}
-            judge.equal("PER-42", left | {last: 1}, counts, "delivered after the restart")
-            judge.equal("PER-42", kept, _found(await read_state(queue)), "stored state")
+            judge.equal(left | {last: 1}, counts, "delivered after the restart")
+            judge.equal(kept, _found(await read_state(queue)), "stored state")

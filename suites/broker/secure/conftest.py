@@ -21,9 +21,14 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import OutOfReach
 from suites import clusters
-from suites.broker.secure.guest import NO_SECOND, GuestRealm, at_home
-from suites.broker.secure.realm import Realm
-from suites.broker.secure.settings import LISTENERS, broker_properties
+from suites.broker.secure.realm import (
+    LISTENERS,
+    NO_SECOND,
+    GuestRealm,
+    Realm,
+    at_home,
+    broker_properties,
+)
 from suites.broker.share import Share, world
 from suites.judge import PATIENCE
 from suites.options import RunOptions

@@ -18,6 +18,7 @@ from fixtures.clients.cluster import RETRIABLE, Topic, eventually
 from fixtures.clients.member import Member, Session, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.groups import fields_of
 from suites.broker.secure.realm import User
 from suites.broker.share import Share
 
@@ -61,7 +62,10 @@ class Permissions:
     session: Session
 
     async def ask(self, api: str, **fields: object) -> Struct:
-        """Send the user's request, again as long as the coordinator is not ready."""
+        """Send a good request by the user, again as long as the coordinator is not ready."""
+        if not fields:
+            names = [topic.name for topic in self.topics]
+            fields = fields_of(api, self.group, *names, member_id=self.session.member_id)
 
         async def attempt() -> Struct | None:
             response = await self.user.call(api, **fields)
@@ -136,14 +140,7 @@ def _by_topic(scene: Permissions, code: int, errors: dict[object, int]) -> Seen:
 
 
 async def _heartbeat(scene: Permissions) -> Seen:
-    response = await scene.ask(
-        "ShareGroupHeartbeat",
-        group_id=scene.group,
-        member_id=scene.session.member_id,
-        member_epoch=0,
-        subscribed_topic_names=[topic.name for topic in scene.topics],
-    )
-    return (shown(response.error_code),)
+    return (shown((await scene.ask("ShareGroupHeartbeat")).error_code),)
 
 
 async def _fetch(scene: Permissions) -> Seen:
@@ -158,44 +155,31 @@ async def _acknowledge(scene: Permissions) -> Seen:
 
 
 async def _describe(scene: Permissions) -> Seen:
-    response = await scene.ask("ShareGroupDescribe", group_ids=[scene.group])
+    response = await scene.ask("ShareGroupDescribe")
     return (shown(response.groups[0].error_code),)
 
 
 async def _list(scene: Permissions) -> Seen:
-    response = await scene.ask("ListGroups", states_filter=[], types_filter=["share"])
+    response = await scene.ask("ListGroups")
     listed = scene.group in {group.group_id for group in response.groups}
     return (LET_IN if listed else NOT_SHOWN,)
 
 
 async def _describe_offsets(scene: Permissions) -> Seen:
-    wanted = [{"topic_name": topic.name, "partitions": [0]} for topic in scene.topics]
-    response = await scene.ask(
-        "DescribeShareGroupOffsets", groups=[{"group_id": scene.group, "topics": wanted}]
-    )
-    group = response.groups[0]
+    group = (await scene.ask("DescribeShareGroupOffsets")).groups[0]
     errors = {topic.topic_name: topic.partitions[0].error_code for topic in group.topics}
     return _by_topic(scene, group.error_code, errors)
 
 
 async def _alter_offsets(scene: Permissions) -> Seen:
     await scene.vacate()
-    start = [{"partition_index": 0, "start_offset": 0}]
-    response = await scene.ask(
-        "AlterShareGroupOffsets",
-        group_id=scene.group,
-        topics=[{"topic_name": topic.name, "partitions": start} for topic in scene.topics],
-    )
+    response = await scene.ask("AlterShareGroupOffsets")
     errors = {t.topic_name: t.partitions[0].error_code for t in response.responses if t.partitions}
     return _by_topic(scene, response.error_code, errors)
 
 
 async def _delete_offsets(scene: Permissions) -> Seen:
-    response = await scene.ask(
-        "DeleteShareGroupOffsets",
-        group_id=scene.group,
-        topics=[{"topic_name": topic.name} for topic in scene.topics],
-    )
+    response = await scene.ask("DeleteShareGroupOffsets")
     errors = {topic.topic_name: topic.error_code for topic in response.responses}
     return _by_topic(scene, response.error_code, errors)
 
@@ -212,17 +196,13 @@ async def _describe_configs(scene: Permissions) -> Seen:
 
 async def _alter_configs(scene: Permissions) -> Seen:
     entry = {"name": INTERVAL, "config_operation": 0, "value": "600"}
-    asked = {
-        "resource_type": GROUP_RESOURCE,
-        "resource_name": scene.group,
-        "configs": [entry],
-    }
+    asked = {"resource_type": GROUP_RESOURCE, "resource_name": scene.group, "configs": [entry]}
     response = await scene.ask("IncrementalAlterConfigs", resources=[asked])
     return (shown(response.responses[0].error_code),)
 
 
 async def _delete_group(scene: Permissions) -> Seen:
-    response = await scene.ask("DeleteGroups", groups_names=[scene.group])
+    response = await scene.ask("DeleteGroups")
     return (shown(response.results[0].error_code),)
 
 
@@ -244,36 +224,19 @@ ROWS = (
         ask=_describe,
         whole=True,
     ),
-    Row(
-        api="ListGroups",
-        group=Operation.DESCRIBE,
-        topic=None,
-        ask=_list,
-        refusal=NOT_SHOWN,
-    ),
+    Row(api="ListGroups", group=Operation.DESCRIBE, topic=None, ask=_list, refusal=NOT_SHOWN),
     Row(
         api="DescribeShareGroupOffsets",
         group=Operation.DESCRIBE,
         topic=Operation.DESCRIBE,
         ask=_describe_offsets,
     ),
+    Row(api="DescribeConfigs", group=Operation.DESCRIBE_CONFIGS, topic=None, ask=_describe_configs),
     Row(
-        api="DescribeConfigs",
-        group=Operation.DESCRIBE_CONFIGS,
-        topic=None,
-        ask=_describe_configs,
+        api="IncrementalAlterConfigs", group=Operation.ALTER_CONFIGS, topic=None, ask=_alter_configs
     ),
     Row(
-        api="IncrementalAlterConfigs",
-        group=Operation.ALTER_CONFIGS,
-        topic=None,
-        ask=_alter_configs,
-    ),
-    Row(
-        api="AlterShareGroupOffsets",
-        group=Operation.READ,
-        topic=Operation.READ,
-        ask=_alter_offsets,
+        api="AlterShareGroupOffsets", group=Operation.READ, topic=Operation.READ, ask=_alter_offsets
     ),
     Row(
         api="DeleteShareGroupOffsets",

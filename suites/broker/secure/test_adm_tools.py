@@ -1,24 +1,16 @@
 """kafka-share-groups.sh by way of TLS."""
 
-from __future__ import annotations
-
 import asyncio
 
-import pytest
-
 from fixtures.clients.tools import SHARE_GROUPS, Tools
-from spec.verdict import Undecided
-from suites.broker.membership import beating
-from suites.broker.secure.realm import Realm
-from suites.broker.secure.settings import BARE_TLS
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.secure.realm import BARE_TLS, Realm
 
 PATIENCE = 120.0
 """Seconds that the tools may take together."""
 
 
-@pytest.mark.requirement("ADM-41")
-@pytest.mark.timeout(400)
+@check("ADM-41", timeout=400)
 async def test_by_tls(realm: Realm, judge: Judge) -> None:
     share = realm.share
     tools = await Tools.of(realm.entrance(BARE_TLS))
@@ -35,6 +27,6 @@ async def test_by_tls(realm: Realm, judge: Judge) -> None:
     if failed := [line for run in (lists, who) for line in run.lines if line.startswith("Error")]:
         raise Undecided(f"a tool did not reach the brokers: {failed}")
 
-    judge.holds("ADM-41", queue.group in lists.lines, f"groups listed by {tools.version}: {lists}")
+    judge.holds(queue.group in lists.lines, f"groups listed by {tools.version}: {lists}")
     seen = [row["CONSUMER-ID"] for row in who.table()]
-    judge.equal("ADM-41", [member.member_id], seen, "members described")
+    judge.equal([member.member_id], seen, "members described")

@@ -1,21 +1,12 @@
 """Who may look at a share group's offsets, change them, and delete them or the group."""
 
-from __future__ import annotations
-
 from typing import Any
 
-import pytest
-
 from fixtures.clients.acls import Operation, Resource
-from fixtures.clients.admin import GROUP_RESOURCE
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.administering import use
+from suites.broker.groups import fields_of, use
+from suites.broker.kit import *
 from suites.broker.secure.matrix import INTERVAL, NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 DESCRIBE, READ, DELETE = Operation.DESCRIBE, Operation.READ, Operation.DELETE
@@ -43,11 +34,13 @@ async def _start(share: Share, group: str, topic: Topic, expected: int) -> int:
     return seen
 
 
-async def _offsets(user: User, group: str, *topics: Topic, every: bool = False) -> Struct:
-    named = [{"topic_name": topic.name, "partitions": [0]} for topic in topics]
-    asked = {"group_id": group, "topics": None if every else named}
-    response = await user.call("DescribeShareGroupOffsets", groups=[asked])
-    found: Struct = response.groups[0]
+async def _call(user: User, api: str, group: str, *topics: Topic) -> Struct:
+    names = [topic.name for topic in topics]
+    return await user.call(api, **fields_of(api, group, *names, start=ALTERED))
+
+
+async def _offsets(user: User, group: str, *topics: Topic) -> Struct:
+    found: Struct = (await _call(user, "DescribeShareGroupOffsets", group, *topics)).groups[0]
     return found
 
 
@@ -60,7 +53,7 @@ def _starts(group: Struct) -> dict[str, tuple[str, int]]:
     }
 
 
-@pytest.mark.requirement("SEC-15")
+@check("SEC-15")
 async def test_looking_at_offsets_needs_describe_on_the_group(realm: Realm, judge: Judge) -> None:
     (seen,), (unseen,), user = await _used(realm), await _used(realm), await realm.user()
     await user.allow(DESCRIBE, TOPIC, seen.topic.name, unseen.topic.name)
@@ -73,41 +66,35 @@ async def test_looking_at_offsets_needs_describe_on_the_group(realm: Realm, judg
     response = await user.call("DescribeShareGroupOffsets", groups=groups)
     found = {group.group_id: group for group in response.groups}
     refused, served = found[unseen.group], found[seen.group]
-    judge.equal("SEC-15", NO_GROUP, error_name(refused.error_code), "the forbidden group")
+    judge.equal(NO_GROUP, error_name(refused.error_code), "the forbidden group")
     shown = [name for name, (_, start) in _starts(refused).items() if start == USED]
-    judge.equal("SEC-15", [], shown, "topics of the forbidden group with its start offset")
-    judge.equal("SEC-15", "NONE", error_name(served.error_code), "the permitted group")
+    judge.equal([], shown, "topics of the forbidden group with its start offset")
+    judge.equal("NONE", error_name(served.error_code), "the permitted group")
     expected = {seen.topic.name: ("NONE", USED)}
-    judge.equal("SEC-15", expected, _starts(served), "offsets of the permitted group")
+    judge.equal(expected, _starts(served), "offsets of the permitted group")
 
 
-@pytest.mark.requirement("SEC-16")
+@check("SEC-16")
 async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Judge) -> None:
     (seen, unseen), user = await _used(realm, 2), await realm.user()
     await user.allow(DESCRIBE, GROUP, seen.group)
     await user.allow(DESCRIBE, TOPIC, seen.topic.name)
 
     found = await _offsets(user, seen.group, unseen.topic, seen.topic)
-    judge.equal("SEC-16", "NONE", error_name(found.error_code), "the group, asked by name")
+    judge.equal("NONE", error_name(found.error_code), "the group, asked by name")
     errors = {name: error for name, (error, _) in _starts(found).items()}
     expected = {seen.topic.name: "NONE", unseen.topic.name: NO_TOPIC}
-    judge.equal("SEC-16", expected, errors, "results by name")
+    judge.equal(expected, errors, "results by name")
     shown = _starts(found)[unseen.topic.name][1]
-    judge.holds("SEC-16", shown != USED, f"the start offset {shown} of a forbidden topic is shown")
+    judge.holds(shown != USED, f"the start offset {shown} of a forbidden topic is shown")
 
-    found = await _offsets(user, seen.group, every=True)
-    judge.equal("SEC-16", "NONE", error_name(found.error_code), "the group, asked for all topics")
+    found = await _offsets(user, seen.group)
+    judge.equal("NONE", error_name(found.error_code), "the group, asked for all topics")
     expected_starts = {seen.topic.name: ("NONE", USED)}
-    judge.equal("SEC-16", expected_starts, _starts(found), "results for all topics")
+    judge.equal(expected_starts, _starts(found), "results for all topics")
     told = str(found.to_dict())
     for secret in (unseen.topic.name, str(unseen.topic.id)):
-        judge.holds("SEC-16", secret not in told, f"the response for all topics shows {secret}")
-
-
-async def _alter(user: User, group: str, *topics: Topic) -> Struct:
-    start = [{"partition_index": 0, "start_offset": ALTERED}]
-    named = [{"topic_name": topic.name, "partitions": start} for topic in topics]
-    return await user.call("AlterShareGroupOffsets", group_id=group, topics=named)
+        judge.holds(secret not in told, f"the response for all topics shows {secret}")
 
 
 def _altered(response: Struct) -> dict[str, str]:
@@ -118,75 +105,66 @@ def _altered(response: Struct) -> dict[str, str]:
     }
 
 
-@pytest.mark.requirement("SEC-17")
+@check("SEC-17")
 async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     (one, other), user = await _used(realm, 2), await realm.user()
     group = one.group
     await user.allow(READ, TOPIC, one.topic.name)
     await user.allow(DESCRIBE, TOPIC, other.topic.name)
     await user.allow(DELETE, GROUP, group)
-    response = await _alter(user, group, one.topic, other.topic)
+    response = await _call(user, "AlterShareGroupOffsets", group, one.topic, other.topic)
     error = error_name(response.error_code)
-    judge.equal("SEC-17", NO_GROUP, error, "altering without READ on the group")
+    judge.equal(NO_GROUP, error, "altering without READ on the group")
     start = await _start(realm.share, group, one.topic, USED)
-    judge.equal("SEC-17", USED, start, "start offset after a refused request")
+    judge.equal(USED, start, "start offset after a refused request")
 
     await user.allow(READ, GROUP, group)
-    response = await _alter(user, group, other.topic, one.topic)
-    judge.equal("SEC-17", "NONE", error_name(response.error_code), "the request as a whole")
+    response = await _call(user, "AlterShareGroupOffsets", group, other.topic, one.topic)
+    judge.equal("NONE", error_name(response.error_code), "the request as a whole")
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
-    judge.equal("SEC-17", expected, _altered(response), "results by topic")
+    judge.equal(expected, _altered(response), "results by topic")
     starts = [
         await _start(realm.share, group, q.topic, n) for q, n in ((one, ALTERED), (other, USED))
     ]
-    judge.equal(
-        "SEC-17", [ALTERED, USED], starts, "start offsets of the permitted and the forbidden topic"
-    )
+    judge.equal([ALTERED, USED], starts, "start offsets of the permitted and the forbidden topic")
 
 
-async def _delete(user: User, group: str, *topics: Topic) -> Struct:
-    named = [{"topic_name": topic.name} for topic in topics]
-    return await user.call("DeleteShareGroupOffsets", group_id=group, topics=named)
-
-
-@pytest.mark.requirement("SEC-18")
+@check("SEC-18")
 async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: Judge) -> None:
     ((queue,), (reader, deleter)) = await _used(realm), await realm.users(2)
     for user, operation in ((reader, READ), (deleter, DELETE)):
         await user.allow(READ, TOPIC, queue.topic.name)
         await user.allow(operation, GROUP, queue.group)
 
-    response = await _delete(reader, queue.group, queue.topic)
-    judge.equal("SEC-18", NO_GROUP, error_name(response.error_code), "deleting with READ")
+    response = await _call(reader, "DeleteShareGroupOffsets", queue.group, queue.topic)
+    judge.equal(NO_GROUP, error_name(response.error_code), "deleting with READ")
     start = await _start(realm.share, queue.group, queue.topic, USED)
-    judge.equal("SEC-18", USED, start, "start offset after the refusal")
-    response = await _delete(deleter, queue.group, queue.topic)
-    judge.equal("SEC-18", "NONE", error_name(response.error_code), "deleting with DELETE")
+    judge.equal(USED, start, "start offset after the refusal")
+    response = await _call(deleter, "DeleteShareGroupOffsets", queue.group, queue.topic)
+    judge.equal("NONE", error_name(response.error_code), "deleting with DELETE")
     start = await _start(realm.share, queue.group, queue.topic, -1)
-    judge.equal("SEC-18", -1, start, "start offset after deleting")
+    judge.equal(-1, start, "start offset after deleting")
 
 
-@pytest.mark.requirement("SEC-19")
+@check("SEC-19")
 async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Judge) -> None:
     (one, other), user = await _used(realm, 2), await realm.user()
     await user.allow(DELETE, GROUP, one.group)
     await user.allow(READ, TOPIC, one.topic.name)
     await user.allow(DESCRIBE, TOPIC, other.topic.name)
 
-    response = await _delete(user, one.group, other.topic, one.topic)
-    judge.equal("SEC-19", "NONE", error_name(response.error_code), "the request as a whole")
+    response = await _call(user, "DeleteShareGroupOffsets", one.group, other.topic, one.topic)
+    judge.equal("NONE", error_name(response.error_code), "the request as a whole")
     found = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
-    judge.equal("SEC-19", expected, found, "results by topic")
+    judge.equal(expected, found, "results by topic")
     starts = [
         await _start(realm.share, one.group, q.topic, n) for q, n in ((one, -1), (other, USED))
     ]
-    judge.equal(
-        "SEC-19", [-1, USED], starts, "start offsets of the permitted and the forbidden topic"
-    )
+    judge.equal([-1, USED], starts, "start offsets of the permitted and the forbidden topic")
 
 
-@pytest.mark.requirement("SEC-20")
+@check("SEC-20")
 async def test_deleting_a_group_needs_delete(realm: Realm, judge: Judge) -> None:
     ((queue,), (reader, deleter)) = await _used(realm), await realm.users(2)
     await reader.allow(READ, GROUP, queue.group)
@@ -195,17 +173,17 @@ async def test_deleting_a_group_needs_delete(realm: Realm, judge: Judge) -> None
 
     response = await reader.call("DeleteGroups", groups_names=[queue.group])
     error = error_name(response.results[0].error_code)
-    judge.equal("SEC-20", NO_GROUP, error, "deleting a group with READ")
+    judge.equal(NO_GROUP, error, "deleting a group with READ")
     found = await realm.share.admin.describe_group(queue.group)
-    judge.equal("SEC-20", "NONE", error_name(found.error_code), "the group after the refusal")
+    judge.equal("NONE", error_name(found.error_code), "the group after the refusal")
     start = await _start(realm.share, queue.group, queue.topic, USED)
-    judge.equal("SEC-20", USED, start, "start offset after the refusal")
+    judge.equal(USED, start, "start offset after the refusal")
     response = await deleter.call("DeleteGroups", groups_names=[queue.group])
     error = error_name(response.results[0].error_code)
-    judge.equal("SEC-20", "NONE", error, "deleting a group with DELETE")
+    judge.equal("NONE", error, "deleting a group with DELETE")
     gone = ErrorCode.GROUP_ID_NOT_FOUND.name
     found = await realm.share.admin.describe_group(queue.group)
-    judge.equal("SEC-20", gone, error_name(found.error_code), "the group after its deletion")
+    judge.equal(gone, error_name(found.error_code), "the group after its deletion")
 
 
 async def _show_config(user: User, group: str) -> tuple[str, Any]:
@@ -222,7 +200,7 @@ async def _set_config(user: User, group: str, value: str) -> str:
     return error_name(response.responses[0].error_code)
 
 
-@pytest.mark.requirement("SEC-21")
+@check("SEC-21")
 async def test_group_configuration_has_permissions_of_its_own(realm: Realm, judge: Judge) -> None:
     group = realm.share.cluster.fresh_name("g")
     await realm.share.admin.group_config(group, {INTERVAL: "700"})
@@ -233,17 +211,17 @@ async def test_group_configuration_has_permissions_of_its_own(realm: Realm, judg
     await setter.allow(Operation.ALTER_CONFIGS, GROUP, group)
 
     seen = await _show_config(reader, group)
-    judge.equal("SEC-21", (NO_GROUP, None), seen, "looking with READ and DELETE")
-    judge.equal("SEC-21", ("NONE", "700"), await _show_config(seer, group), "looking")
+    judge.equal((NO_GROUP, None), seen, "looking with READ and DELETE")
+    judge.equal(("NONE", "700"), await _show_config(seer, group), "looking")
     for user, rights in ((reader, "READ and DELETE"), (seer, "DESCRIBE_CONFIGS")):
         error = await _set_config(user, group, "800")
-        judge.equal("SEC-21", NO_GROUP, error, f"setting with {rights}")
+        judge.equal(NO_GROUP, error, f"setting with {rights}")
     seen = await _show_config(seer, group)
-    judge.equal("SEC-21", ("NONE", "700"), seen, "the value after refusals")
+    judge.equal(("NONE", "700"), seen, "the value after refusals")
     error = await _set_config(setter, group, "900")
-    judge.equal("SEC-21", "NONE", error, "setting with ALTER_CONFIGS")
+    judge.equal("NONE", error, "setting with ALTER_CONFIGS")
     async for _ in attempts():
         seen = await _show_config(seer, group)
         if seen[1] == "900":
             break
-    judge.equal("SEC-21", ("NONE", "900"), seen, "the value that was set")
+    judge.equal(("NONE", "900"), seen, "the value that was set")

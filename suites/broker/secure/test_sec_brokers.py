@@ -1,20 +1,13 @@
 """What brokers ask each other is not for everybody: the state of share-partitions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
-from fixtures.clients.cluster import SHARE, share_key
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User
-from suites.broker.share import Queue
-from suites.broker.stored import read_state
-from suites.judge import Judge
 
 NO_CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED.name
 
@@ -34,10 +27,7 @@ CALLS = (
         api="WriteShareGroupState",
         fields={"state_epoch": 0, "leader_epoch": 0, "start_offset": 4, "state_batches": []},
     ),
-    StateCall(
-        api="InitializeShareGroupState",
-        fields={"state_epoch": 9, "start_offset": 4},
-    ),
+    StateCall(api="InitializeShareGroupState", fields={"state_epoch": 9, "start_offset": 4}),
     StateCall(api="DeleteShareGroupState"),
 )
 
@@ -57,42 +47,38 @@ def _reveals(part: dict[str, Any]) -> bool:
     return bool(part.get("state_batches")) or any(number > 0 for number in told)
 
 
-@pytest.mark.requirement("SEC-22")
+@check("SEC-22")
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.api)
 async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, call: StateCall) -> None:
     queue, user = await realm.share.queue(6), await realm.user()
-    consumer = await queue.consumer()
-    await consumer.acquire(6)
+    consumer = await queue.holder(6)
     await consumer.acked(accept(0, 1), accept(4))
     await user.allow(Operation.ALL, Resource.GROUP, queue.group)
     await user.allow(Operation.ALL, Resource.TOPIC, queue.topic.name)
     before = (await read_state(queue)).to_dict()
 
     errors, parts = await _send(user, call, queue)
-    judge.equal("SEC-22", {NO_CLUSTER}, errors, f"{call.api} with ALL on group and topic")
+    judge.equal({NO_CLUSTER}, errors, f"{call.api} with ALL on group and topic")
     shown = [part for part in parts if _reveals(part)]
-    judge.equal("SEC-22", [], shown, "what the refusal reveals")
+    judge.equal([], shown, "what the refusal reveals")
     after = (await read_state(queue)).to_dict()
-    judge.equal("SEC-22", before, after, f"the stored state after a refused {call.api}")
+    judge.equal(before, after, f"the stored state after a refused {call.api}")
 
     await user.allow(Operation.CLUSTER_ACTION, Resource.CLUSTER, THE_CLUSTER)
     errors, _ = await _send(user, call, queue)
-    judge.holds("SEC-22", NO_CLUSTER not in errors, f"{call.api} with CLUSTER_ACTION: {errors}")
+    judge.holds(NO_CLUSTER not in errors, f"{call.api} with CLUSTER_ACTION: {errors}")
 
 
-@pytest.mark.requirement("SEC-23")
+@check("SEC-23")
 async def test_state_coordinators_are_for_brokers_only(realm: Realm, judge: Judge) -> None:
     (queue,), user = await realm.queues(1), await realm.user()
     await user.allow(Operation.ALL, Resource.GROUP, queue.group)
     await user.allow(Operation.ALL, Resource.TOPIC, queue.topic.name)
-    asked = {
-        "key_type": SHARE,
-        "coordinator_keys": [share_key(queue.group, queue.topic.id, 0)],
-    }
+    asked = {"key_type": SHARE, "coordinator_keys": [share_key(queue.group, queue.topic.id, 0)]}
     found = (await user.call("FindCoordinator", **asked)).coordinators[0]
     seen = (error_name(found.error_code), found.node_id)
-    judge.equal("SEC-23", (NO_CLUSTER, -1), seen, "looking with ALL on group and topic")
+    judge.equal((NO_CLUSTER, -1), seen, "looking with ALL on group and topic")
 
     await user.allow(Operation.CLUSTER_ACTION, Resource.CLUSTER, THE_CLUSTER)
     found = (await user.call("FindCoordinator", **asked)).coordinators[0]
-    judge.equal("SEC-23", "NONE", error_name(found.error_code), "looking with CLUSTER_ACTION")
+    judge.equal("NONE", error_name(found.error_code), "looking with CLUSTER_ACTION")

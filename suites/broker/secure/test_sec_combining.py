@@ -1,14 +1,11 @@
 """How permissions combine: what one is good for, what denials undo, how far patterns reach."""
 
-from __future__ import annotations
-
 import pytest
 
 from fixtures.clients.acls import EVERY, Operation, Resource
-from fixtures.wire.errors import error_name
+from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, ROWS, Seen, expected_results, scene, walk
 from suites.broker.secure.realm import Realm
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 ALL = Operation.ALL
@@ -21,7 +18,7 @@ def _denied() -> dict[str, Seen]:
     return {row.api: (row.refusal,) for row in ROWS}
 
 
-@pytest.mark.requirement("SEC-24")
+@check("SEC-24")
 @pytest.mark.parametrize("name", ON_GROUPS)
 async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) -> None:
     user, granted = await realm.user(), Operation[name]
@@ -30,10 +27,10 @@ async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) 
     await user.allow(granted, GROUP, place.group)
 
     expected = expected_results(granted, [ALL] * len(place.topics))
-    judge.equal("SEC-24", expected, await walk(place), f"what {name} on a group is good for")
+    judge.equal(expected, await walk(place), f"what {name} on a group is good for")
 
 
-@pytest.mark.requirement("SEC-24")
+@check("SEC-24")
 @pytest.mark.parametrize("name", ON_TOPICS)
 async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -> None:
     user, granted = await realm.user(), Operation[name]
@@ -43,10 +40,10 @@ async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -
     await user.allow(granted, TOPIC, place.topics[1].name)
 
     expected = expected_results(ALL, [ALL, granted])
-    judge.equal("SEC-24", expected, await walk(place), f"what {name} on a topic is good for")
+    judge.equal(expected, await walk(place), f"what {name} on a topic is good for")
 
 
-@pytest.mark.requirement("SEC-25")
+@check("SEC-25")
 async def test_denial_of_a_topic(realm: Realm, judge: Judge) -> None:
     user, prefix = await realm.user(), realm.share.cluster.fresh_name("d")
     place = await scene(realm.share, user, names=(f"{prefix}-a", f"{prefix}-b"))
@@ -58,10 +55,10 @@ async def test_denial_of_a_topic(realm: Realm, judge: Judge) -> None:
     )
 
     expected = expected_results(ALL, [ALL, None])
-    judge.equal("SEC-25", expected, await walk(place), "with the second topic denied")
+    judge.equal(expected, await walk(place), "with the second topic denied")
 
 
-@pytest.mark.requirement("SEC-25")
+@check("SEC-25")
 async def test_denial_of_a_group(realm: Realm, judge: Judge) -> None:
     user = await realm.user()
     place = await scene(realm.share, user)
@@ -72,10 +69,10 @@ async def test_denial_of_a_group(realm: Realm, judge: Judge) -> None:
         user.entry(ALL, GROUP, place.group[:-1], prefixed=True, deny=True),
     )
 
-    judge.equal("SEC-25", _denied(), await walk(place), "with the group denied")
+    judge.equal(_denied(), await walk(place), "with the group denied")
 
 
-@pytest.mark.requirement("SEC-26")
+@check("SEC-26")
 async def test_prefixes(realm: Realm, judge: Judge) -> None:
     user, prefix = await realm.user(), realm.share.cluster.fresh_name("p")
     inside = await scene(
@@ -86,16 +83,12 @@ async def test_prefixes(realm: Realm, judge: Judge) -> None:
     for resource in (GROUP, TOPIC):
         await user.grant(user.entry(ALL, resource, prefix, prefixed=True))
 
-    judge.equal(
-        "SEC-26", expected_results(ALL, [ALL, ALL]), await walk(inside), "inside the prefix"
-    )
-    judge.equal(
-        "SEC-26", expected_results(ALL, [ALL, None]), await walk(half), "with a topic outside it"
-    )
-    judge.equal("SEC-26", _denied(), await walk(outside), "with the group outside it")
+    judge.equal(expected_results(ALL, [ALL, ALL]), await walk(inside), "inside the prefix")
+    judge.equal(expected_results(ALL, [ALL, None]), await walk(half), "with a topic outside it")
+    judge.equal(_denied(), await walk(outside), "with the group outside it")
 
 
-@pytest.mark.requirement("SEC-26")
+@check("SEC-26")
 async def test_wildcards(realm: Realm, judge: Judge) -> None:
     user, other = await realm.users(2)
     place = await scene(realm.share, user)
@@ -106,5 +99,5 @@ async def test_wildcards(realm: Realm, judge: Judge) -> None:
 
     response = await other.call("ShareGroupDescribe", group_ids=[place.group])
     error = error_name(response.groups[0].error_code)
-    judge.equal("SEC-26", NO_GROUP, error, "with an entry about a name that ends in an asterisk")
-    judge.equal("SEC-26", expected_results(ALL, [ALL, ALL]), await walk(place), "with wildcards")
+    judge.equal(NO_GROUP, error, "with an entry about a name that ends in an asterisk")
+    judge.equal(expected_results(ALL, [ALL, ALL]), await walk(place), "with wildcards")

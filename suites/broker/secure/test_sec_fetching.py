@@ -1,23 +1,15 @@
 """Who may fetch and acknowledge, and what a refusal leaves as it was."""
 
-from __future__ import annotations
-
-import pytest
-
 from fixtures.clients.acls import Operation, Resource
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
+from suites.broker.acknowledgements import acquired
+from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, may_use
-from suites.broker.sessions import acquired
-from suites.broker.stored import settled_below
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 
-@pytest.mark.requirement("SEC-07")
+@check("SEC-07")
 async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> None:
     queue, user = await realm.share.queue(5), await realm.user()
     other = await queue.consumer()
@@ -25,20 +17,18 @@ async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> N
     await user.allow(Operation.DESCRIBE, GROUP, queue.group)
     session = await user.session(queue.group)
     response = await session.fetch((queue.topic, 0))
-    judge.equal(
-        "SEC-07", NO_GROUP, error_name(response.error), "fetching without READ on the group"
-    )
-    judge.equal("SEC-07", (), response.parts, "partitions in the refusal")
+    judge.equal(NO_GROUP, error_name(response.error), "fetching without READ on the group")
+    judge.equal((), response.parts, "partitions in the refusal")
 
     await user.allow(Operation.READ, GROUP, queue.group)
     response = await session.fetch(epoch=1)
     error = error_name(response.error)
-    judge.equal("SEC-07", "SHARE_SESSION_NOT_FOUND", error, "going on with a refused session")
+    judge.equal("SHARE_SESSION_NOT_FOUND", error, "going on with a refused session")
     counts = (await other.acquire(5)).counts
-    judge.equal("SEC-07", dict.fromkeys(range(5), 1), counts, "what a permitted member gets")
+    judge.equal(dict.fromkeys(range(5), 1), counts, "what a permitted member gets")
 
 
-@pytest.mark.requirement("SEC-08")
+@check("SEC-08")
 async def test_fetching_needs_read_on_the_topic(realm: Realm, judge: Judge) -> None:
     (open_, hidden), user = await realm.queues(2), await realm.user()
     group = open_.group
@@ -53,22 +43,22 @@ async def test_fetching_needs_read_on_the_topic(realm: Realm, judge: Judge) -> N
     served: dict[int, int] = {}
     async for _ in attempts():
         response = await session.fetch(*(() if session.epoch else wanted))
-        judge.equal("SEC-08", "NONE", error_name(response.error), "the fetch as a whole")
+        judge.equal("NONE", error_name(response.error), "the fetch as a whole")
         refused = response.part(hidden.topic.id, 0)
         if refused is not None or session.epoch == 1:
             seen = refused and (error_name(refused.error), refused.offsets)
-            judge.equal("SEC-08", (NO_TOPIC, []), seen, "the forbidden topic")
+            judge.equal((NO_TOPIC, []), seen, "the forbidden topic")
         served |= getattr(response.part(open_.topic.id, 0), "counts", {})
         if len(served) >= 3:
             break
-    judge.equal("SEC-08", dict.fromkeys(range(3), 1), served, "the permitted topic")
+    judge.equal(dict.fromkeys(range(3), 1), served, "the permitted topic")
 
     other = await member.session(min(realm.share.cluster.brokers))
     found = await acquired(other, (hidden.topic, 0), count=3)
-    judge.equal("SEC-08", [0, 1, 2], found[hidden.topic, 0], "what was left of the forbidden topic")
+    judge.equal([0, 1, 2], found[hidden.topic, 0], "what was left of the forbidden topic")
 
 
-@pytest.mark.requirement("SEC-14")
+@check("SEC-14")
 async def test_strangers_may_be_served(realm: Realm, judge: Judge) -> None:
     queue, user = await realm.share.queue(3), await realm.user()
     await queue.consumer()
@@ -82,14 +72,14 @@ async def test_strangers_may_be_served(realm: Realm, judge: Judge) -> None:
     counts: dict[int, int] = {}
     async for _ in attempts():
         response = await session.fetch(*(() if session.epoch else (where,)))
-        judge.one_of("SEC-14", allowed, error_name(response.error), "a fetch by a stranger")
+        judge.one_of(allowed, error_name(response.error), "a fetch by a stranger")
         counts |= {offset: n for part in response.parts for offset, n in part.counts.items()}
         if response.error or len(counts) >= 3:
             break
     if response.error:
         return
-    judge.equal("SEC-14", dict.fromkeys(range(3), 1), counts, "what a stranger is served")
+    judge.equal(dict.fromkeys(range(3), 1), counts, "what a stranger is served")
     response = await session.acknowledge({where: (accept(0, 2),)})
-    judge.one_of("SEC-14", allowed, error_name(response.error), "an acknowledgement by a stranger")
+    judge.one_of(allowed, error_name(response.error), "an acknowledgement by a stranger")
     if not response.error:
-        judge.equal("SEC-14", 3, await settled_below(queue), "what is stored as finished then")
+        judge.equal(3, await settled_below(queue), "what is stored as finished then")

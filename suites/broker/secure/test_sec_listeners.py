@@ -1,20 +1,15 @@
 """The same by every door: TLS, SASL, both, and a login that is renewed on the way."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
 import pytest
 
 from fixtures.clients.acls import Operation, Resource
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject, release
 from fixtures.wire.connection import ConnectionLost
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.secure.realm import Realm, User, may_use
-from suites.broker.secure.settings import (
+from suites.broker.acknowledgements import acquired
+from suites.broker.kit import *
+from suites.broker.secure.realm import (
     BARE_TLS,
     LOGIN_LASTS,
     PLAIN_PASSWORD,
@@ -22,11 +17,10 @@ from suites.broker.secure.settings import (
     RENEWED,
     SECURED,
     TLS,
+    Realm,
+    User,
+    may_use,
 )
-from suites.broker.sessions import acquired
-from suites.broker.share import Queue
-from suites.broker.stored import settled_below
-from suites.judge import Judge
 
 NOBODY = "ANONYMOUS"
 """What a broker calls those who do not log in."""
@@ -94,7 +88,7 @@ async def _consume(user: User, queue: Queue) -> Story:
     return story
 
 
-@pytest.mark.requirement("SEC-27")
+@check("SEC-27")
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS, ids=["-".join(way) for way in WAYS])
 async def test_every_listener_says_the_same(
     realm: Realm, judge: Judge, listener: str, mechanism: str
@@ -107,10 +101,10 @@ async def test_every_listener_says_the_same(
 
     expected, actual = await _consume(root, here), await _consume(user, there)
     for (step, plain), (_, other) in zip(expected, actual, strict=True):
-        judge.equal("SEC-27", plain, other, f"{step} over {listener} {mechanism}")
+        judge.equal(plain, other, f"{step} over {listener} {mechanism}")
 
 
-@pytest.mark.requirement("SEC-28")
+@check("SEC-28")
 async def test_renewed_logins_keep_their_locks(realm: Realm, judge: Judge) -> None:
     queue = await realm.share.queue(6, lock_ms=30_000)
     await queue.consumer()
@@ -127,8 +121,8 @@ async def test_renewed_logins_keep_their_locks(realm: Realm, judge: Judge) -> No
     for until in (0.6, 1.2):
         async for _ in attempts(began + until * LOGIN_LASTS - time.monotonic()):
             response = await session.fetch(max_wait_ms=100)
-            judge.equal("SEC-28", "NONE", error_name(response.error), "a fetch on the connection")
-            judge.equal("SEC-28", [], response.offsets, "offsets acquired anew")
+            judge.equal("NONE", error_name(response.error), "a fetch on the connection")
+            judge.equal([], response.offsets, "offsets acquired anew")
         if until < 1:
             lasts = await session.connection.authenticate(user.cluster.info.security)
             if not lasts:
@@ -141,5 +135,5 @@ async def test_renewed_logins_keep_their_locks(realm: Realm, judge: Judge) -> No
         raise Undecided("a login that nobody renewed still holds")
     response = await session.acknowledge({place: (accept(0, 5),)})
     errors = (error_name(response.error), *(error_name(part.error) for part in response.parts))
-    judge.equal("SEC-28", ("NONE", "NONE"), errors, "accepting what was taken before the renewal")
-    judge.equal("SEC-28", 6, await settled_below(queue), "what is stored as finished then")
+    judge.equal(("NONE", "NONE"), errors, "accepting what was taken before the renewal")
+    judge.equal(6, await settled_below(queue), "what is stored as finished then")

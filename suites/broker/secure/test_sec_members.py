@@ -1,33 +1,22 @@
 """Who may join a share group, look at it, and find it in a list."""
 
-from __future__ import annotations
-
 from typing import Any
-
-import pytest
 
 from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
 from fixtures.clients.admin import Admin
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.groups import fields_of
+from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 
 async def _join(user: User, group: str, *topics: str) -> str:
     """Return the error with which a first heartbeat for these topics ends."""
-    response = await user.call(
-        "ShareGroupHeartbeat",
-        group_id=group,
-        member_id=user.realm.share.member_id(),
-        member_epoch=0,
-        subscribed_topic_names=list(topics),
-    )
+    member_id = user.realm.share.member_id()
+    fields = fields_of("ShareGroupHeartbeat", group, *topics, member_id=member_id)
+    response = await user.call("ShareGroupHeartbeat", **fields)
     return error_name(response.error_code)
 
 
@@ -39,7 +28,7 @@ async def _members(share: Share, group: str) -> set[str]:
     return {member.member_id for member in described.members}
 
 
-@pytest.mark.requirement("SEC-01")
+@check("SEC-01")
 async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> None:
     (queue,), user = await realm.queues(1), await realm.user()
     await user.allow(Operation.ALL, TOPIC, queue.topic.name)
@@ -47,20 +36,20 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
         if granted is not None:
             await user.allow(granted, GROUP, queue.group)
         error = await _join(user, queue.group, queue.topic.name)
-        judge.equal("SEC-01", NO_GROUP, error, f"joining with {granted and granted.name}")
+        judge.equal(NO_GROUP, error, f"joining with {granted and granted.name}")
     found = await _members(realm.share, queue.group)
-    judge.equal("SEC-01", set(), found, "members after refused heartbeats")
+    judge.equal(set(), found, "members after refused heartbeats")
 
     host = Member(realm.share.cluster, queue.group, realm.share.member_id())
     await host.join(queue.topic)
-    judge.equal("SEC-01", NO_GROUP, await _join_free(user, queue), "joining a living group")
+    judge.equal(NO_GROUP, await _join_free(user, queue), "joining a living group")
     for epoch, what in ((host.epoch, "a heartbeat"), (-1, "the last heartbeat")):
         in_its_name = {"member_id": host.member_id, "member_epoch": epoch}
         response = await user.call("ShareGroupHeartbeat", group_id=queue.group, **in_its_name)
         told = f"{what} in the name of a member"
-        judge.equal("SEC-01", NO_GROUP, error_name(response.error_code), told)
+        judge.equal(NO_GROUP, error_name(response.error_code), told)
     found = await _members(realm.share, queue.group)
-    judge.equal("SEC-01", {host.member_id}, found, "members of a living group")
+    judge.equal({host.member_id}, found, "members of a living group")
     await host.leave()
 
 
@@ -71,7 +60,7 @@ async def _join_free(user: User, queue: Queue) -> str:
     return await _join(user, queue.group, queue.topic.name)
 
 
-@pytest.mark.requirement("SEC-02")
+@check("SEC-02")
 async def test_joining_needs_describe_on_every_topic(realm: Realm, judge: Judge) -> None:
     (one, other), user = await realm.queues(2), await realm.user()
     await user.allow(Operation.READ, GROUP, one.group)
@@ -79,19 +68,19 @@ async def test_joining_needs_describe_on_every_topic(realm: Realm, judge: Judge)
     names = [one.topic.name, other.topic.name]
     for subscription in (names, names[::-1], names[1:]):
         error = await _join(user, one.group, *subscription)
-        judge.equal("SEC-02", NO_TOPIC, error, f"joining with {len(subscription)} topics")
+        judge.equal(NO_TOPIC, error, f"joining with {len(subscription)} topics")
     found = await _members(realm.share, one.group)
-    judge.equal("SEC-02", set(), found, "members after refused heartbeats")
+    judge.equal(set(), found, "members after refused heartbeats")
 
     member = {"group_id": one.group, "member_id": realm.share.member_id()}
     named = {"member_epoch": 0, "subscribed_topic_names": names[:1]}
     joined = await user.call("ShareGroupHeartbeat", **member, **named)
     error = error_name(joined.error_code)
-    judge.equal("SEC-02", "NONE", error, "joining with the permitted topic alone")
+    judge.equal("NONE", error, "joining with the permitted topic alone")
     named = {"member_epoch": joined.member_epoch, "subscribed_topic_names": names}
     later = await user.call("ShareGroupHeartbeat", **member, **named)
     error = error_name(later.error_code)
-    judge.equal("SEC-02", NO_TOPIC, error, "adding a forbidden topic by a later heartbeat")
+    judge.equal(NO_TOPIC, error, "adding a forbidden topic by a later heartbeat")
 
 
 async def _described(user: User, *groups: str) -> dict[str, Any]:
@@ -100,7 +89,7 @@ async def _described(user: User, *groups: str) -> dict[str, Any]:
     return {group["group_id"]: group for group in response.to_dict()["groups"]}
 
 
-@pytest.mark.requirement("SEC-03")
+@check("SEC-03")
 async def test_describing_needs_describe_on_the_group(realm: Realm, judge: Judge) -> None:
     queues, user = await realm.queues(2), await realm.user()
     hosts = []
@@ -112,16 +101,16 @@ async def test_describing_needs_describe_on_the_group(realm: Realm, judge: Judge
     await user.allow(Operation.DESCRIBE, GROUP, seen)
 
     found = await _described(user, unseen, seen)
-    judge.equal("SEC-03", NO_GROUP, error_name(found[unseen]["error_code"]), "the forbidden group")
-    judge.equal("SEC-03", [], found[unseen]["members"], "members of the forbidden group")
-    judge.equal("SEC-03", "NONE", error_name(found[seen]["error_code"]), "the permitted group")
+    judge.equal(NO_GROUP, error_name(found[unseen]["error_code"]), "the forbidden group")
+    judge.equal([], found[unseen]["members"], "members of the forbidden group")
+    judge.equal("NONE", error_name(found[seen]["error_code"]), "the permitted group")
     members = [member["member_id"] for member in found[seen]["members"]]
-    judge.equal("SEC-03", [hosts[0].member_id], members, "members of the permitted group")
+    judge.equal([hosts[0].member_id], members, "members of the permitted group")
     for host in hosts:
         await host.leave()
 
 
-@pytest.mark.requirement("SEC-04")
+@check("SEC-04")
 async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> None:
     (one, other), user = await realm.queues(2), await realm.user()
     host = Member(realm.share.cluster, one.group, realm.share.member_id())
@@ -130,15 +119,15 @@ async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> 
     await user.allow(Operation.DESCRIBE, TOPIC, one.topic.name)
 
     found = (await _described(user, one.group))[one.group]
-    judge.equal("SEC-04", NO_TOPIC, error_name(found["error_code"]), "a group with a hidden topic")
-    judge.equal("SEC-04", [], found["members"], "members of a group with a hidden topic")
+    judge.equal(NO_TOPIC, error_name(found["error_code"]), "a group with a hidden topic")
+    judge.equal([], found["members"], "members of a group with a hidden topic")
     for secret in (other.topic.name, str(other.topic.id)):
-        judge.holds("SEC-04", secret not in str(found), f"the response shows {secret}: {found}")
+        judge.holds(secret not in str(found), f"the response shows {secret}: {found}")
 
     await user.allow(Operation.DESCRIBE, TOPIC, other.topic.name)
     found = (await _described(user, one.group))[one.group]
     members = [member["member_id"] for member in found["members"]]
-    judge.equal("SEC-04", [host.member_id], members, "members once both topics may be seen")
+    judge.equal([host.member_id], members, "members once both topics may be seen")
     await host.leave()
 
 
@@ -147,7 +136,7 @@ async def _listed(user: User, among: set[str]) -> set[str]:
     return among & {group.group_id for group in response.groups}
 
 
-@pytest.mark.requirement("SEC-06")
+@check("SEC-06")
 async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -> None:
     everybody, somebody, nobody = await realm.users(3)
     queues = await realm.queues(2)
@@ -162,10 +151,10 @@ async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -
         seen = await _listed(everybody, groups)
         if seen == groups:
             break
-    judge.equal("SEC-06", groups, seen, "groups listed with DESCRIBE on the cluster")
+    judge.equal(groups, seen, "groups listed with DESCRIBE on the cluster")
     seen = await _listed(somebody, groups)
-    judge.equal("SEC-06", {queues[0].group}, seen, "groups listed with DESCRIBE on one")
+    judge.equal({queues[0].group}, seen, "groups listed with DESCRIBE on one")
     seen = await _listed(nobody, groups)
-    judge.equal("SEC-06", set(), seen, "groups listed without any permission")
+    judge.equal(set(), seen, "groups listed without any permission")
     for host in hosts:
         await host.leave()

@@ -3,24 +3,16 @@
 Since KIP-219 a broker answers at once, says how long it will not listen, and does not listen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Response, Session, Where, accept, release
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.locks import SLACK, watch
+from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User, may_use
-from suites.broker.share import Queue
-from suites.broker.stored import read_state, settled_below
-from suites.judge import Judge
+from suites.broker.settings import LITTLE, delay
 
 SIZE = 10_000
 """Bytes in a record."""
@@ -32,8 +24,6 @@ HEAVY = 13
 LOCK_MS = 1000
 PATIENCE = 20.0
 """Seconds that a request may take whose sender has to wait first."""
-LITTLE = 0.0001
-"""A request quota that any few requests exceed, in percent of one thread."""
 LONGEST_FOR_REQUESTS = 1000
 """Milliseconds: one window, and no request quota delays for longer."""
 
@@ -60,9 +50,6 @@ class Payer:
         """Fetch as much as there is until that costs a delay; return it and the offsets held.
 
         A broker gives no more at once than is free, so one request is never enough.
-
-        Raises:
-            Undecided: it never did.
         """
         held: list[int] = []
         async for _ in attempts():
@@ -70,8 +57,8 @@ class Payer:
             if response.error:
                 raise Undecided(f"a fetch that should succeed answered {response.errors}")
             held += response.offsets
-            if delay := _delay(response):
-                return delay, held
+            if waited := delay(response):
+                return waited, held
         raise Undecided(f"no delay after {len(held)} records")
 
     async def plain(self, records: int) -> int:
@@ -100,28 +87,24 @@ async def _payer(
     return Payer(user=user, queue=queue, session=await user.session(queue.group))
 
 
-def _delay(response: Response) -> int:
-    return int(response.raw.throttle_time_ms)
-
-
-@pytest.mark.requirement("SEC-29")
+@check("SEC-29")
 @pytest.mark.parametrize("mixed", [False, True], ids=["alone", "with fetches"])
 async def test_bytes_count(realm: Realm, judge: Judge, mixed: bool) -> None:
     payer = await _payer(realm, 30, {BYTE_RATE: RATE})
-    first = await payer.plain(6) if mixed else _delay(await payer.fetch(6))
-    judge.equal("SEC-29", 0, first, f"delay after 6 of {FREE // SIZE} records that are free")
+    first = await payer.plain(6) if mixed else delay(await payer.fetch(6))
+    judge.equal(0, first, f"delay after 6 of {FREE // SIZE} records that are free")
     delays = []
     async for _ in attempts():
         response = await payer.fetch(6)
         if response.error:
             raise Undecided(f"a fetch that should succeed answered {response.errors}")
-        delays.append(_delay(response))
+        delays.append(delay(response))
         if delays[-1] or len(delays) > 4:
             break
-    judge.holds("SEC-29", delays[-1] > 0, f"no delay after {6 + 6 * len(delays)} records: {delays}")
+    judge.holds(delays[-1] > 0, f"no delay after {6 + 6 * len(delays)} records: {delays}")
 
 
-@pytest.mark.requirement("SEC-30")
+@check("SEC-30")
 @pytest.mark.parametrize("kind", ["fetch", "fetch with acknowledgements", "acknowledge"])
 async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
     payer = await _payer(realm, 3, {REQUEST_SHARE: LITTLE})
@@ -133,46 +116,44 @@ async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
             response = await payer.fetch(1, acks={payer.place: (accept(0),)}, max_wait_ms=0)
         else:
             response = await payer.fetch(1, max_wait_ms=0)
-        delays.append(_delay(response))
+        delays.append(delay(response))
         if number and delays[-1]:
             break
-    judge.holds("SEC-30", delays[-1] > 0, f"delays of {len(delays)} requests: {delays}")
+    judge.holds(delays[-1] > 0, f"delays of {len(delays)} requests: {delays}")
     most = max(delays)
     sentence = f"a request quota delayed for {most} ms"
-    judge.holds("SEC-30", most <= LONGEST_FOR_REQUESTS, sentence)
+    judge.holds(most <= LONGEST_FOR_REQUESTS, sentence)
 
 
-@pytest.mark.requirement("SEC-33")
+@check("SEC-33")
 async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
     await payer.fetch(HEAVY)
     await realm.hold_to(payer.user, {REQUEST_SHARE: LITTLE})
     delays: list[int] = []
     for _ in range(4):
-        delays.append(_delay(await payer.fetch(HEAVY, timeout=PATIENCE)))
+        delays.append(delay(await payer.fetch(HEAVY, timeout=PATIENCE)))
         if delays[-1] > LONGEST_FOR_REQUESTS:
             break
-    judge.holds("SEC-33", max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
+    judge.holds(max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
 
 
-@pytest.mark.requirement("SEC-31")
-@pytest.mark.feature("record-limit")
+@check("SEC-31", feature="record-limit")
 async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
     if (lock := realm.share.bounds.lock(LOCK_MS)) > LOCK_MS:
         raise OutOfReach(f"no quota delays for as long as a lock of {lock} ms")
     payer = await _payer(realm, HEAVY, {BYTE_RATE: RATE}, lock_ms=LOCK_MS)
-    delay, _ = await payer.until_delayed()
-    if delay <= LOCK_MS:
-        raise Undecided(f"the delay of {delay} ms is no longer than the lock of {LOCK_MS} ms")
+    waited, _ = await payer.until_delayed()
+    if waited <= LOCK_MS:
+        raise Undecided(f"the delay of {waited} ms is no longer than the lock of {LOCK_MS} ms")
     other = await payer.queue.consumer(join=False)
     seen = await watch(other, range(HEAVY), LOCK_MS / 1000 + SLACK)
     missing = sorted(set(range(HEAVY)) - seen.keys())
-    what = f"records still locked for one who has to wait {delay} ms, lock {LOCK_MS} ms"
-    judge.equal("SEC-31", [], missing, what)
+    what = f"records still locked for one who has to wait {waited} ms, lock {LOCK_MS} ms"
+    judge.equal([], missing, what)
 
 
-@pytest.mark.requirement("SEC-32")
-@pytest.mark.feature("record-limit")
+@check("SEC-32", feature="record-limit")
 async def test_acknowledgements_of_who_has_to_wait(realm: Realm, judge: Judge) -> None:
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
     _, held = await payer.until_delayed()
@@ -181,12 +162,12 @@ async def test_acknowledgements_of_who_has_to_wait(realm: Realm, judge: Judge) -
     done, given = held[:-1], held[-1]
     acks = {payer.place: (*(accept(offset) for offset in done), release(given))}
     response = await payer.fetch(HEAVY, acks=acks, max_wait_ms=0, timeout=PATIENCE)
-    if not _delay(response):
+    if not delay(response):
         raise Undecided("the request with acknowledgements was not delayed")
     part = response.part(payer.queue.topic.id, 0)
     told = part and error_name(part.ack_error)
-    judge.equal("SEC-32", "NONE", told, f"result of acknowledgements delayed {_delay(response)} ms")
-    judge.equal("SEC-32", given, await settled_below(payer.queue), "what is stored as finished")
+    judge.equal("NONE", told, f"result of acknowledgements delayed {delay(response)} ms")
+    judge.equal(given, await settled_below(payer.queue), "what is stored as finished")
     batches = (await read_state(payer.queue)).state_batches
     counts = [b.delivery_count for b in batches if b.first_offset <= given <= b.last_offset]
-    judge.equal("SEC-32", [1], counts, "stored delivery count of what was given back")
+    judge.equal([1], counts, "stored delivery count of what was given back")

@@ -1,23 +1,15 @@
 """Permissions that come and go under a consumer that is at work."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 
 import pytest
 
 from fixtures.clients.acls import Operation, Resource
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Session, Where, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
+from suites.broker.acknowledgements import acquired
+from suites.broker.kit import *
 from suites.broker.secure.matrix import LET_IN, NO_GROUP, NO_TOPIC, ROWS, scene, walk
 from suites.broker.secure.realm import Realm, User, may_use
-from suites.broker.sessions import acquired
-from suites.broker.share import Catch, Queue
-from suites.broker.stored import settled_below
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 LOCK_MS = 2000
@@ -74,7 +66,7 @@ async def _heir(holder: Holder, index: int = 0) -> tuple[dict[int, int], float]:
     return catch.counts, time.monotonic() - holder.since
 
 
-@pytest.mark.requirement("SEC-09", "SEC-11")
+@check("SEC-09", "SEC-11")
 async def test_group_lost_while_records_are_locked(realm: Realm, judge: Judge) -> None:
     holder = await _holder(realm, 1)
     user, (place,) = holder.user, holder.places
@@ -82,16 +74,16 @@ async def test_group_lost_while_records_are_locked(realm: Realm, judge: Judge) -
 
     response = await holder.session.acknowledge({place: (accept(0, 2),)})
     error = error_name(response.error)
-    judge.equal("SEC-09", NO_GROUP, error, "accepting after READ on the group was taken away")
-    judge.equal("SEC-11", NO_GROUP, error, "accepting after READ on the group was taken away")
-    judge.equal("SEC-09", (), response.parts, "partitions in the refusal")
+    judge["SEC-09"].equal(NO_GROUP, error, "accepting after READ on the group was taken away")
+    judge["SEC-11"].equal(NO_GROUP, error, "accepting after READ on the group was taken away")
+    judge["SEC-09"].equal((), response.parts, "partitions in the refusal")
     counts, after = await _heir(holder)
-    judge.equal("SEC-09", dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
-    judge.equal("SEC-11", dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
-    _in_due_time(judge, holder, after)
+    judge["SEC-09"].equal(dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
+    judge["SEC-11"].equal(dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
+    _in_due_time(judge["SEC-11"], holder, after)
 
 
-@pytest.mark.requirement("SEC-10", "SEC-11")
+@check("SEC-10", "SEC-11")
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
 async def test_topic_lost_while_records_are_locked(
     realm: Realm, judge: Judge, by_fetch: bool
@@ -105,39 +97,39 @@ async def test_topic_lost_while_records_are_locked(
         response = await holder.session.fetch(acks=acks, max_wait_ms=0)
     else:
         response = await holder.session.acknowledge(acks)
-    judge.equal("SEC-10", "NONE", error_name(response.error), "the response as a whole")
+    judge["SEC-10"].equal("NONE", error_name(response.error), "the response as a whole")
     found = {
         place[0].name: part and error_name(part.ack_error or part.error)
         for place in holder.places
         for part in [response.part(place[0].id, 0)]
     }
     expected = {lost[0].name: NO_TOPIC, kept[0].name: "NONE"}
-    judge.equal("SEC-10", expected, found, "results, READ on the first topic taken away")
-    judge.equal("SEC-11", NO_TOPIC, found[lost[0].name], "result for the lost topic")
+    judge["SEC-10"].equal(expected, found, "results, READ on the first topic taken away")
+    judge["SEC-11"].equal(NO_TOPIC, found[lost[0].name], "result for the lost topic")
 
     counts, after = await _heir(holder)
-    judge.equal("SEC-10", dict.fromkeys(range(3), 2), counts, "records of the lost topic")
-    judge.equal("SEC-11", dict.fromkeys(range(3), 2), counts, "records of the lost topic")
-    _in_due_time(judge, holder, after)
+    judge["SEC-10"].equal(dict.fromkeys(range(3), 2), counts, "records of the lost topic")
+    judge["SEC-11"].equal(dict.fromkeys(range(3), 2), counts, "records of the lost topic")
+    _in_due_time(judge["SEC-11"], holder, after)
     settled = await settled_below(replace(holder.queues[1], group=holder.group))
-    judge.equal("SEC-10", 3, settled, "what is stored as finished of the topic that was kept")
+    judge["SEC-10"].equal(3, settled, "what is stored as finished of the topic that was kept")
 
 
 def _in_due_time(judge: Judge, holder: Holder, after: float) -> None:
     early = after < holder.lock_ms / 1000
     sentence = f"locks of {holder.lock_ms} ms ran out after {after:.2f} s"
-    judge.holds("SEC-11", not early, sentence, step="locks last as long as they should")
+    judge.holds(not early, sentence, step="locks last as long as they should")
 
 
-@pytest.mark.requirement("SEC-13")
+@check("SEC-13")
 async def test_permissions_take_effect_at_once(realm: Realm, judge: Judge) -> None:
     user = await realm.user()
     place = await scene(realm.share, user)
     refused = await walk(place)
     expected = {row.api: (row.refusal,) for row in ROWS}
-    judge.equal("SEC-13", expected, refused, "what a user without any entry meets")
+    judge.equal(expected, refused, "what a user without any entry meets")
 
     await user.allow(Operation.ALL, TOPIC, *(topic.name for topic in place.topics))
     await user.allow(Operation.ALL, GROUP, place.group)
     granted = {api: set(seen) for api, seen in (await walk(place)).items()}
-    judge.equal("SEC-13", {row.api: {LET_IN} for row in ROWS}, granted, "the same, permitted")
+    judge.equal({row.api: {LET_IN} for row in ROWS}, granted, "the same, permitted")

@@ -14,14 +14,13 @@ from fixtures.proxies.exchange import Exchange
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, Undecided
-from suites.client.brokers import hostile_target
-from suites.client.describing import lines
-from suites.client.harness import Harness, harness_on
-from suites.client.settings.trials import Trial
-from suites.client.settings.trying import broken, tried
+from suites.client import settings
+from suites.client.harness import Harness, harness_on, hostile_target
+from suites.client.settings import Trial
+from suites.client.sweep.application import play
 from suites.client.sweep.cases import Case
-from suites.client.sweep.judging import RECOVERS, Finding, judge
-from suites.client.sweep.playing import play
+from suites.client.sweep.rules import RECOVERS, Finding, judge
+from suites.client.wire import lines
 
 TOGETHER = 32
 """Cases at a time in front of one hostile broker: what they do most is wait."""
@@ -63,7 +62,6 @@ class Played:
 
     @property
     def is_clear(self) -> bool:
-        """Whether nothing is to be looked at twice."""
         return not (self.undecided or self.fault or any(one.broken for one in self.findings))
 
 
@@ -165,7 +163,7 @@ def _about(case: AnyCase) -> str:
 async def _findings(harness: Harness, case: AnyCase) -> tuple[list[Finding], list[Exchange]]:
     """Play a case; return what it showed, and what went over the wire."""
     if isinstance(case, Trial):
-        sentence = broken(case, await tried(harness, case))
+        sentence = settings.broken(case, await settings.play(harness, case))
         return [Finding(rule=case.rule, broken=sentence, responses=1)], harness.tap.exchanges
     story = await play(harness, case)
     return judge(case, story), story.exchanges

@@ -1,0 +1,356 @@
+"""What ``shareproof chaos`` does: play schedules or scenarios, judge the histories, list faults.
+
+It needs the extra ``judge``, and is imported only where that is there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path, PosixPath
+
+from rich.console import Console
+from rich.table import Table
+
+from chaos.faults import FAULTS, Fault
+from chaos.fitting import fitting, offered, usual_proxies
+from chaos.run import (
+    COMPACTED,
+    DELIVERY_LIMIT,
+    RECORD,
+    Chaos,
+    growth,
+    is_keyed,
+    needs_clocks,
+    running,
+    usual_load,
+)
+from chaos.schedule import Schedule, draw
+from fixtures.history.mirror import kept_at
+from fixtures.interface.capability import Capability
+from fixtures.interface.names import innermost
+from fixtures.machine.storage import reached
+from fixtures.targets import UsageFault
+from fixtures.targets.asked import asked_prefix
+from fixtures.targets.hooks import Hooks
+from fixtures.workload.hosts import Hosts, hosts_of
+from fixtures.workload.plan import KINDS, PLAIN
+from fixtures.workload.terms import Group, Load
+from reports.analysis.request import Request
+from reports.console import line
+from reports.results import InjectedFault, Results
+from reports.telling import cases
+from shareproof.chaos.judging import judge, spark_settings
+from shareproof.chaos.warming import Tell, telling
+from shareproof.options import ChaosOptions
+from suites.chaos.scenario import CALM, DYING, MIXED, TARDY, Scenario
+from suites.chaos.scenarios import SCENARIOS, chosen
+
+WHOLE, FREE = "whole", "free"
+OVERLAPS = (WHOLE, FREE)
+_PARTITIONS = 4
+
+_CALM = Group(name="calm", members=(PLAIN, PLAIN))
+_ODD = Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit")))
+_TARDY = Group(name="tardy", members=(KINDS["tardy"], KINDS["tardy"], KINDS["wordless"]))
+_DYING = Group(name="dying", members=(*[KINDS["dying"]] * 3, PLAIN))
+_GROUPS = {CALM: (_CALM,), MIXED: (_CALM, _ODD), TARDY: (_TARDY,), DYING: (_DYING,)}
+
+Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
+"""Gives for loads that will be played what to tell lines to, and what to wait for after them."""
+
+
+def run(asked: ChaosOptions, console: Console) -> Results | None:
+    """Carry out a chaos run and return its results, which are also in ``out``.
+
+    Nothing is returned where nothing was to be judged.
+    """
+    out = asked.out.absolute()
+    request = Request(
+        runs=(out,),
+        level=asked.level,
+        command=tuple(sys.argv),
+        master=asked.master,
+        memory=asked.memory,
+        settings=asked.settings,
+        strict=asked.strict,
+    )
+    if asked.rejudge:
+        runs = tuple(each for run in asked.rejudge for each in _runs_in(run.absolute()))
+    else:
+        line(console, f"seed {asked.seed}, target {asked.target}")
+        runs = _played(asked, request, console)
+        if not asked.judged:
+            return None
+    return judge(replace(request, runs=runs), out, lambda text: line(console, text))
+
+
+def _played(asked: ChaosOptions, request: Request, console: Console) -> tuple[Path, ...]:
+    (out,) = request.runs
+    with reached(out):
+        if out.exists() and any(out.rglob("history")):
+            raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
+
+    def tell(text: str) -> None:
+        line(console, text)
+
+    def listening(loads: Sequence[Load]) -> tuple[Tell, Callable[[], None]]:
+        # A JVM is started by a fork, which the locks of remote file systems do not survive.
+        # Nor is there to be a second one, where Spark runs the load.
+        if not asked.judged or asked.workers_on or not isinstance(out, PosixPath):
+            return tell, lambda: None
+        settings = {**spark_settings([out], asked.master), **asked.settings}
+        return telling(loads, replace(request, settings=settings), tell)
+
+    with kept_at(out, tell) as folder:
+        if asked.scenario:
+            made = _play_scenarios(asked, folder, listening)
+        else:
+            made = _play_schedule(asked, folder, console, listening)
+        runs = [run.relative_to(folder) for run in made]
+    return tuple(out / run.as_posix() if run.parts else out for run in runs)
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    with reached(folder):
+        if (folder / RECORD).is_file():
+            return [folder]
+        inside = sorted(record.parent for record in folder.glob(f"*/{RECORD}"))
+    if not inside:
+        raise UsageFault(f"--rejudge {folder}: there is no chaos run in it.")
+    return inside
+
+
+def _play_schedule(
+    asked: ChaosOptions, out: Path, console: Console, listening: Listening
+) -> tuple[Path, ...]:
+    schedule = _schedule(asked)
+    for strike in schedule.strikes:
+        line(console, f"{strike.at:5.1f} s  {strike.fault} for {strike.lasts:g} s")
+    chaos = Chaos(
+        target=asked.target,
+        brokers=asked.brokers,
+        schedule=schedule,
+        load=replace(usual_load(schedule, asked.rate), processes=asked.processes),
+        proxies=_proxies(asked, [strike.fault for strike in schedule.strikes]),
+        allowed=asked.allow_faults,
+        hooks=_hooks(asked),
+        command_config=asked.command_config,
+        prefix=asked_prefix(asked.prefix, asked.target),
+        hosts=_hosts(asked),
+    )
+    tell, wait = listening([chaos.load])
+    with running(chaos, tell) as ready:
+        ready.play(chaos, out)
+    wait()
+    return (out,)
+
+
+def _play_scenarios(asked: ChaosOptions, out: Path, listening: Listening) -> tuple[Path, ...]:
+    if asked.faults or asked.no_faults or asked.schedule:
+        raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
+    scenarios = chosen(asked.scenario, asked.target)
+    loads = [as_chaos(one, asked.target, asked.seed, asked.proxies).load for one in scenarios]
+    tell, wait = listening(loads)
+    runs = play_all(
+        scenarios,
+        target=asked.target,
+        proxies=asked.proxies,
+        seed=asked.seed,
+        out=out,
+        tell=tell,
+        hosts=_hosts(asked),
+        processes=asked.processes,
+    )
+    wait()
+    return runs
+
+
+def play_all(
+    scenarios: Sequence[Scenario],
+    *,
+    target: str,
+    seed: int,
+    out: Path,
+    tell: Tell,
+    proxies: str = "",
+    hosts: Hosts | None = None,
+    processes: int = 2,
+) -> tuple[Path, ...]:
+    """Play scenarios, and return the directory of each inside ``out``.
+
+    The processes of their loads run on ``hosts``, if there are any.
+    """
+    runs: list[Path] = []
+    left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
+    clocks = any(needs_clocks(chaos) for chaos in left)
+    left = [
+        replace(
+            chaos,
+            clocks=clocks,
+            load=replace(chaos.load, processes=processes),
+            hosts=hosts and replace(hosts, out=hosts.out / chaos.scenario),
+        )
+        for chaos in left
+    ]
+    while left:
+        with ExitStack() as stack:
+            ready = stack.enter_context(running(left[0], tell))
+            stands = (left[0].target, left[0].proxies)
+            while left and (left[0].target, left[0].proxies) == stands:
+                chaos = left.pop(0)
+                runs.append(out / chaos.scenario)
+                tell(f"== {chaos.scenario}")
+                if ready.play(chaos, runs[-1]).trouble:
+                    break  # whatever was not healed is no place for the next one
+    return tuple(runs)
+
+
+def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> Chaos:
+    """Return a scenario as a run of a target, behind the usual proxies if none are named."""
+    faults = [strike.fault for strike in scenario.strikes]
+    schedule = Schedule(seed=seed, seconds=scenario.seconds, strikes=scenario.strikes)
+    ours = Capability.LOCAL_PROCESS in innermost(target).offers
+    load = Load(
+        seconds=scenario.seconds,
+        partitions=_PARTITIONS,
+        rate=scenario.rate,
+        batch=20,
+        lock_ms=scenario.lock_ms,
+        drain=60.0,
+        seed=seed,
+        groups=_GROUPS[scenario.members],
+        patience=10.0,
+        delivery_limit=DELIVERY_LIMIT,
+        background=False,
+        keyed=is_keyed(schedule),
+        spare=growth(schedule),
+        topic_configs=COMPACTED if is_keyed(schedule) else {},
+    )
+    return Chaos(
+        target=f"kafka:{scenario.release}" if scenario.release and ours else target,
+        schedule=schedule,
+        load=load,
+        scenario=scenario.name,
+        owed=scenario.rules,
+        judged=scenario.judged,
+        proxies=proxies or usual_proxies(target, faults),
+    )
+
+
+def _schedule(asked: ChaosOptions) -> Schedule:
+    seconds = asked.minutes * 60
+    if asked.no_faults:
+        if asked.faults or asked.schedule:
+            raise UsageFault("--no-faults excludes --faults and --schedule: give one of them.")
+        return Schedule(seed=asked.seed, seconds=seconds)
+    if asked.schedule is None:
+        proxies = _proxies(asked, asked.faults)
+        offers = offered(
+            asked.target,
+            brokers=asked.brokers,
+            proxies=proxies,
+            hooks=_hooks(asked),
+            on_hosts=bool(asked.workers_on),
+        )
+        if asked.overlap not in OVERLAPS:
+            raise UsageFault(f"--overlap {asked.overlap}: give {' or '.join(OVERLAPS)}.")
+        free = asked.overlap == FREE
+        drawn = draw(asked.seed, seconds, fitting(asked.faults, offers), free=free)
+        if not drawn.strikes:
+            raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
+        return drawn
+    try:
+        return Schedule.from_json(asked.schedule.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageFault(f"--schedule {asked.schedule}: {error.strerror}.") from None
+    except ValueError as error:
+        raise UsageFault(f"--schedule {asked.schedule}: {error}.") from None
+
+
+def _proxies(asked: ChaosOptions, faults: Sequence[str]) -> str:
+    return asked.proxies or usual_proxies(asked.target, faults)
+
+
+def _hooks(asked: ChaosOptions) -> Hooks | None:
+    return Hooks.read(Path(asked.hooks)) if asked.hooks else None
+
+
+def _hosts(asked: ChaosOptions) -> Hosts | None:
+    return hosts_of(asked.workers_on, asked.out.absolute(), asked.settings)
+
+
+def list_faults() -> list[dict[str, object]]:
+    """Return every kind of fault, for machines."""
+    return [
+        {
+            "fault": fault.name,
+            "sentence": fault.sentence,
+            "brokers": _brokers(fault),
+            "needs": [need.name.lower().replace("_", "-") for need in sorted(fault.needs)],
+            "takes": sorted(fault.takes),
+            "relies_on": sorted(fault.relies_on),
+            "seconds": list(fault.lasts),
+        }
+        for fault in FAULTS.values()
+    ]
+
+
+def _brokers(fault: Fault) -> int:
+    return 3 if fault.needs & {Capability.REPLICAS, Capability.SPARE_BROKER} else 1
+
+
+def list_scenarios() -> list[dict[str, object]]:
+    """Return every scenario, for machines."""
+    return [
+        {
+            "scenario": one.name,
+            "sentence": one.sentence,
+            "rules": list(one.rules),
+            "faults": [strike.fault for strike in one.strikes],
+            "seconds": one.seconds,
+        }
+        for one in SCENARIOS.values()
+    ]
+
+
+def show_faults(console: Console) -> None:
+    table = Table("fault", "brokers", "seconds", "takes", "relies on", "effect", box=None)
+    for fault in FAULTS.values():
+        low, high = fault.lasts
+        breaks = [", ".join(sorted(some)) for some in (fault.takes, fault.relies_on)]
+        row = (fault.name, str(_brokers(fault)), f"{low:g}-{high:g}", *breaks, fault.sentence)
+        table.add_row(*row)
+    console.print(table)
+
+
+def show_scenarios(console: Console) -> None:
+    table = Table("scenario", "seconds", "what happens", "rules", box=None)
+    for one in SCENARIOS.values():
+        rules = " ".join(rule.removeprefix("INV-") for rule in one.rules)
+        table.add_row(one.name, f"{one.seconds:g}", one.sentence, rules)
+    console.print(table)
+
+
+def show_struck(results: Results, console: Console) -> None:
+    for chaos in results.chaos or ():
+        name = chaos.scenario or "schedule"
+        said = f"{name}: {len(chaos.faults)} faults, {_missed(chaos.faults) or 'all took effect'}"
+        console.print(said, highlight=False)
+        for case in cases(results, Path(chaos.run).name):
+            console.print(f"  {case.rule}: {case.sentence}", highlight=False)
+    totals: Counter[str] = Counter()
+    for states in (results.reached or {}).values():
+        totals.update({state.state: state.count for state in states})
+    for name, count in totals.items():
+        console.print(f"{count or 'never':>8} {name}", highlight=False)
+
+
+def _missed(faults: Sequence[InjectedFault]) -> str:
+    """Return which faults never took effect, and what blocked them; nothing if all did."""
+    blocked = {one.fault: one.blocked_by for one in faults if not one.hit}
+    said = (f"{name} (blocked by {by})" if by else name for name, by in blocked.items())
+    return f"never took effect: {', '.join(said)}" if blocked else ""

@@ -1,0 +1,127 @@
+"""Histories: record one, judge recorded ones, inject faults, and do that all night."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fixtures.targets import UsageFault
+from shareproof.commands import end
+from shareproof.options import (
+    AnalyseOptions,
+    ChaosOptions,
+    LoadOptions,
+    NightOptions,
+    place_of,
+    takes,
+)
+from suites.options import AsJson, Option
+
+
+@takes(LoadOptions)
+def load(options: LoadOptions) -> None:
+    """Put a mixed load on a target, without faults, and record its history."""
+    from reports.console import line, screen
+    from shareproof import histories
+
+    console = screen(stderr=True)
+    line(console, f"seed {options.seed}, target {options.target}")
+    done = histories.load(options, console)
+    if options.as_json:
+        typer.echo(json.dumps(done, indent=1))
+    else:
+        for name, value in done.items():
+            typer.echo(f"{name}: {value}")
+
+
+@takes(AnalyseOptions)
+def analyse(options: AnalyseOptions) -> None:
+    """Judge recorded histories by the invariants and write the verdicts."""
+    from reports.console import screen
+    from shareproof import histories
+
+    results = histories.analyse(options, screen(stderr=True))
+    end(results, options.folder, as_json=options.as_json, what="results")
+
+
+@takes(ChaosOptions)
+def chaos(options: ChaosOptions) -> None:
+    """Inject faults into a cluster under load, heal it, and judge the whole history."""
+    from reports.console import line, screen
+    from shareproof import histories
+
+    histories.require("pyarrow", "numpy", "pyspark")
+    from shareproof.chaos import run as runs  # it is built of what the extra brings
+    from suites.options import resolved
+
+    if options.list_faults or options.list_scenarios:
+        if options.as_json:
+            faults = runs.list_faults if options.list_faults else runs.list_scenarios
+            typer.echo(json.dumps(faults(), indent=1))
+        elif options.list_faults:
+            runs.show_faults(screen())
+        else:
+            runs.show_scenarios(screen())
+        raise typer.Exit
+    results = runs.run(resolved(options), screen(stderr=True))
+    if results is None:
+        line(screen(stderr=True), f"not judged: shareproof chaos --rejudge {options.out}")
+        raise typer.Exit
+    if not options.as_json:
+        runs.show_struck(results, screen())
+    end(results, options.out, as_json=options.as_json)
+
+
+@takes(NightOptions)
+def night(options: NightOptions) -> None:
+    """Play random schedules for hours; confirm and shrink what broke; write the night's page."""
+    from shareproof import histories
+
+    histories.require("pyarrow", "numpy", "pyspark")
+    from reports.plain import text_of
+    from shareproof.chaos.night import shrink_run, spend
+    from shareproof.chaos.run import OVERLAPS
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    if options.overlap not in OVERLAPS:
+        raise UsageFault(f"--overlap {options.overlap}: give {' or '.join(OVERLAPS)}.")
+    if options.shrink is not None:
+        run = options.shrink.absolute()
+        raise typer.Exit(shrink_run(run, options.target, options.brokers, options.rate, tell))
+    archive = options.archive.absolute()
+    site = (options.site or archive.with_name(f"{archive.name}-site")).absolute()
+    found, code = spend(dataclasses.replace(options, archive=archive, site=site), tell)
+    if options.as_json:
+        sys.stdout.write(text_of(found.summary()))
+    else:
+        typer.echo(found.sentence)
+        for one in found.broken:
+            typer.echo(f"{one.rule} ({one.rank}): {one.verdict}: {one.reason}")
+            typer.echo(f"  {found.replay(one, archive)}")
+    raise typer.Exit(code)
+
+
+@takes()
+def rejudge(
+    *,
+    archive: Annotated[
+        list[Path],
+        Option("Runs, or directories above them, or their URIs.", argument=True, parser=place_of),
+    ],
+    replace: Annotated[bool, Option("Let the new results take the place of the old ones.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge an archive again by today's rules; print which verdicts changed."""
+    from shareproof import histories
+
+    histories.require("pyarrow", "numpy", "pyspark")
+    from shareproof.chaos.again import rejudge_archive
+
+    raise typer.Exit(rejudge_archive(archive, replace=replace, as_json=as_json))

@@ -1,0 +1,332 @@
+"""Runs the cases of a sweep: spreads them over hostile brokers, judges, and makes the report.
+
+Each process has a hostile broker of its own. What broke a rule, could not be decided, or was in the
+way when the adapter died is played once more when everything else is done, a few at a time; that is
+what counts. If the adapter dies again, each case that it ran is played alone: one that ends it
+then, ended the client.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import platform
+import queue
+import re
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from reports.badge import of_results
+from reports.building import RunRecord, document, timing_of
+from reports.results import Results, Target
+from reports.verdicts import FAULT, OK
+from reports.writing import publish
+from shareproof.runner.options import HOSTILE, facing
+from shareproof.runner.recorder import INTERRUPTED
+from shareproof.runner.run import moving_line
+from spec.profile import check_profile
+from spec.requirement import load_requirements
+from spec.verdict import EnvironmentFault, Observation, Verdict
+from suites.client import settings
+from suites.client.sweep.rules import RULES
+from suites.client.sweep.working import TOGETHER, AnyCase, Played, work
+from suites.options import RunOptions, load_ledger, typed
+
+SILENCE = 400.0
+"""Seconds without news after which a worker is taken for hung."""
+
+FEW, ALONE = 4, 1
+"""Cases at a time when they are played once more, and when the adapter died then, too."""
+
+Watch = Callable[[str, int, Played | None], None]
+"""Is told of a stage, its number of cases, and each case that was played in it."""
+
+_PREFIX = "sweep/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What cases are about: the rules, the option that asks for them, and how many run at once."""
+
+    rules: tuple[str, ...]
+    option: tuple[str, ...] = ()
+    together: int = TOGETHER
+
+
+ERRORS = Subject(rules=RULES)
+SETTINGS = Subject(rules=settings.RULES, option=("--settings",), together=8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """A case as it counts, and its first try if it was played twice."""
+
+    played: Played
+    first: Played | None = None
+
+
+def run(
+    options: RunOptions,
+    cases: Sequence[AnyCase],
+    words: tuple[str, ...],
+    brokers: int,
+    console: Console,
+    *,
+    subject: Subject = ERRORS,
+) -> Results:
+    """Play cases against a client, and write what they showed to the run's directory."""
+    client = options.client
+    assert client is not None
+    started, began, interrupted = datetime.now(UTC), time.monotonic(), False
+    swept: list[Swept] = []
+    out = Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    with _watching(console) as watch:
+        try:
+            swept += spread(
+                client.command,
+                cases,
+                seed=options.seed,
+                brokers=brokers,
+                watch=watch,
+                together=subject.together,
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+    order = {case.name: number for number, case in enumerate(cases)}
+    swept.sort(key=lambda one: order[one.played.case])
+    seconds = time.monotonic() - began
+    profile = load_ledger(options.ledger(""))
+    seen = observations(swept)
+    frames = _transcripts(swept, out, lambda case: command(options, case, subject))
+    whole = len(swept) == len(cases) and not words
+
+    def reproduce(rule: str) -> str:
+        broken = (
+            one.played.case
+            for one in swept
+            if any(each.rule == rule and each.broken for each in one.played.findings)
+        )
+        return command(options, next(broken, swept[0].played.case), subject)
+
+    found = document(
+        RunRecord(
+            rules={id_: r for id_, r in load_requirements().items() if id_ in subject.rules},
+            observations=seen,
+            ledger=profile,
+            target=Target(
+                name=client.asked[1],
+                version=client.version,
+                profile=profile.name,
+                brokers=3,
+                properties={},
+            ),
+            client=facing(options, None),
+            release=options.version,
+            unfinished=() if whole else subject.rules,
+            problems=check_profile(profile, load_requirements()),
+            seed=options.seed,
+            level=options.level,
+            only=words,
+            started=started,
+            timing=timing_of(
+                total=seconds,
+                checks=seconds,
+                by_check={_PREFIX + one.played.case: one.played.seconds for one in swept},
+            ),
+            partial=interrupted,
+            notices=_notices(swept, len(cases)),
+            broken=OK if seen else FAULT,
+            ended=INTERRUPTED if interrupted else OK,
+            versions={"python": platform.python_version(), "platform": platform.platform()},
+            reproduce=reproduce,
+            transcript=lambda check, first: "" if first else frames.get(check, ""),
+            faced=lambda _check: HOSTILE,
+        )
+    )
+    publish(out, found)
+    of_results(found).write(out)
+    return found
+
+
+def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
+    assert options.client is not None
+    words = ["shareproof", "sweep", *options.client.asked, *subject.option, "--only", case]
+    return shlex.join([*words, "--seed", str(options.seed), *typed(options, "profile")])
+
+
+def observations(swept: Sequence[Swept]) -> list[Observation]:
+    """Return what the cases say of the rules, with what was no pass at the first try beside it."""
+    found = []
+    for one in swept:
+        first = {o.requirement: o for o in _seen(one.first)} if one.first else {}
+        for seen in _seen(one.played):
+            before = first.get(seen.requirement)
+            shown = before is not None and before.verdict is not Verdict.PASS
+            found.append(replace(seen, first=before) if shown else seen)
+    return found
+
+
+def _seen(played: Played) -> list[Observation]:
+    check = _PREFIX + played.case
+    trouble = played.fault or played.undecided
+    if trouble:
+        verdict = Verdict.ERROR if played.fault else Verdict.UNKNOWN
+        sentence = f"{played.case}: {trouble}"
+        return [Observation(requirement=played.rule, check=check, verdict=verdict, reason=sentence)]
+    return [
+        Observation(
+            requirement=one.rule,
+            check=check,
+            verdict=Verdict.FAIL if one.broken else Verdict.PASS,
+            reason=one.broken,
+            evidence={"cases": 1, "responses": one.responses},
+            witness=one.witness,
+            seconds=round(played.seconds, 3),
+        )
+        for one in played.findings
+    ]
+
+
+def _transcripts(
+    swept: Sequence[Swept], out: Path, command_of: Callable[[str], str]
+) -> dict[str, str]:
+    """Write the frames of each case that broke a rule; return the files by check."""
+    names = {}
+    for played in (one.played for one in swept if one.played.frames):
+        name = f"transcripts/{re.sub(r'[^A-Za-z0-9_.-]+', '-', played.case)}.txt"
+        said = [f"{each.rule}: {each.broken}" for each in played.findings if each.broken]
+        head = "\n".join([f"$ {command_of(played.case)}", *said])
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(f"{head}\n\n{played.frames}\n", encoding="utf-8")
+        names[_PREFIX + played.case] = name
+    return names
+
+
+def _notices(swept: Sequence[Swept], planned: int) -> list[str]:
+    unmet = [
+        one.played.case
+        for one in swept
+        if not (one.played.findings or one.played.fault or one.played.undecided)
+    ]
+    apis = sorted({name.rpartition("/")[0].rpartition("/")[0] for name in unmet})
+    sentence = (
+        f"{len(unmet)} of {planned} cases judged nothing, because the client sent no "
+        f"such request: {', '.join(apis)}."
+    )
+    return [sentence] if unmet else []
+
+
+def spread(
+    command: Sequence[str],
+    cases: Sequence[AnyCase],
+    *,
+    seed: int,
+    brokers: int,
+    watch: Watch,
+    together: int = TOGETHER,
+) -> Iterator[Swept]:
+    """Play cases and yield each when it is decided."""
+    first: dict[str, Played] = {}
+    left = list(cases)
+    for stage, at_once in (("cases", together), ("once more", FEW), ("alone", ALONE)):
+        watch(stage, len(left), None)
+        again = set()
+        for played in _played(command, left, seed, min(brokers, len(left)), at_once):
+            watch(stage, len(left), played)
+            open_ = not played.is_clear if stage == "cases" else played.died and stage != "alone"
+            if open_:
+                first.setdefault(played.case, played)
+                again.add(played.case)
+            else:
+                yield Swept(played=played, first=first.get(played.case))
+        left = [case for case in left if case.name in again]
+        if not left:
+            return
+
+
+def _played(
+    command: Sequence[str], cases: Sequence[AnyCase], seed: int, brokers: int, together: int
+) -> Iterator[Played]:
+    context = multiprocessing.get_context("spawn")
+    news: Any = context.Queue()
+    processes = [
+        context.Process(
+            target=_worker,
+            args=(tuple(command), cases[number::brokers], seed, together, news),
+            daemon=True,
+        )
+        for number in range(brokers)
+    ]
+    with _running(processes):
+        for _ in cases:
+            yield _next(news, processes)
+
+
+def _next(news: Any, processes: Sequence[BaseProcess]) -> Played:
+    waited = 0.0
+    while waited < SILENCE:
+        try:
+            found: Played | str = news.get(timeout=1.0)
+        except queue.Empty:
+            waited += 1.0
+            dead = [one.exitcode for one in processes if one.exitcode]
+            if dead:
+                raise EnvironmentFault(f"a worker of the sweep ended with {dead[0]}") from None
+            continue
+        if isinstance(found, str):
+            raise EnvironmentFault(found)
+        return found
+    raise EnvironmentFault(f"no case ended within {SILENCE:g} s")
+
+
+def _worker(
+    command: Sequence[str], cases: Sequence[AnyCase], seed: int, together: int, news: Any
+) -> None:
+    try:
+        work(command, cases, seed, news.put, together)
+    except EnvironmentFault as fault:
+        news.put(str(fault))
+
+
+@contextmanager
+def _running(processes: Sequence[BaseProcess]) -> Iterator[None]:
+    for process in processes:
+        process.start()
+    try:
+        yield
+        for process in processes:
+            process.join(30.0)
+    finally:
+        for process in processes:
+            if process.is_alive():
+                process.terminate()
+                process.join(5.0)
+
+
+@contextmanager
+def _watching(console: Console) -> Iterator[Watch]:
+    """Show one line on a terminal that moves; it is silent when nobody watches."""
+    progress = moving_line(console, "broken")
+    task = progress.add_task("starting", total=None, broken="")
+    broken: dict[str, int] = {}
+
+    def watch(stage: str, number: int, played: Played | None) -> None:
+        if stage not in broken:
+            broken[stage] = 0
+            progress.update(task, description=stage, total=number, completed=0)
+        if played is not None:
+            broken[stage] += not played.is_clear
+            told = f"[bold red]{broken[stage]} not clear[/]" if broken[stage] else ""
+            progress.update(task, advance=1, broken=told)
+
+    with progress:
+        yield watch

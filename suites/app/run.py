@@ -1,0 +1,103 @@
+"""A run of scenarios on one cluster, each judged by the rules that it is there for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+from fixtures.interface.info import ClusterInfo
+from fixtures.wire.schema import Schemas
+from spec.verdict import Observation, OutOfReach, Undecided, Verdict
+from suites.app.environment import Environment, open_environment
+from suites.app.program import ProgramSpec
+from suites.app.rules import check_of, observe
+from suites.app.scenarios import ALWAYS, Scenario, result_of
+from suites.broker.share import goes_on, world
+from suites.client.wire import HEARTBEAT, SHARE, lines
+
+USUAL_LOCK = 10_000
+SMALL_LOCK = 3_000  # Milliseconds that locks last at least; a target may want more.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppRun:
+    """What a run of scenarios needs beside them."""
+
+    info: ClusterInfo
+    spec: ProgramSpec
+    seed: int
+    out: Path
+    tell: Callable[[str], None]
+
+    async def play(self, scenarios: Sequence[Scenario], rules: Sequence[str]) -> list[Observation]:
+        """Play scenarios one after the other, and return what each says about its rules."""
+        found: list[Observation] = []
+        schemas = Schemas.from_jar(self.info.schema_jar)
+        for scenario in scenarios:
+            began = time.monotonic()
+            wanted = [rule for rule in scenario.rules if rule in rules]
+            seen = await self._play(scenario, wanted, schemas)
+            took = round(time.monotonic() - began, 3)
+            self.tell(f"{scenario.name}: {took:.1f} s, {_described(seen)}")
+            found += [replace(one, seconds=took) for one in seen]
+        return _without_needless(found)
+
+    async def _play(
+        self, scenario: Scenario, rules: Sequence[str], schemas: Schemas
+    ) -> list[Observation]:
+        rng = Random(f"{self.seed} {scenario.name}")
+        try:
+            async with world(self.info, rng, [], schemas) as share:
+                lock = share.bounds.lock(SMALL_LOCK if scenario.small else USUAL_LOCK) / 1000
+                folder = self.out / "programs" / scenario.name
+                async with open_environment(self.spec, share, lock=lock, folder=folder) as env:
+                    await scenario.play(env)
+                    env.over = time.monotonic()
+                    seen = result_of(env, scenario, healthy=await _healthy(env))
+                file = self.out / transcript_of(scenario.name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                frames = lines(env.tap.of(*SHARE, HEARTBEAT, "Produce"))
+                file.write_text("\n".join(frames) + "\n", encoding="utf-8")
+        except OutOfReach as why:
+            own = [rule for rule in rules if rule not in ALWAYS]
+            return [_not_played(rule, scenario, Verdict.OUT_OF_REACH, why) for rule in own]
+        except Undecided as why:
+            return [_not_played(rule, scenario, Verdict.UNKNOWN, why) for rule in rules]
+        owed = {"FRM-04": self.spec.uses("dead_letters"), "FRM-09": self.spec.uses("output")}
+        return [observe(rule, seen, owed=owed.get(rule, True)) for rule in rules]
+
+
+def transcript_of(check: str) -> str:
+    """Return the path of a scenario's transcript inside the run's directory."""
+    return f"transcripts/{check.rpartition('::')[2]}.txt"
+
+
+async def _healthy(env: Environment) -> bool:
+    """Tell whether the brokers still deliver, where the program did not finish its records."""
+    seen = env.deliveries()
+    if all(seen.finished(place, env.limit, env.over) for place in env.source.sent):
+        return True
+    return all([await goes_on(env.share.cluster, node) for node in set(env.topic.leaders)])
+
+
+def _not_played(rule: str, scenario: Scenario, verdict: Verdict, why: Exception) -> Observation:
+    check = check_of(scenario)
+    return Observation(requirement=rule, check=check, verdict=verdict, reason=str(why))
+
+
+def _without_needless(found: Sequence[Observation]) -> list[Observation]:
+    """Return what counts: what one scenario put to the test, another need not."""
+    exercised = [one for one in found if one.verdict is not Verdict.VACUOUS]
+    rules = {one.requirement for one in exercised}
+    last = {one.requirement: one for one in found if one.requirement not in rules}
+    return [*exercised, *last.values()]
+
+
+def _described(seen: Sequence[Observation]) -> str:
+    if seen and all(one.verdict is Verdict.OUT_OF_REACH for one in seen):
+        return f"out of reach: {seen[0].reason}"
+    broken = [one.requirement for one in seen if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}]
+    return f"broken: {', '.join(broken)}" if broken else f"{len(seen)} rules judged"

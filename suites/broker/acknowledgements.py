@@ -1,0 +1,284 @@
+"""Reading the result of an acknowledgement, proving what it did, and leading records to a delivery.
+
+A response without error is evidence only for an offset at or above the start offset, because below
+it a broker says NONE to anything. Checks that need such evidence keep their first record, the pin,
+unsettled: the start offset cannot pass it, so everything above is judged by its state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, accept, release
+from fixtures.wire.errors import error_name
+from suites.broker.share import Catch, Consumer, Queue, Share, stopped
+from suites.judge import Judge
+
+LEFT_OUT = "no response for the partition"
+
+GONE = {
+    "UNKNOWN_TOPIC_ID": "ShareAcknowledgeResponse ErrorCode: a topic id that is not known",
+    "UNKNOWN_TOPIC_OR_PARTITION": "ShareAcknowledgeResponse ErrorCode: no such topic or partition",
+}
+"""Results about a topic that was deleted, and what allows each; so also in a fetch."""
+
+
+def result(part: Part | None) -> str:
+    """Return the name of a partition's acknowledge error, or that the response leaves it out."""
+    if part is None or (part.partition < 0 and not part.ack_error):
+        return LEFT_OUT
+    return error_name(part.ack_error)
+
+
+def result_in(response: Response, consumer: Consumer) -> str:
+    """Return the result that a response has for the consumer's partition."""
+    topic, partition = consumer.where
+    return (
+        error_name(response.error) if response.error else result(response.part(topic.id, partition))
+    )
+
+
+PROBE = [accept(900)]
+"""Past all that was acquired, so that it is refused without a write while the topic is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A consumer that holds all records of a queue, from the pin at offset 0 on."""
+
+    queue: Queue
+    consumer: Consumer
+    count: int
+
+    @property
+    def offsets(self) -> range:
+        """The offsets held, the pin left out."""
+        return range(1, self.count)
+
+
+async def pinned(share: Share, count: int, **options: Any) -> Pinned:
+    """Return a consumer that has acquired ``count`` records of a new queue."""
+    queue = await share.queue(count, **options)
+    consumer = await queue.holder(count)
+    return Pinned(queue, consumer, count)
+
+
+async def holder_and_heir(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
+    """Return a queue, a consumer that holds all its records under a long lock, and another one."""
+    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
+    consumer = await queue.holder(records)
+    return queue, consumer, await queue.consumer()
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A member with one session over all partitions of a queue, all led by one broker."""
+
+    queue: Queue
+    session: Session
+    where: tuple[Where, ...]
+
+    async def acknowledge(self, *acks: Sequence[Ack]) -> list[str]:
+        """Acknowledge partition by partition; return the results in the partitions' order."""
+        response = await self.session.acknowledge(dict(zip(self.where, acks, strict=True)))
+        return self.results(response)
+
+    def results(self, response: Response) -> list[str]:
+        """Return a response's results in the order of the partitions."""
+        if response.error:
+            return [error_name(response.error)] * len(self.where)
+        return [result(response.part(topic.id, index)) for topic, index in self.where]
+
+    async def left(self, partition: int) -> dict[int, int]:
+        """Return what a new member can get of a partition now."""
+        stranger = await self.queue.consumer(partition, join=False)
+        return (await next_catch(self.queue, stranger, partition)).counts
+
+
+async def spread(share: Share, partitions: int, records: int) -> Spread:
+    """Return a member that holds ``records`` records of each of some partitions, pins included."""
+    leader = share.rng.choice(sorted(share.cluster.brokers))
+    queue = await share.queue(assignments=[[leader]] * partitions)
+    member = (await queue.consumer()).member
+    for partition in range(partitions):
+        await queue.produce(records, partition)
+    session = await member.session(leader)
+    world = Spread(queue, session, tuple((queue.topic, index) for index in range(partitions)))
+    held: Counter[int] = Counter()
+    named = world.where
+    async for _ in attempts(WITHIN):
+        response = Consumer.sound(await session.fetch(*named))
+        named = ()
+        held.update({part.partition: len(part.offsets) for part in response.parts})
+        if len(held) == partitions and min(held.values()) >= records:
+            return world
+    sentence = f"only {dict(held)} records of {partitions} partitions were acquired"
+    raise await stopped(share.cluster, leader, sentence, session.fetch)
+
+
+async def judge_held(
+    judge: Judge, consumer: Consumer, offsets: Collection[int], after: str
+) -> None:
+    """Demand that the consumer still holds each offset: it can accept them, one by one.
+
+    The pin must be unsettled. A record that had been settled or made available would be refused.
+    """
+    part = await consumer.ack(*(accept(offset) for offset in offsets))
+    judge.equal("NONE", result(part), f"accepting what is still held after {after}")
+    judge.saw(still_held=len(offsets))
+
+
+async def next_catch(queue: Queue, consumer: Consumer, partition: int = 0) -> Catch:
+    """Produce a sentinel and return all that the consumer acquires up to it, without it."""
+    sentinel, catch = await up_to_new(queue, consumer, partition)
+    catch.counts.pop(sentinel)
+    return catch
+
+
+async def up_to_new(queue: Queue, consumer: Consumer, partition: int = 0) -> tuple[int, Catch]:
+    """Produce a record and drain until it comes; return its offset and all that came."""
+    offset = await queue.produce(1, partition)
+    return offset, await consumer.drain(until=offset)
+
+
+async def given_anew(queue: Queue, partition: int = 0, *, join: bool = True) -> dict[int, int]:
+    """Return what a new member is given, with its counts, up to a record produced last."""
+    consumer = await queue.consumer(partition, join=join)
+    return (await up_to_new(queue, consumer, partition))[1].counts
+
+
+async def judge_final(
+    judge: Judge, queue: Queue, consumer: Consumer, offsets: Iterable[int]
+) -> None:
+    """Demand that none of the offsets is delivered again, to this consumer or to a new one.
+
+    Whatever this consumer leaves is released by closing its session, so that the new one would get
+    anything that is not settled for good.
+    """
+    settled = set(offsets)
+    again = settled & (await next_catch(queue, consumer)).counts.keys()
+    judge.equal([], sorted(again), "settled offsets delivered to the same member")
+    await consumer.close()
+    stranger = await queue.consumer(join=False)
+    again = settled & (await next_catch(queue, stranger)).counts.keys()
+    judge.equal([], sorted(again), "settled offsets delivered to another member")
+    judge.saw(settled=len(settled))
+
+
+def singly(offsets: Iterable[int], kind: int) -> list[Ack]:
+    """Return one batch for each offset."""
+    return [Ack(offset, offset, (kind,)) for offset in offsets]
+
+
+async def delivery_limit(share: Share) -> int:
+    """Return the cluster's delivery limit; 5 where a broker does not tell (KIP-932)."""
+    configs = await share.admin.broker_configs()
+    return int(configs.get("group.share.delivery.count.limit") or 5)
+
+
+def releases(ranges: Iterable[Range]) -> list[Ack]:
+    """Return acknowledgements that release ranges just as they were acquired."""
+    return [release(acquired.first, acquired.last) for acquired in ranges]
+
+
+async def hold_at(consumer: Consumer, count: int, delivery: int, within: float = WITHIN) -> None:
+    """Let ``count`` records be delivered and released until all are held on their nth delivery.
+
+    Each record is held as soon as it is there. So it does not matter in which pieces they come: a
+    broker may hand out ever smaller ones as records near the limit (KAFKA-17541).
+    """
+    held: set[int] = set()
+    async for _ in attempts(within, pause=0.001):
+        response = consumer.sound(await consumer.fetch())
+        early = [r for r in response.only.ranges if r.count < delivery]
+        held |= {o for r in response.only.ranges if r.count >= delivery for o in r.offsets}
+        if early:
+            await consumer.acked(*releases(early))
+        if len(held) >= count:
+            return
+    raise await consumer.stopped(
+        f"only {sorted(held)} were held on delivery {delivery}, not {count} records"
+    )
+
+
+async def held_at(queue: Queue, count: int, delivery: int) -> Consumer:
+    """Return a new member that holds ``count`` records on their nth delivery."""
+    consumer = await queue.consumer()
+    await hold_at(consumer, count, delivery)
+    return consumer
+
+
+async def sentinel_only(queue: Queue, consumer: Consumer) -> tuple[list[int], Catch]:
+    """Produce a record and drain until it comes; return it alone, expected, and what came."""
+    offset, catch = await up_to_new(queue, consumer)
+    return [offset], catch
+
+
+def ladder(limit: int, size: int) -> list[int]:
+    """Return how many of ``size`` records each delivery hands out when all are released each time.
+
+    From max(2, ceil(limit / 2)) earlier deliveries on it is half as many as before, and on the last
+    delivery one record. With a limit of 2 there is nothing between the first and the last.
+    """
+    sizes = []
+    for earlier in range(limit):
+        if limit > 2 and earlier >= max(2, -(-limit // 2)):
+            size = 1 if earlier == limit - 1 else max(1, size // 2)
+        sizes.append(size)
+    return sizes
+
+
+async def descend(consumer: Consumer, deliveries: int) -> list[int]:
+    """Fetch and release that many times; return how many records each delivery brought.
+
+    A delivery that does not come counts as none and is the last one.
+    """
+    sizes: list[int] = []
+    for _ in range(deliveries):
+        ranges: tuple[Range, ...] = ()
+        async for _left in attempts(WITHIN):
+            ranges = consumer.sound(await consumer.fetch(max_records=1000)).only.ranges
+            if ranges:
+                break
+        sizes.append(sum(len(acquired.offsets) for acquired in ranges))
+        if not ranges:
+            break
+        await consumer.acked(*releases(ranges))
+    return sizes
+
+
+async def acquired(
+    session: Session, *partitions: Where, count: int, within: float = WITHIN, named: bool = True
+) -> dict[Where, list[int]]:
+    """Fetch from several partitions until ``count`` records are acquired; return them by place.
+
+    The error of a whole fetch ends it, with what was acquired by then.
+
+    Partitions are named in the first of the fetches only, and not at all if not ``named``.
+    """
+    found: dict[Where, list[int]] = {where: [] for where in partitions}
+    names = partitions if named else ()
+    async for _ in attempts(within):
+        response = await session.fetch(*names)
+        for where in partitions:
+            found[where] += offsets_in(response, where)
+        names = ()
+        if response.error or sum(map(len, found.values())) >= count:
+            break
+    return found
+
+
+def offsets_in(response: Response, where: Where) -> list[int]:
+    """Return the offsets that a response acquired from one partition."""
+    part = response.part(where[0].id, where[1])
+    return part.offsets if part else []
+
+
+def error_in(response: Response, where: Where) -> int | None:
+    """Return the fetch error of one partition, ``None`` when the response leaves it out."""
+    part = response.part(where[0].id, where[1])
+    return None if part is None else part.error

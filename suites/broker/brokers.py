@@ -1,0 +1,104 @@
+"""Brokers of a check's own: with a class of ours on the class path, or behind frame proxies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from fixtures.interface.capability import Capability
+from fixtures.interface.names import innermost
+from fixtures.machine.maven import clients_jar
+from fixtures.plugins import plugin_options
+from fixtures.proxies.broker_proxies import FrameProxies
+from fixtures.proxies.conditions import INTERNAL
+from fixtures.proxies.exchange import Action
+from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
+from fixtures.targets import TargetOptions
+from fixtures.wire.errors import ErrorCode
+from fixtures.wire.frame import Transcript
+from fixtures.wire.schema import Schemas
+from spec.verdict import EnvironmentFault, OutOfReach
+from suites import clusters
+from suites.broker.share import Share, world
+from suites.options import RunOptions
+
+
+@contextlib.asynccontextmanager
+async def plugged(
+    options: RunOptions,
+    plugin: str,
+    properties: Mapping[str, str],
+    rng: Random,
+    transcripts: list[Transcript],
+) -> AsyncIterator[Share]:
+    """Give a world of its own on one broker that has ``plugin``, with these broker properties."""
+    clusters.require(options, Capability.OWN_CLUSTER, Capability.JVM)
+    try:
+        jvm = await asyncio.to_thread(plugin_options, plugin, options.version)
+    except EnvironmentFault as fault:
+        raise OutOfReach(f"{plugin} cannot be made here: {fault}") from None
+    with contextlib.ExitStack() as stack:
+        own = clusters.own_cluster(options, TargetOptions(properties=properties, jvm=jvm))
+        target = await asyncio.to_thread(stack.enter_context, own)
+        async with world(target.info, rng, transcripts) as share:
+            yield share
+
+
+STATE_WRITES = frozenset({"WriteShareGroupState"})
+
+
+@dataclass(frozen=True, slots=True)
+class Proxied:
+    """A check's share of a cluster, and the proxies in front of its brokers.
+
+    A broker that leads a share-partition and is its share coordinator, too, still writes the state
+    over the network, to the address that it advertises to other brokers. The proxy at that address
+    can respond in its place.
+    """
+
+    share: Share
+    proxies: FrameProxies
+
+    @contextlib.contextmanager
+    def state_writes_refused(self) -> Iterator[FrameRule]:
+        """Refuse every state write for as long as the block runs, as a coordinator that loads does.
+
+        Nothing of what is refused is stored, and the leader repeats it. Gives the rule, which
+        counts.
+        """
+        refusal = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+        rule = FrameRule(
+            apis=STATE_WRITES, direction=Direction.REQUEST, action=Action.RESPOND, refusal=refusal
+        )
+        self._set(rule)
+        try:
+            yield rule
+        finally:
+            self._set()
+
+    def _set(self, *rules: FrameRule) -> None:
+        for node in self.share.cluster.brokers:
+            self.proxies.set_rules(self.proxies.listener(node, INTERNAL), *rules)
+
+
+@contextlib.asynccontextmanager
+async def fronted(
+    options: RunOptions, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Proxied]:
+    """Start one Kafka broker behind frame proxies.
+
+    Raises:
+        OutOfReach: the brokers of the target do not advertise addresses that we choose.
+    """
+    clusters.require(options, Capability.PROXIED)
+    version = innermost(options.target).version
+    with contextlib.ExitStack() as stack:
+        schemas = Schemas.from_jar(await asyncio.to_thread(clients_jar, version))
+        proxies = stack.enter_context(FrameProxies(schemas))
+        own = clusters.own_cluster(options, TargetOptions(advertise=proxies.advertise))
+        target = await asyncio.to_thread(stack.enter_context, own)
+        async with world(target.info, rng, transcripts) as share:
+            yield Proxied(share, proxies)

@@ -1,0 +1,196 @@
+"""A broker that hangs, told from a machine that is slow.
+
+A check that waited in vain proves nothing: a broker under load is late, too. So after such a check
+each broker is asked for its versions, and a new topic and a new group on it have to get a record.
+If one does not, a control is started: a sound broker of the same release, with the same properties,
+on the same machine. Where the control delivers at once, and the broker under test, asked again,
+still does not although its process lives, it hangs. That breaks the rule that the check would have
+put to the test next (:class:`~spec.verdict.Stalled`).
+
+A broker that gives no response is waited for once. What needs it afterwards is undecided at once,
+so a run on such a broker ends about when one on a sound broker does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from fixtures.clients.cluster import Cluster, attempts
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import KafkaName, innermost
+from fixtures.targets import TargetOptions, open_target
+from fixtures.wire.connection import CallFailed, Connection
+from fixtures.wire.schema import Schemas
+from spec.verdict import NOT_PLAYED, EnvironmentFault, Stalled, Undecided
+from suites.broker.share import BYSTANDING, bystand
+
+SILENCE = 10.0
+"""Seconds in which a broker tells its versions, however busy it is."""
+
+IDLE = 20.0
+"""Seconds in which a new topic and a new group get a record on a busy machine."""
+
+LOOK = 55.0
+"""Seconds for all of it: a check that overran is broken into a minute after its limit."""
+
+LOOKS = 3
+"""How often a worker looks at the brokers of one cluster."""
+
+_looks: dict[tuple[str, ...], int] = {}
+_silent: dict[tuple[str, ...], str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stuck:
+    """A broker that does not serve a new group: where it is, how that shows, its process."""
+
+    address: str
+    how: str
+    responds: bool
+    pid: int
+
+
+def refuse_if_silent(info: ClusterInfo) -> None:
+    """Raise at once for a cluster of which a broker was found to give no response.
+
+    Raises:
+        Undecided: it was.
+    """
+    if sentence := _silent.get(info.bootstrap):
+        raise Undecided(sentence)
+
+
+async def find_hang(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled | None:
+    """Return what to raise if a broker of ours hangs, with its threads that wait as the witness.
+
+    Args:
+        info: the cluster.
+        properties: broker properties of the user's, which the control is started with.
+
+    Returns:
+        None if all brokers go on, if the control does no better, and for brokers that are no
+        processes of this machine, are paused or dead.
+    """
+    _looks[info.bootstrap] = _looks.get(info.bootstrap, 0) + 1
+    if not isinstance(innermost(info.name), KafkaName) or _looks[info.bootstrap] > LOOKS:
+        return None
+    try:
+        async with asyncio.timeout(LOOK):
+            return await _find(info, properties)
+    except TimeoutError:
+        return None
+
+
+async def _find(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled | None:
+    if not await _stuck(info):
+        return None
+    delivered = await _control(info.version, properties)
+    stuck = await _stuck(info) if delivered is not None else None
+    if not stuck:
+        return None
+    sentence = (
+        f"the broker at {stuck.address} hangs: {stuck.how}, twice; its process lives, and a sound "
+        f"broker that was started beside it delivered a record after {delivered:.1f} s"
+    )
+    if not stuck.responds:
+        _silent[info.bootstrap] = f"{NOT_PLAYED}{sentence}"
+    _looks[info.bootstrap] = LOOKS
+    return Stalled(sentence, await _waiting_threads(stuck.pid))
+
+
+async def _stuck(info: ClusterInfo) -> Stuck | None:
+    """Return a broker that does not serve a new group, over connections that are new, too."""
+    for address in info.bootstrap:
+        if (pid := _java_behind(address)) is None:
+            continue
+        if not await _tells_versions(info, address):
+            how = f"ApiVersions had no response within {SILENCE:g} s"
+            return Stuck(address=address, how=how, responds=False, pid=pid)
+        try:
+            async with asyncio.timeout(IDLE), Cluster(info) as cluster:
+                named = {f"{host}:{port}": node for node, (host, port) in cluster.brokers.items()}
+                if await bystand(cluster, named[address]):
+                    continue
+            how, responds = f"a new topic and a new group get no record in {BYSTANDING:g} s", True
+        except Undecided as refused:
+            how, responds = f"a new topic and a new group get no record: {refused}", True
+        except (CallFailed, EnvironmentFault, TimeoutError) as silence:
+            how, responds = f"a new topic and a new group get no response: {silence}", False
+        return Stuck(address=address, how=how, responds=responds, pid=pid)
+    return None
+
+
+async def _tells_versions(info: ClusterInfo, address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    schemas, security = Schemas.from_jar(info.schema_jar), info.security
+    try:
+        async with asyncio.timeout(SILENCE):
+            opened = Connection.open(
+                host, int(port), schemas=schemas, client_id="shareproof", security=security
+            )
+            await (await opened).close()
+    except (CallFailed, TimeoutError):
+        return False
+    return True
+
+
+async def _control(version: str, properties: Mapping[str, str]) -> float | None:
+    """Return the seconds after which a sound broker delivered; None if it was late, too."""
+    name = str(KafkaName(version=version))
+    target = open_target(name, TargetOptions(properties=dict(properties)))
+    try:
+        await asyncio.to_thread(target.start)
+        began = time.monotonic()
+        async with Cluster(target.info) as cluster:
+            served = await bystand(cluster, min(cluster.brokers))
+        taken = time.monotonic() - began
+    except (CallFailed, EnvironmentFault, Undecided):
+        return None
+    finally:
+        await asyncio.to_thread(target.stop)
+    return taken if served and taken < BYSTANDING else None
+
+
+def _java_behind(address: str) -> int | None:
+    """Return the JVM of ours that listens at an address, if it may run."""
+    port = int(address.rpartition(":")[2])
+    for process in psutil.process_iter(["name", "status"]):
+        if process.info["name"] != "java" or process.info["status"] == psutil.STATUS_STOPPED:
+            continue
+        try:
+            listeners = [
+                c.laddr.port for c in process.net_connections("tcp") if c.status == "LISTEN"
+            ]
+        except psutil.Error:
+            continue
+        if port in listeners:
+            return int(process.pid)
+    return None
+
+
+async def _waiting_threads(pid: int) -> tuple[str, ...]:
+    """Have a JVM write a dump of its threads; return those that wait inside of share groups."""
+    log = Path(psutil.Process(pid).cwd()) / "stdout.log"
+    before = log.stat().st_size if log.exists() else 0
+    psutil.Process(pid).send_signal(signal.SIGQUIT)
+    text = ""
+    async for _ in attempts(SILENCE / 2):
+        text = log.read_bytes()[before:].decode(errors="replace") if log.exists() else ""
+        if "JNI global ref" in text:
+            break
+    threads = [one.strip() for one in text.split("\n\n") if "java.lang.Thread.State" in one]
+    return tuple("\n".join(one.split("\n")[:14]) for one in sorted(threads, key=_is_idle)[:3])
+
+
+def _is_idle(thread: str) -> int:
+    """Rank threads: such as work for share groups, such as want a lock of another's, the rest."""
+    works = re.search(r"kafka\.server\.share\.|ShareCoordinatorShard|GroupMetadataManager", thread)
+    return 0 if works else 1 if "State: BLOCKED" in thread else 2

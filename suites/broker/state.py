@@ -1,0 +1,375 @@
+"""The durable state of share-partitions: keys that belong to a check alone, and their topic.
+
+The state RPCs of KIP-932 §Managing durable share-partition state pass between brokers, and a share
+coordinator serves them to whoever may do CLUSTER_ACTION. It knows topics and not groups: the state
+of a made-up group on a topic of ours is nobody's but ours. That of a group with consumers is best
+left alone, as reading with a leader epoch above the leader's fences the leader.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from fixtures.clients.cluster import SHARE, Topic, eventually, share_key
+from fixtures.machine.maven import coordinator_jar
+from fixtures.wire.codec import Struct
+from fixtures.wire.connection import CallFailed
+from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.placing import partition_of
+from fixtures.wire.schema import Schemas
+from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
+from spec.model.durable import UNKNOWN_COUNT, Durable, Record, StateBatch, combine, replay
+from spec.model.release import Release, release_of
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.logs import read_log
+from suites.broker.share import Queue, Share
+
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+"""Delivery states as they are stored; acquired is not a stored state."""
+
+Batch = tuple[int, int, int, int]
+"""First offset, last offset, delivery state, delivery count."""
+
+
+async def read_state(queue: Queue, partition: int = 0) -> Struct:
+    """Return the stored state of a share-partition."""
+    return await _ask(queue, partition, "ReadShareGroupState", {})
+
+
+async def settled_below(queue: Queue, partition: int = 0) -> int:
+    """Return the first offset that is not finished in the stored state.
+
+    What a response of NONE has promised is stored already. The start offset that administrators are
+    shown follows with the next write only.
+    """
+    state = await read_state(queue, partition)
+    end = int(state.start_offset)
+    for batch in sorted(state.state_batches, key=lambda each: int(each.first_offset)):
+        if batch.first_offset > end or batch.delivery_state not in {ACKNOWLEDGED, ARCHIVED}:
+            break
+        end = int(batch.last_offset) + 1
+    return end
+
+
+async def write_state(
+    queue: Queue, start: int, batches: Sequence[Batch] = (), partition: int = 0
+) -> None:
+    """Write a start offset and state batches, true or not, over the stored state."""
+    names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
+    fields: dict[str, Any] = {
+        "state_epoch": (await read_state(queue, partition)).state_epoch,
+        "start_offset": start,
+        "state_batches": [dict(zip(names, batch, strict=True)) for batch in batches],
+    }
+    await _ask(queue, partition, "WriteShareGroupState", fields)
+
+
+async def _leader_epoch(queue: Queue, partition: int) -> int:
+    connection = await queue.share.cluster.any()
+    topics = (await connection.call("Metadata", topics=[{"name": queue.topic.name}])).topics
+    found = {p.partition_index: int(p.leader_epoch) for p in topics[0].partitions}
+    return found[partition]
+
+
+async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -> Struct:
+    # Named is the epoch that the leader has, so that the leader is not fenced.
+    key = StateKey(queue.share, queue.group, queue.topic.id, partition)
+    node, epoch = await key.node(), await _leader_epoch(queue, partition)
+    result = await key.ask(api, node=node, leader_epoch=epoch, **fields)
+    if result.error_code:
+        raise Undecided(f"{api}: {error_name(result.error_code)}")
+    return result
+
+
+INITIALIZE, READ, WRITE = "InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState"
+SUMMARY, DELETE = "ReadShareGroupStateSummary", "DeleteShareGroupState"
+EVERY = (INITIALIZE, READ, WRITE, SUMMARY, DELETE)
+STATE_TOPIC = "__share_group_state"
+
+ACQUIRED, ARCHIVING = 1, 3
+"""A delivery state that is never stored, and one that is since KIP-1191."""
+
+_PASSING = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
+
+def batches_of(part: Struct) -> tuple[StateBatch, ...]:
+    """Return the state batches of a response or a record, as the model has them."""
+    return tuple(
+        StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
+        for b in part.state_batches
+    )
+
+
+def joined(part: Struct) -> tuple[StateBatch, ...]:
+    """Return the same with those neighbours joined that say the same.
+
+    Whether a broker joins them itself is PER-18's business, and up to 4.3 it does not always.
+    """
+    return combine((), batches_of(part), 0)
+
+
+def shown(part: Struct) -> tuple[str, int, int, tuple[StateBatch, ...]]:
+    """Return what Read answered: error, state epoch, start offset, state batches."""
+    return error_name(part.error_code), part.state_epoch, part.start_offset, batches_of(part)
+
+
+class StateKey:
+    """A share-partition as a share coordinator knows it: group, topic id and partition."""
+
+    def __init__(self, share: Share, group: str, topic_id: UUID, partition: int = 0) -> None:
+        self.share = share
+        self.group = group
+        self.topic_id = topic_id
+        self.partition = partition
+
+    @property
+    def text(self) -> str:
+        """The key of FindCoordinator."""
+        return share_key(self.group, self.topic_id, self.partition)
+
+    async def node(self) -> int:
+        """Return the node id of the key's coordinator, as any broker says."""
+        return await self.share.cluster.coordinator(self.text, SHARE)
+
+    async def home(self) -> tuple[Topic, int]:
+        """Return the state topic and the partition of it that the key hashes to."""
+        topic = await self.share.cluster.topic(STATE_TOPIC)
+        return topic, partition_of(self.text, len(topic.leaders))
+
+    async def ask(
+        self, api: str, *, node: int | None = None, version: int | None = None, **fields: Any
+    ) -> Struct:
+        """Send an RPC about this key; return the partition's result, error or not."""
+        topics = self.wanted(fields)
+
+        async def once() -> Struct | None:
+            there = await self.node() if node is None else node
+            response = await (await self.share.cluster.to(there)).call(
+                api, version=version, group_id=self.group, topics=topics
+            )
+            if not response.results:
+                raise Undecided(f"{api} was answered without a result")
+            result = self.own(response)
+            return None if result.error_code in _PASSING else result
+
+        return await eventually(f"{api} answered by a coordinator that is ready", once)
+
+    def wanted(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the topics that a request names."""
+        wanted = [{"partition": self.partition} | fields]
+        return [{"topic_id": self.topic_id, "partitions": wanted}]
+
+    def own(self, response: Struct) -> Struct:
+        """Return this key's result in a response."""
+        result: Struct = response.results[0].partitions[0]
+        return result
+
+    async def initialize(self, state_epoch: int = 0, start: int = 0) -> str:
+        """Send InitializeShareGroupState; return the error's name."""
+        part = await self.ask(INITIALIZE, state_epoch=state_epoch, start_offset=start)
+        return error_name(part.error_code)
+
+    async def read(self, leader_epoch: int = 0) -> Struct:
+        """Send ReadShareGroupState."""
+        return await self.ask(READ, leader_epoch=leader_epoch)
+
+    async def write(
+        self,
+        *batches: StateBatch,
+        state_epoch: int = 0,
+        leader_epoch: int = 0,
+        start: int = -1,
+        complete: int | None = None,
+    ) -> str:
+        """Send WriteShareGroupState, of version 1 if it has a complete count; return the error."""
+        if complete is not None and not self.share.cluster.supports(WRITE, 1):
+            raise OutOfReach(f"the target does not offer {WRITE} with a complete count")
+        names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
+        counted = {} if complete is None else {"delivery_complete_count": complete}
+        part = await self.ask(
+            WRITE,
+            version=0 if complete is None else None,
+            state_epoch=state_epoch,
+            leader_epoch=leader_epoch,
+            start_offset=start,
+            state_batches=[dict(zip(names, batch, strict=True)) for batch in batches],
+            **counted,
+        )
+        return error_name(part.error_code)
+
+    async def summary(self) -> Struct:
+        """Send ReadShareGroupStateSummary; the leader epoch in it fences nobody."""
+        return await self.ask(SUMMARY, leader_epoch=0)
+
+    async def delete(self) -> str:
+        """Send DeleteShareGroupState; return the error's name."""
+        return error_name((await self.ask(DELETE)).error_code)
+
+    async def written(self, *batches: StateBatch, **fields: Any) -> None:
+        """Write what has to be stored for the check to go on."""
+        error = await self.write(*batches, **fields)
+        if error != "NONE":
+            raise Undecided(f"a Write that should succeed answered {error}")
+
+    async def trail(self) -> Trail:
+        """Return the key's part of the state topic from now on."""
+        topic, partition = await self.home()
+        end = await self.share.admin.log_offset(topic, partition=partition)
+        return Trail(self, topic, partition, end)
+
+
+class Trail:
+    """What the state topic has of one key, from an offset on."""
+
+    def __init__(self, key: StateKey, topic: Topic, partition: int, since: int) -> None:
+        self.key = key
+        self.topic = topic
+        self.partition = partition
+        self.since = since
+
+    async def records(self) -> list[StateRecord]:
+        """Return the key's records since then; whatever else is in the partition is left out."""
+        share = self.key.share
+        schemas = state_schemas(share.cluster.info.schema_jar)
+        batches = await read_log(share, self.topic, self.partition, since=self.since)
+        ours = (self.key.group, self.key.topic_id, self.key.partition)
+        decoded = [
+            decode_state(record, schemas)
+            for batch in batches
+            if not batch.control
+            for record in batch.records
+            if record.offset >= self.since
+        ]
+        return [r for r in decoded if (r.group, r.topic_id, r.partition) == ours]
+
+
+@functools.cache
+def state_schemas(schema_jar: str) -> Schemas:
+    """Return the definitions of the state topic's records, of the release that a jar is of."""
+    return Schemas.from_jar(coordinator_jar(schema_jar))
+
+
+def as_model(record: StateRecord) -> Record:
+    """Return a record that is no tombstone as the model has it."""
+    value = record.value
+    if value is None:
+        raise ValueError("a tombstone has no state")
+    return Record(
+        snapshot_epoch=value.snapshot_epoch,
+        leader_epoch=value.leader_epoch,
+        start=value.start_offset,
+        batches=batches_of(value),
+        state_epoch=value.state_epoch if record.kind == SNAPSHOT else None,
+        complete=getattr(value, "delivery_complete_count", UNKNOWN_COUNT),
+    )
+
+
+def replayed(records: Sequence[StateRecord], release: Release) -> Durable | None:
+    """Return the state that a key's records add up to, None behind a tombstone."""
+    ends = [index for index, record in enumerate(records) if record.tombstone]
+    living = records[ends[-1] + 1 :] if ends else records
+    return replay(map(as_model, living), release)
+
+
+def per_offset(batches: Iterable[StateBatch]) -> dict[int, tuple[int, int]]:
+    """Return delivery state and count of each offset that some batch covers."""
+    return {
+        offset: (batch.state, batch.deliveries)
+        for batch in batches
+        for offset in range(batch.first, batch.last + 1)
+    }
+
+
+def some_batches(rng: Random, start: int) -> list[StateBatch]:
+    """Return a few batches around a start offset, overlapping as they like."""
+    firsts = [max(0, start + rng.randint(-6, 30)) for _ in range(rng.randint(0, 6))]
+    return [
+        StateBatch(
+            first,
+            first + rng.choice([0, 0, 1, 4, 12]),
+            rng.choice([AVAILABLE, ACKNOWLEDGED, ARCHIVED]),
+            rng.randint(1, 4),
+        )
+        for first in firsts
+    ]
+
+
+def rising_batches(rng: Random, start: int, count: int) -> list[StateBatch]:
+    """Return a few batches around a start offset, apart from each other, of one delivery count.
+
+    With a count that rises from write to write every way to combine them keeps the last one.
+    """
+    ends = sorted({max(0, start + rng.randint(-6, 30)) for _ in range(2 * rng.randint(0, 4))})
+    pairs = zip(ends[::2], ends[1::2], strict=False)
+    states = [AVAILABLE, ACKNOWLEDGED, ARCHIVED]
+    return [StateBatch(first, last, rng.choice(states), count) for first, last in pairs]
+
+
+class Store:
+    """Makes keys for one check and forgets their state at the end."""
+
+    def __init__(self, share: Share) -> None:
+        self.share = share
+        self._keys: list[StateKey] = []
+
+    @property
+    def release(self) -> Release:
+        """What the release under test decides."""
+        return release_of(self.share.cluster.info.version)
+
+    async def keys(self, partitions: int, group: str | None = None) -> list[StateKey]:
+        """Return the keys of a new topic that were never initialised.
+
+        Every one's coordinator has heard of the topic.
+        """
+        topic = await self.share.admin.create_topic(partitions)
+        return await self.on(topic, group)
+
+    async def on(self, topic: Topic, group: str | None = None) -> list[StateKey]:
+        """Return the keys of a topic's partitions for one group, new unless given."""
+        group = group or self.share.cluster.fresh_name("g")
+        keys = [StateKey(self.share, group, topic.id, index) for index in topic.partitions]
+        for key in keys:
+            await self._heard_of(key)
+        self._keys += keys
+        return keys
+
+    async def key(self) -> StateKey:
+        """Return a key on a topic of its own that was never initialised."""
+        return (await self.keys(1))[0]
+
+    async def initialized(self, state_epoch: int = 0, start: int = 0) -> StateKey:
+        """Return a key on a topic of its own with a state."""
+        key = await self.key()
+        error = await key.initialize(state_epoch, start)
+        if error != "NONE":
+            raise Undecided(f"an Initialize that should succeed answered {error}")
+        return key
+
+    def of(self, queue: Queue, partition: int = 0) -> StateKey:
+        """Return the key of a share-partition that a group serves; to be read with care."""
+        return StateKey(self.share, queue.group, queue.topic.id, partition)
+
+    async def clear(self) -> None:
+        """Delete the state of every key made here, so that a shared cluster is left as it was."""
+        with contextlib.suppress(CallFailed, Undecided):
+            for key in self._keys:
+                await key.delete()
+
+    async def _heard_of(self, key: StateKey) -> None:
+        async def ask() -> bool | None:
+            part = await key.summary()
+            return None if part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else True
+
+        await eventually(f"the coordinator of {key.text} hearing of the topic", ask)

@@ -1,0 +1,194 @@
+"""A search for sequences that break an invariant, each made shorter until it is a short script."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import Flaky
+
+from fixtures.clients.adapter import Adapter
+from fixtures.interface.info import ClusterInfo
+from fixtures.wire.schema import Schemas
+from spec.verdict import Undecided
+from suites.client.harness import harness_on, hostile_target
+from suites.client.sequences import TIMED, SequenceRun, Step, judge, play, sequences
+
+MEMORY = "memory"
+# MiB by which a client's process may grow in the second half of a search, when it is warm.
+GROWTH = 200
+
+CONFIRMED = 3  # Times that a shrunk script is played again, to tell how often it breaks.
+SHRINKS = 150.0  # Seconds for making one script shorter.
+
+
+@dataclass(slots=True)
+class Found:
+    """A script that breaks an invariant."""
+
+    invariant: str  # Its name.
+    sentence: str  # What the shortest script showed.
+    script: list[Step]  # That script.
+    said: list[str]  # What its steps came to.
+    again: int = 0  # How often it broke the invariant when it was played again.
+    tries: int = 0  # How often it was played again.
+
+
+@dataclass(slots=True)
+class Search:
+    """What a search came to."""
+
+    played: int = 0  # Sequences that were judged.
+    undecided: int = 0  # Those that could not be.
+    seconds: float = 0.0  # How long it took.
+    # MiB of the client's process, the most in the first half of the time, and at the end.
+    memory: tuple[int, int] = (0, 0)
+    # The script for each invariant that broke.
+    found: dict[str, Found] = field(default_factory=dict)
+    # Scripts that broke a limit of time, and no replay did: the machine was slow.
+    slow: list[Found] = field(default_factory=list)
+
+
+class Searcher:
+    """One client in front of one hostile broker, sequence by sequence."""
+
+    def __init__(self, command: Sequence[str], number: int, watch: Callable[[Search], None]):
+        self.command, self.number, self.watch = tuple(command), number, watch
+        self.search = Search()
+        self._adapter = Adapter(self.command)
+        self._runner = asyncio.Runner()
+        self._broker: tuple[ClusterInfo, Schemas]
+        self._said: list[str] = []
+        self._half = 0.0
+
+    def run(self, minutes: float) -> Search:
+        """Search until the minutes are over."""
+        began = time.monotonic()
+        self._half = began + minutes * 30
+        try:
+            with self._running():
+                rounds = 0
+                while time.monotonic() - began < minutes * 60:
+                    self._round(began + minutes * 60, rounds)
+                    rounds += 1
+        finally:
+            self.search.seconds = time.monotonic() - began
+        first, last = self.search.memory
+        if last - first > GROWTH:
+            sentence = f"the process grew from {first} to {last} MiB when it was warm"
+            self.search.found[MEMORY] = Found(MEMORY, sentence, [], [])
+        return self.search
+
+    def replay(
+        self, script: list[Step], times: int
+    ) -> tuple[int, list[dict[str, str]], SequenceRun]:
+        """Play one script some times; return how often it broke anything, and what."""
+        with self._running():
+            runs = [self._runner.run(self._play(script)) for _ in range(times)]
+        broken = [found for run in runs if (found := judge(run))]
+        return len(broken), broken, runs[-1]
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        target = hostile_target()
+        target.start()
+        try:
+            self._runner.run(self._adapter.start())
+            self._broker = target.info, Schemas.from_jar(target.info.schema_jar)
+            yield
+        finally:
+            self._runner.run(self._adapter.stop())
+            self._runner.close()
+            target.stop()
+
+    def _round(self, until: float, number: int) -> None:
+        """Draw sequences until one breaks an invariant that none broke before, and shrink it."""
+        shortest: Found | None = None
+
+        @seed(self.number + number)
+        @settings(
+            max_examples=100_000,
+            deadline=None,
+            database=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(sequences(self._adapter.hello.capabilities))
+        def draw(script: list[Step]) -> None:
+            nonlocal shortest, until
+            if time.monotonic() > until:
+                raise _OverError
+            broken = self._broken(script)
+            # Once one is found, the round is about its invariant alone.
+            new = [name for name in broken if name not in self.search.found]
+            name = shortest.invariant if shortest else next(iter(new), "")
+            if name not in new:
+                return
+            if shortest is None:
+                until = time.monotonic() + SHRINKS
+            if shortest is None or len(script) <= len(shortest.script):
+                shortest = Found(name, broken[name], script, self._said)
+            raise AssertionError(name)
+
+        # What breaks only now and then makes Hypothesis doubt the test; the script counts.
+        with contextlib.suppress(_OverError, AssertionError, Flaky):
+            draw()
+        if shortest is not None:
+            self._confirm(shortest)
+
+    def _confirm(self, found: Found) -> None:
+        for _ in range(CONFIRMED):
+            found.tries += 1
+            found.again += found.invariant in self._broken(found.script)
+        if found.again or found.invariant not in TIMED:
+            self.search.found[found.invariant] = found
+        else:
+            self.search.slow.append(found)
+        self.watch(self.search)
+
+    def _broken(self, script: list[Step]) -> dict[str, str]:
+        try:
+            run = self._runner.run(self._play(script))
+        except (Undecided, TimeoutError):
+            self.search.undecided += 1
+            return {}
+        self.search.played += 1
+        self._said = run.said
+        self.watch(self.search)
+        return judge(run)
+
+    async def _play(self, script: list[Step]) -> SequenceRun:
+        if not self._adapter.running:
+            await self._adapter.stop()
+            self._adapter = Adapter(self.command)
+            await self._adapter.start()
+        rng = random.Random(f"{self.number} {self.search.played}")
+        async with harness_on(*self._broker, self._adapter, rng, []) as harness:
+            run = await play(harness, script)
+        if run.stuck:
+            # The next sequence begins with a process in which nothing hangs.
+            await self._adapter.stop()
+        else:
+            now, warm = _memory(self._adapter.pid), self.search.memory[0]
+            is_warming = time.monotonic() < self._half
+            self.search.memory = (max(warm, now) if is_warming else warm, now)
+        return run
+
+
+class _OverError(BaseException):
+    """The minutes are over. No failure, which Hypothesis would make shorter for five minutes."""
+
+
+def _memory(pid: int) -> int:
+    """Return the MiB that a process has in memory; 0 where the machine does not tell."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) // 1024
+    return 0

@@ -1,1 +1,0 @@
-"""Random sequences of calls: drawn, played against a client, judged, and shrunk."""

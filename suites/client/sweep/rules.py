@@ -1,0 +1,154 @@
+"""The rules of the sweep, judged by what the application did and what went over the wire."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+
+from fixtures.clients.member import AckType
+from fixtures.proxies.exchange import Exchange
+from suites.client.sweep.application import BACK, TOLD, CaseRun
+from suites.client.sweep.cases import Case
+from suites.client.wire import Acked, acked, busiest
+
+# The rules that every case is held against.
+BEHIND, LOST, RATE, TOLD_OF, RECOVERS = "CLI-110", "CLI-111", "CLI-112", "CLI-113", "CLI-114"
+
+# Requests of one API to one broker within a second.
+#
+# retry.backoff.ms is 100 ms by default, 80 ms with its jitter: 13 requests within a second. A
+# client may have two reasons to ask, such as a retry and a poll.
+MOST = 25
+
+# Attempts in a row, each at once after the error before.
+#
+# reconnect.backoff.ms is 50 ms by default and doubles each time, so that the first few are quick.
+ROW = 6
+
+
+AT_ONCE = 0.05  # Seconds after an error in which nobody who waits sends again.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a case showed of a rule; ``broken`` says what is wrong, or nothing if the rule holds."""
+
+    rule: str
+    broken: str = ""
+    witness: tuple[str, ...] = ()
+    responses: int = 0
+
+
+def judge(case: Case, run: CaseRun) -> list[Finding]:
+    """Return what a case showed of each rule; nothing if its script never came to anything."""
+    found = []
+    for rule, look in _LOOKS.items():
+        if run.met and (rule != TOLD_OF or case.owed):
+            broken, witness = look(case, run)
+            sentence = f"{case.name}: {broken}" if broken else ""
+            met = len(run.met)
+            found.append(Finding(rule=rule, broken=sentence, witness=witness, responses=met))
+    return found
+
+
+# What is wrong, and the witness of it; empty where a rule holds.
+Broken = tuple[str, tuple[str, ...]]
+
+Look = Callable[[Case, CaseRun], Broken]
+_FINE = ("", ())
+
+
+def _behind(case: Case, run: CaseRun) -> Broken:
+    """Nothing is accepted, rejected or called a gap but by the application."""
+    wrong = [str(one) for one in acked(run.shared) if _unsaid(one, case, run)]
+    said = f"{len(wrong)} acknowledgements that the application did not make"
+    return (said, tuple(wrong[:3])) if wrong else _FINE
+
+
+def _unsaid(one: Acked, case: Case, run: CaseRun) -> bool:
+    if one.kind == AckType.ACCEPT:
+        since = run.accepted.get((one.partition, one.offset))
+        return since is None or one.by.sent < since
+    if one.kind == AckType.GAP:
+        return one.error == 0 and (one.partition, one.offset) in run.produced
+    return one.kind == AckType.REJECT and not case.unreadable
+
+
+def _lost(case: Case, run: CaseRun) -> Broken:
+    """Every record reached the application, and what is reported as done is done."""
+    if run.recovered is not None and not case.unreadable:
+        never = sorted(run.produced - run.delivered)
+        if never:
+            return f"never delivered, and gone: {never}", ()
+    done = Counter((one.partition, one.offset) for one in acked(run.shared) if one.error == 0)
+    said = Counter(
+        (one.partition, offset)
+        for one in run.settled
+        if one.error is None
+        for offset in one.offsets or ()
+    )
+    false = sorted(place for place, times in said.items() if times > done[place])
+    if false:
+        return "reported as done, and no response says so", (f"partition and offset: {false}",)
+    return _FINE
+
+
+def _rate(_case: Case, run: CaseRun) -> Broken:
+    """Requests come at a bounded rate while the script runs."""
+    asked: dict[tuple[str, int], list[Exchange]] = {}
+    for one in run.exchanges:
+        if run.began <= one.sent <= run.ended:
+            asked.setdefault((one.api, one.node), []).append(one)
+    for (api, node), mine in asked.items():
+        most, row = busiest(mine), _row(mine)
+        if most > MOST:
+            return f"{most} {api} requests within a second to broker {node}, {MOST} at most", ()
+        if row > ROW:
+            return f"{row} {api} requests in a row without a pause, {ROW} at most", ()
+    return _FINE
+
+
+def _row(mine: list[Exchange]) -> int:
+    """Return how many attempts in a row came at once behind an error; good responses end a row."""
+    most = row = 0
+    for before, after in pairwise(mine):
+        failed = bool(before.scripted) and _has_error(before.response)
+        row = row + 1 if failed and after.sent - before.responded < AT_ONCE else 0
+        most = max(most, row)
+    return most
+
+
+def _has_error(value: object) -> bool:
+    """Tell whether a response has an error code anywhere."""
+    if isinstance(value, Mapping):
+        return any(
+            (name.endswith("error_code") and inner) or _has_error(inner)
+            for name, inner in value.items()
+        )
+    return isinstance(value, list) and any(map(_has_error, value))
+
+
+def _told(_case: Case, run: CaseRun) -> Broken:
+    """The application is told of an error that does not pass by itself."""
+    if run.told or any(one.error for one in run.settled):
+        return _FINE
+    return f"the application was told nothing within {TOLD:g} s", ()
+
+
+def _recovers(_case: Case, run: CaseRun) -> Broken:
+    """When the error is over everything is accepted."""
+    if run.stuck:
+        return run.stuck, ()
+    if run.recovered is None:
+        told = ", ".join(sorted({name for _, name in run.told})) or "nothing"
+        return f"{BACK:g} s after its end: {run.left}", (f"the application was told {told}",)
+    return _FINE
+
+
+_LOOKS: Mapping[str, Look] = MappingProxyType(
+    {BEHIND: _behind, LOST: _lost, RATE: _rate, TOLD_OF: _told, RECOVERS: _recovers}
+)
+RULES = tuple(_LOOKS)  # The rules of the sweep.

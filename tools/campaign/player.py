@@ -1,0 +1,206 @@
+"""Plays checks without pytest: each function with each set of its parameters, by one set of limits.
+
+:func:`play` is for variants of the reference broker, in virtual time: the same variant, case and
+seed give the same frames, the same verdicts and the same digest, on any machine, and nobody waits
+for a lock to run out. Whoever has another world for a check uses :func:`attempt` and
+:func:`observed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import itertools
+import random
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from fixtures import virtual
+from fixtures.interface.info import ClusterInfo
+from fixtures.virtual.world import reference_world
+from fixtures.wire.frame import Transcript
+from fixtures.wire.schema import Schemas
+from shareproof.runner.inventory import Check
+from shareproof.runner.limits import TIME_LIMIT
+from shareproof.runner.outcome import observe
+from spec.verdict import Observation, Undecided, Verdict
+from suites.broker.share import world
+from suites.broker.state import Store
+from suites.judge import Judge, Vacuous
+
+HONEST = "reference"
+FIXTURES = frozenset({"share", "solo_share", "judge", "store", "rng"})
+"""What a check may ask for and be played all the same."""
+
+ParameterSet = type(pytest.param())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One check with one set of parameters.
+
+    Attributes:
+        check: what the inventory knows of it.
+        function: the test function itself.
+        parameters: what ``parametrize`` gives it.
+        properties: broker properties of its ``solo`` marker.
+        limit: seconds after which it is undecided.
+    """
+
+    check: Check
+    function: Callable[..., Any]
+    parameters: Mapping[str, Any]
+    properties: Mapping[str, str]
+    limit: float
+
+    @property
+    def name(self) -> str:
+        """The check's id, and which of its cases this is; the same in every process."""
+        chosen = ",".join(
+            str(getattr(value, "__qualname__", value)) for value in self.parameters.values()
+        )
+        return f"{self.check.id}[{chosen}]" if chosen else self.check.id
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        return frozenset(inspect.signature(self.function).parameters) - self.parameters.keys()
+
+    @property
+    def playable(self) -> bool:
+        """Whether it needs nothing that only pytest has."""
+        return self.wanted <= FIXTURES
+
+
+def cases(check: Check) -> Iterator[Case]:
+    path, _, name = check.id.partition("::")
+    module = importlib.import_module(path.removesuffix(".py").replace("/", "."))
+    function = getattr(module, name)
+    outer = getattr(module, "pytestmark", [])
+    found = [*getattr(function, "pytestmark", ()), *(outer if isinstance(outer, list) else [outer])]
+    properties: dict[str, str] = {}
+    choices: list[list[dict[str, Any]]] = []
+    limit = TIME_LIMIT
+    for mark in (getattr(mark, "mark", mark) for mark in found):
+        if mark.name == "solo":
+            for given in (*mark.args, mark.kwargs):
+                properties |= {key: str(value) for key, value in given.items()}
+        elif mark.name == "parametrize":
+            choices.append(_choices(*mark.args[:2]))
+        elif mark.name == "timeout" and mark.args:
+            limit = float(mark.args[0])
+    for chosen in itertools.product(*choices):
+        merged = {key: value for one in chosen for key, value in one.items()}
+        yield Case(
+            check=check, function=function, parameters=merged, properties=properties, limit=limit
+        )
+
+
+def _choices(names: str | Sequence[str], values: Iterable[Any]) -> list[dict[str, Any]]:
+    listed = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
+    found = []
+    for value in values:
+        given = value.values if isinstance(value, ParameterSet) else value
+        row = given if len(listed) > 1 or isinstance(value, ParameterSet) else (given,)
+        found.append(dict(zip(listed, row, strict=True)))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What came of a case: one observation for each rule that the check names.
+
+    ``digest`` is of every request and every response, as hexadecimal digits, in virtual time.
+    """
+
+    observations: Sequence[Observation]
+    digest: str = ""
+
+    @property
+    def reachable(self) -> bool:
+        return any(seen.verdict is not Verdict.OUT_OF_REACH for seen in self.observations)
+
+    @property
+    def held(self) -> bool:
+        return all(seen.verdict is Verdict.PASS for seen in self.observations)
+
+    @property
+    def broken(self) -> Observation | None:
+        """The first rule that was broken, if any was."""
+        return next((seen for seen in self.observations if seen.verdict is Verdict.FAIL), None)
+
+    def broken_of(self, rule: str) -> Observation | None:
+        failed = (seen for seen in self.observations if seen.verdict is Verdict.FAIL)
+        return next((seen for seen in failed if seen.requirement == rule), None)
+
+
+async def attempt(play: Awaitable[None], judge: Judge, limit: float) -> None:
+    """Await the play of a check, but no longer than it may take; raise what ended it."""
+    try:
+        async with asyncio.timeout(limit) as budget:
+            await play
+    except TimeoutError:
+        if budget.expired():
+            raise Undecided(f"no verdict within {limit:g} s") from None
+        raise
+    if silent := judge.unexercised():
+        raise Vacuous(", ".join(silent))
+
+
+async def on_share(
+    case: Case, judge: Judge, info: ClusterInfo, schemas: Schemas, rng: random.Random
+) -> None:
+    """Play a check of brokers on a cluster, with topics and groups of its own."""
+    async with world(info, rng, [Transcript()], schemas) as share:
+        offered = {
+            "share": share,
+            "solo_share": share,
+            "judge": judge,
+            "store": Store(share),
+            "rng": rng,
+        }
+        await case.function(**{name: offered[name] for name in case.wanted}, **case.parameters)
+        await share.disband()
+
+
+async def observed(case: Case, play: Callable[[Judge], Awaitable[None]], limit: float) -> Played:
+    """Return what a check saw of each of its rules; whatever ended it, no exception leaves."""
+    judge, error = Judge(case.check.rules), None
+    try:
+        await attempt(play(judge), judge, limit)
+    except Exception as caught:  # the mapping of outcomes knows whose fault
+        error = caught
+    return Played(observations=tuple(observe(case.name, judge, error, 0.0)))
+
+
+def play(target: str, case: Case, seed: int) -> Played:
+    """Play one case in virtual time.
+
+    Args:
+        target: ``reference``, ``reference:MUTANT`` or ``altered:NAME@reference``.
+        case: a playable case.
+        seed: decides over every random choice, the check's and the broker's.
+    """
+    judge, digests = Judge(case.check.rules), [""]
+    error: BaseException | None = None
+    properties = dict(case.properties)
+    brokers = int(properties.pop("brokers", "1" if case.check.solo else "3"))
+    rng = random.Random(f"{seed} {case.name}")
+
+    async def in_virtual_time() -> None:
+        made = reference_world(target, brokers=brokers, properties=properties, seed=seed)
+        async with made as here:
+            try:
+                on_it = on_share(case, judge, here.info, here.schemas, rng)
+                await attempt(on_it, judge, case.limit)
+            finally:
+                digests.append(here.digest())
+
+    try:
+        virtual.run(in_virtual_time())
+    except Exception as caught:  # whatever it is, the mapping of outcomes knows whose fault
+        error = caught
+    return Played(observations=tuple(observe(case.name, judge, error, 0.0)), digest=digests[-1])

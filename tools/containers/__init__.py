@@ -1,0 +1,1 @@
+"""Containers without a registry and without an engine that runs, for our own tests."""
