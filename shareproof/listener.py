@@ -12,11 +12,9 @@ import argparse
 import asyncio
 
 from fixtures.machine.maven import clients_jar, coordinator_jar
-from fixtures.reference.cluster import ReferenceCluster
+from fixtures.reference.cluster import HANDLERS, Parts, ReferenceCluster
 from fixtures.reference.handler import ApiMethod, Body, Call, RequestHandler, serves
-from fixtures.reference.handlers import HANDLERS
-from fixtures.reference.handlers.finding import Finding
-from fixtures.reference.parts import Parts
+from fixtures.reference.handlers.metadata import Finding
 from fixtures.wire.schema import Schemas
 from spec.tiers import BESIDE, CONSUMER
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from fixtures.adapters.model.agent import Agent
 from fixtures.adapters.model.consumer import ShareConsumer
-from fixtures.adapters.model.exchange import Exchange
-from fixtures.adapters.model.reading import Fetched
+from fixtures.adapters.model.exchange import Exchange, Fetched
 from fixtures.clients.cluster import attempts
 from fixtures.clients.handle import LONG
 from fixtures.clients.member import Part
