@@ -8,8 +8,6 @@ and the same broken ones, and those that were planted. Memory is the highest sum
 and its children had in use.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json
@@ -22,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import psutil
 
@@ -35,18 +34,21 @@ _EVERY = 0.1
 Counts = dict[str, tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Run:
-    """One engine's pass over a history: seconds, CPU seconds, and the peak of memory in GiB."""
+    """What a command printed, its seconds, CPU seconds, and the peak of memory in GiB."""
 
+    output: Any
     seconds: float
     cpu: float
     memory: float
-    counts: Counts
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s, {self.cpu:.1f} s of CPU, {self.memory:.2f} GiB"
 
 
-def watched(command: Sequence[str], threads: int) -> tuple[str, float, float, float]:
-    """Run a command; return its output, seconds, CPU seconds and peak of memory in GiB."""
+def watched(command: Sequence[str], threads: int) -> Run:
+    """Run a command that prints JSON, and watch it and its children."""
     began, peak, spent = time.monotonic(), 0, 0.0
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as output,
@@ -72,24 +74,34 @@ def watched(command: Sequence[str], threads: int) -> tuple[str, float, float, fl
         errors.seek(0)
         if process.returncode not in {0, 1}:
             raise SystemExit(f"{' '.join(command)} failed:\n{errors.read()[-3000:]}")
-        return output.read(), seconds, spent, peak / 2**30
+        return Run(json.load(output), seconds, spent, peak / 2**30)
 
 
-def run(engine: str, folder: Path, threads: int, memory: str) -> Run:
+def analyse(runs: Sequence[Path], out: Path, options: argparse.Namespace) -> Run:
+    """Judge histories by ``shareproof analyse --brief``."""
+    command = [sys.executable, "-m", "shareproof", "analyse", *map(str, runs), "--brief", "--json"]
+    command += ["--master", f"local[{options.threads}]", "--memory", options.memory]
+    return watched([*command, "--out", str(out)], options.threads)
+
+
+def summary(runs: Sequence[Run]) -> Run:
+    """Return the medians of some runs, and the highest peak of memory."""
+    seconds, cpu = median(one.seconds for one in runs), median(one.cpu for one in runs)
+    return Run(None, seconds, cpu, max(one.memory for one in runs))
+
+
+def run(engine: str, folder: Path, options: argparse.Namespace) -> Run:
     """Judge a history with one engine."""
     if engine == OURS:
-        command = ["-m", "shareproof", "analyse", str(folder), "--brief", "--json", "--master"]
-        command += [f"local[{threads}]", "--memory", memory, "--out", str(folder / "out")]
-    else:
-        command = ["-m", "benchmarks.rivals", engine, str(folder), "--threads", str(threads)]
-    output, seconds, cpu, peak = watched([sys.executable, *command], threads)
-    found = json.loads(output)
-    counts = (
-        _verdicts(parse(found))
-        if engine == OURS
-        else {rule: (x, b) for rule, (x, b) in found.items()}
-    )
-    return Run(seconds=seconds, cpu=cpu, memory=peak, counts=counts)
+        return analyse([folder], folder / "out", options)
+    command = [sys.executable, "-m", "benchmarks.rivals", engine, str(folder)]
+    return watched([*command, "--threads", str(options.threads)], options.threads)
+
+
+def counts_of(engine: str, done: Run) -> Counts:
+    if engine == OURS:
+        return _verdicts(parse(done.output))
+    return {rule: (cases, broken) for rule, (cases, broken) in done.output.items()}
 
 
 def _verdicts(results: Results) -> Counts:
@@ -119,27 +131,23 @@ def compare(folder: Path, made: Made, options: argparse.Namespace) -> None:
         # Who comes first has the files cold, and who comes last the machine warm: take turns.
         first = number % len(options.engines)
         for engine in (*options.engines[first:], *options.engines[:first]):
-            done = run(engine, folder, options.threads, options.memory)
-            runs[engine].append(done)
-            print(
-                f"  {engine}: {done.seconds:.1f} s, {done.cpu:.1f} s of CPU, {done.memory:.2f} GiB",
-                flush=True,
-            )
+            runs[engine].append(run(engine, folder, options))
+            print(f"  {engine}: {runs[engine][-1]}", flush=True)
+    ours = counts_of(options.engines[0], runs[options.engines[0]][0])
     for engine, all_done in runs.items():
         for one in all_done:
-            check(engine, one.counts, made, runs[options.engines[0]][0].counts)
+            check(engine, counts_of(engine, one), made, ours)
     _tell(made, runs)
 
 
 def _tell(made: Made, runs: dict[str, list[Run]]) -> None:
     own = runs.get(OURS)
     for engine, done in runs.items():
-        seconds = median(one.seconds for one in done)
-        cpu = median(one.cpu for one in done)
+        middle = summary(done)
         line = (
-            f"{made.events:,} events, {engine}: {seconds:.1f} s, {cpu:.1f} s of CPU, "
-            f"{max(one.memory for one in done):.2f} GiB, {1e9 * seconds / made.events:.0f} ns "
-            f"an event, {len(done[0].counts)} rules"
+            f"{made.events:,} events, {engine}: {middle}, "
+            f"{1e9 * middle.seconds / made.events:.0f} ns an event, "
+            f"{len(counts_of(engine, done[0]))} rules"
         )
         if own and engine != OURS:
             ratio = median(a.seconds / b.seconds for a, b in zip(own, done, strict=True))
@@ -165,7 +173,6 @@ def history(room: Path, events: int, seed: int) -> tuple[Path, Made]:
 
 
 def main() -> None:
-    """Measure, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=float, nargs="+", default=[1e6])
     parser.add_argument("--engines", nargs="+", default=[OURS, "duckdb", "polars"])

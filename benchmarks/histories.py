@@ -9,8 +9,6 @@ was aborted and is kept from the group that reads committed records only. Sixtee
 log break a rule, each in one of the ways of ``PLANTS``.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from collections import Counter
@@ -62,7 +60,6 @@ class Plan:
 
     @property
     def plant(self) -> int:
-        """How far it is from one planted record to the next."""
         return max(2, self.records // (2 * len(PLANTS)))
 
     def turn(self, offset: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -77,7 +74,6 @@ class Plan:
 
 
 def write_history(folder: Path, events: int, seed: int = 1) -> Made:
-    """Write a history of about that many events and return what it holds."""
     shutil.rmtree(folder, ignore_errors=True)
     per_record = 1 + GROUPS * 2 * 1.045
     plan = Plan(records=max(2 * len(PLANTS), int(events / (LOGS * per_record))), seed=seed)
@@ -189,7 +185,6 @@ def _told(
     second: NDArray[np.bool_],
     plan: Plan,
 ) -> Columns:
-    """Return what a member was told when it was given a record."""
     zero = np.zeros(len(offset), np.int64)
     sent = (offset // BATCH * BATCH) * EVERY + 60 * MS + np.where(second, 200 * MS, 0)
     jitter = plan.jitter(log, int(offset[0]) + 1 if len(offset) else 0, len(offset))
@@ -322,7 +317,6 @@ def _described(folder: Path, name: str, path: str, rows: int, bucket: int) -> Fi
 
 
 def main() -> None:
-    """Write a history."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--events", type=float, default=1e6)

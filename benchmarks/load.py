@@ -41,8 +41,6 @@ SLICE = 0.5
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slice:
-    """What some workers did in some seconds."""
-
     records: int = 0
     cpu: float = 0.0
     seconds: float = 0.0
@@ -82,7 +80,6 @@ class Bench:
         self.runs = 0
 
     async def fill(self) -> Topic:
-        """Make the topic."""
         topic = await self.admin.create_topic(PARTITIONS)
         self.places = tuple(
             Place(log=log, topic=topic.name, partition=index)
@@ -127,7 +124,6 @@ class Bench:
         return self.records / (ended - began)
 
     async def recording(self, topic: Topic) -> list[tuple[Slice, Slice]]:
-        """Return pairs of slices of one run, recorded and not recorded."""
         pool = await self._pool(topic)
         await pool.tell("consume")
         async for _ in attempts(LIMIT):
@@ -217,9 +213,7 @@ def _tell_cost(pairs: Sequence[tuple[Slice, Slice]]) -> None:
         rate, cost = side.records / side.seconds, side.cpu / side.records * 1e6
         print(f"{name}: {side.records:,} records, {rate:,.0f}/s, {cost:.2f} us of CPU each")
     told = [(a, b) for a, b in pairs if a.records and b.records]
-    speed = _spread(
-        [1 - (a.records / a.seconds) / (b.records / b.seconds) for a, b in told],
-    )
+    speed = _spread([1 - (a.records / a.seconds) / (b.records / b.seconds) for a, b in told])
     work = _spread([(a.cpu / a.records) / (b.cpu / b.records) - 1 for a, b in told])
     print(
         f"recording costs {speed} of the throughput, {work} of the client's CPU time, in "
@@ -233,7 +227,6 @@ def _spread(shares: Sequence[float]) -> str:
 
 
 def main() -> None:
-    """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", default="kafka:4.4.0")
     parser.add_argument("--brokers", type=int, default=1)

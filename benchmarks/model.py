@@ -5,8 +5,6 @@ many of them an operation carries, so the judge and the leader are timed for bat
 100 records, and for requests that overlap.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable
@@ -22,14 +20,12 @@ ROUNDS = 800
 
 
 def timed(work: Callable[[], int]) -> float:
-    """Return transitions per second of CPU time."""
     begun = time.process_time()
     done = work()
     return done / (time.process_time() - begun)
 
 
 def table() -> int:
-    """Look up rows of the table."""
     for _ in range(ROUNDS):
         step(Event.ACQUIRE, State.AVAILABLE)
         step(Event.RELEASE, State.ACQUIRED)

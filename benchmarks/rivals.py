@@ -6,8 +6,6 @@ windows, and the invariants over them as SQL; what is left out reads small table
 a line of JSON: for each rule its cases and its broken cases.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -29,7 +27,6 @@ Counts = dict[str, tuple[int, int]]
 
 
 def duckdb(history: Path, threads: int, memory: str) -> Counts:
-    """Count with DuckDB."""
     import duckdb as engine  # noqa: PLC0415
 
     def ours(query: str) -> str:
@@ -309,7 +306,6 @@ ENGINES: dict[str, Callable[[Path, int, str], Counts]] = {"duckdb": duckdb, "pol
 
 
 def main() -> None:
-    """Count, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engine", choices=ENGINES)
     parser.add_argument("history", type=Path)

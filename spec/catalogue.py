@@ -1,19 +1,16 @@
-"""Two lists that the requirements must reach: upstream's behaviours and publicly known defects.
+"""Three lists that the rules must reach: upstream's behaviours, publicly known defects, past ones.
 
 ``catalogue.toml`` holds what Apache Kafka's own tests cover, ``defects.toml`` what went wrong in
 public; each entry names the rules that would notice. Ids are unique because TOML keys are.
+``track_record.toml`` says which rule shows which publicly known defect, on which release, and on
+which later release the same rule holds. ``python -m tools.campaign releases`` runs both sides, and
+``evidence/noticed.jsonl`` has what it saw.
 """
 
-from __future__ import annotations
-
-import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from spec.requirement import SpecError
-
-_KEYS = {"label", "rules", "star", "bug"}
+from spec.tables import SpecError, parse, record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,46 +25,19 @@ class Entry:
     bug: tuple[str, ...] = ()
 
 
-def _strings(value: object, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise SpecError(f"{where} must be a list of strings")
-    if len(set(value)) != len(value):
-        raise SpecError(f"{where} names something twice")
-    return tuple(value)
-
-
-def _entry(area: str, identity: str, raw: object) -> Entry:
-    if not isinstance(raw, Mapping) or "label" not in raw or "rules" not in raw:
-        raise SpecError(f"{identity} needs a label and rules")
-    if unknown := set(raw) - _KEYS:
-        raise SpecError(f"{identity} has unknown keys {sorted(unknown)}")
-    return Entry(
-        id=identity,
-        area=area,
-        label=str(raw["label"]),
-        rules=_strings(raw["rules"], f"{identity}: rules"),
-        star=raw.get("star", False) is True,
-        bug=_strings(raw.get("bug", []), f"{identity}: bug"),
-    )
-
-
-def parse(text: str) -> dict[str, Entry]:
-    """Return the entries of one file by id, in its order.
-
-    Raises:
-        SpecError: an entry has no label or rules, an unknown key, or a list that is none.
-    """
+def entries_of(text: str) -> dict[str, Entry]:
+    """Return the entries of one file by id, in its order."""
     entries: dict[str, Entry] = {}
-    for area, table in tomllib.loads(text).items():
+    for area, table in parse(text, "a list of behaviours").items():
         for identity, raw in table.items():
             if identity in entries:
                 raise SpecError(f"{identity} is listed twice")
-            entries[identity] = _entry(area, identity, raw)
+            entries[identity] = record(Entry, raw, identity, id=identity, area=area)
     return entries
 
 
 def _load(name: str) -> dict[str, Entry]:
-    return parse((resources.files("spec") / name).read_text(encoding="utf-8"))
+    return entries_of((resources.files("spec") / name).read_text(encoding="utf-8"))
 
 
 def load_catalogue() -> dict[str, Entry]:
@@ -78,3 +48,54 @@ def load_catalogue() -> dict[str, Entry]:
 def load_defects() -> dict[str, Entry]:
     """Return every publicly known defect by our short id such as ``B14``."""
     return _load("defects.toml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """A defect of the past.
+
+    Attributes:
+        bug: the public report, such as ``KAFKA-19953``; empty where none is known.
+        title: what went wrong, in one line.
+        rule: the rule that notices.
+        seen: a release that has the defect.
+        mended: a release that does not; empty while there is none.
+        finding: the page in ``docs/findings``, if there is one.
+        scenario: the chaos scenario that shows it; empty where a check of the rule does.
+        seed: that of the scenario's run.
+    """
+
+    bug: str
+    title: str
+    rule: str
+    seen: str
+    mended: str = ""
+    finding: str = ""
+    scenario: str = ""
+    seed: int = 1
+
+    @property
+    def command(self) -> str:
+        """The command that finds it again on the release that had it."""
+        target = f"--target kafka:{self.seen}"
+        if self.scenario:
+            return f"shareproof chaos {target} --scenario {self.scenario} --seed {self.seed}"
+        return f"shareproof broker {target} --only {self.rule} --profile strict"
+
+
+def past_of(text: str) -> list[Past]:
+    """Return the entries of a file, in its order.
+
+    Raises:
+        SpecError: an entry lacks a key or has an unknown one, or a rule and release come twice.
+    """
+    raw = parse(text, "track_record.toml").get("past", [])
+    entries = [record(Past, one, f"track_record.toml: {one}") for one in raw]
+    pairs = [(entry.rule, entry.seen) for entry in entries]
+    if twice := {pair for pair in pairs if pairs.count(pair) > 1}:
+        raise SpecError(f"listed twice: {sorted(twice)}")
+    return entries
+
+
+def load_track_record() -> list[Past]:
+    return past_of((resources.files("spec") / "track_record.toml").read_text(encoding="utf-8"))

@@ -3,17 +3,11 @@
 The files of :mod:`spec.releases` hold them; the fields of a config are those of :class:`Config`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from spec.releases import ReleaseLine, line_of, numbers
-from spec.requirement import SpecError
-
-_FIELDS = {"type", "default", "low", "high", "dynamic", "bounds", "broker", "choice", "internal"}
+from spec.tables import record
 
 
 class Scope(StrEnum):
@@ -68,20 +62,8 @@ def load_configs(release: str, scope: Scope | None = None) -> dict[str, Config]:
 def configs_of(line: ReleaseLine, scope: Scope | None = None) -> dict[str, Config]:
     """Return what :func:`load_configs` does, of a line."""
     return {
-        name: _config(name, each, raw)
+        name: record(Config, raw, f"config {name}", name=name, scope=each)
         for each in Scope
         if scope in {None, each}
         for name, raw in line.configs[each].items()
     }
-
-
-def _config(name: str, scope: Scope, raw: Mapping[str, Any]) -> Config:
-    if unknown := raw.keys() - _FIELDS:
-        raise SpecError(f"config {name} has unknown keys {sorted(unknown)}")
-    if not {"type", "default"} <= raw.keys():
-        raise SpecError(f"config {name} needs a type and a default")
-    for end in ("low", "high"):
-        if not isinstance(raw.get(end, 0), int):
-            raise SpecError(f"config {name}: {raw[end]!r} is no number")
-    lists = {key: tuple(map(str, raw.get(key, ()))) for key in ("bounds", "choice")}
-    return Config(name=name, scope=scope, **{**raw, **lists})

@@ -369,8 +369,11 @@ TABLES: Mapping[str, pa.Schema] = {
     # response. A row also says what it would take a look at its neighbours to know: the "next"
     # columns are those of the delivery of the record to the same group that was seen next, null if
     # there is none, "lowest_after" is the lowest count of all that were seen later, and
-    # "highest_before" the highest of all that were seen before. "passed_over_s": where the record
-    # came again long after it was free, in how many seconds meanwhile records behind it came.
+    # "highest_before" the highest of all that were seen before. "lowest_beside" is, for the first,
+    # the lowest count of those seen later that may have been given out before it, and "overtaken"
+    # says that one seen before was fetched later, or given out by a later leader. "passed_over_s":
+    # where the record came again long after it was free, in how many seconds meanwhile records
+    # behind it came.
     "deliveries": _table(
         log=_I32,
         offset=_I64,
@@ -409,16 +412,20 @@ TABLES: Mapping[str, pa.Schema] = {
         overtaken=pa.bool_(),
         highest_before=_I16,
         lowest_after=_I16,
+        lowest_beside=_I16,
         next_op=_I64,
         next_sent=_I64,
         next_acquired=_I64,
         next_count=_I16,
         next_node=_I32,
         next_loaded=_I64,
+        next_loads_before_fetch=_I32,
         next_loads_by_acquire=_I32,
         next_unseen_by_acquire=_I32,
         next_proven_kind=_I8,
         next_ack_sent=_I64,
+        next_attempts=_I16,
+        next_holds_until=_I64,
     ),
     **{
         name: schema
@@ -437,16 +444,20 @@ OPTIONAL = frozenset(
     {
         "highest_before",
         "lowest_after",
+        "lowest_beside",
         "next_op",
         "next_sent",
         "next_acquired",
         "next_count",
         "next_node",
         "next_loaded",
+        "next_loads_before_fetch",
         "next_loads_by_acquire",
         "next_unseen_by_acquire",
         "next_proven_kind",
         "next_ack_sent",
+        "next_attempts",
+        "next_holds_until",
     },
 )
 """Columns of ``BUCKETED`` that are null where there is no such neighbour; no others ever are."""

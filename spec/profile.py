@@ -5,19 +5,17 @@ versions, under which public bug, and until when it is believed. The ledger cann
 entry that no longer matches what the run saw is a problem of its own and fails the run.
 """
 
-from __future__ import annotations
-
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from importlib import resources
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from spec.requirement import Requirement, SpecError
+from spec.requirement import Requirement
+from spec.tables import SpecError, parse, record
 from spec.verdict import Verdict
 
 EXPECTABLE = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS)
@@ -148,10 +146,7 @@ def parse_profile(text: str, where: str) -> Profile:
     Raises:
         SpecError: it is malformed.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{where}: {error}") from None
+    document = parse(text, where)
     if surplus := set(document) - {"profile", "absent", "known"}:
         raise SpecError(f"{where}: unknown tables {sorted(surplus)}")
     head = document.get("profile", {})
@@ -165,14 +160,14 @@ def parse_profile(text: str, where: str) -> Profile:
     )
     _refuse_twins((f"{entry.feature} {entry.versions}" for entry in absent), where)
     _refuse_twins((f"{e.requirement} {e.versions} {e.match}" for e in expected), where)
-    return Profile(
-        name=str(head["name"]),
-        title=str(head.get("title", "")),
-        absent=absent,
-        expected=expected,
-        internals=_flag(head, "internals", f"{where}: [profile]"),
-        as_written=_setups(head, f"{where}: [profile]"),
+    keys = {"name", "title", "internals", "as_written"} & head.keys()
+    label = f"{where}: [profile]"
+    found = record(
+        Profile, {key: head[key] for key in keys}, label, absent=absent, expected=expected
     )
+    if strange := [name for name in found.as_written if name not in SETUPS]:
+        raise SpecError(f"{label}: as_written: {strange[0]} is none of {', '.join(SETUPS)}")
+    return found
 
 
 def check_profile(profile: Profile, requirements: Mapping[str, Requirement]) -> list[str]:
@@ -186,13 +181,10 @@ def check_profile(profile: Profile, requirements: Mapping[str, Requirement]) -> 
 
 def _absent(raw: Mapping[str, object], where: str) -> Absent:
     label = f"{where}: absent {raw.get('feature', '?')}"
-    plain = {key: value for key, value in raw.items() if key != "rules"}
-    text = _texts(plain, ("feature", "versions", "probe", "reason"), (), label)
-    _check_range(text["versions"], label)
-    rules = raw.get("rules", [])
-    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-        raise SpecError(f'{label}: rules must be a list of rules, of areas, or of "*"')
-    return Absent(rules=tuple(rules), **text)
+    found = record(Absent, raw, label)
+    _refuse_empty(found, ("feature", "probe", "reason"), label)
+    _check_range(found.versions, label)
+    return found
 
 
 def _failures(cause: Mapping[str, object], where: str) -> Iterator[dict[str, object]]:
@@ -213,65 +205,23 @@ def _failures(cause: Mapping[str, object], where: str) -> Iterator[dict[str, obj
 
 def _expected(raw: Mapping[str, object], where: str) -> Expected:
     label = f"{where}: expected {raw.get('requirement', '?')}"
-    apart = {"expires", "verdict", "intermittent"}
-    plain = {key: value for key, value in raw.items() if key not in apart}
-    needed = ("requirement", "versions", "match", "reason")
-    text = _texts(plain, needed, ("bug", "finding"), label)
-    _check_range(text["versions"], label)
+    found = record(Expected, raw, label)
+    _refuse_empty(found, ("requirement", "match", "reason"), label)
+    _check_range(found.versions, label)
+    if found.verdict not in EXPECTABLE:
+        words = ", ".join(EXPECTABLE)
+        raise SpecError(f"{label}: verdict must be one of {words}, not {found.verdict.value!r}")
     try:
-        re.compile(text["match"])
+        re.compile(found.match)
     except re.error as error:
         raise SpecError(f"{label}: match is no regular expression: {error}") from None
-    expires = raw.get("expires")
-    if not isinstance(expires, date) or isinstance(expires, datetime):
-        raise SpecError(f"{label}: expires must be a date such as 2027-06-30")
-    intermittent = _flag(raw, "intermittent", label)
-    verdict = _verdict(raw.get("verdict"), label)
-    return Expected(verdict=verdict, expires=expires, intermittent=intermittent, **text)
-
-
-def _names(raw: Mapping[str, object], key: str, label: str) -> tuple[str, ...]:
-    names = raw.get(key, [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise SpecError(f"{label}: {key} must be a list of names")
-    return tuple(names)
-
-
-def _setups(head: Mapping[str, object], label: str) -> tuple[str, ...]:
-    names = _names(head, "as_written", label)
-    if strange := [name for name in names if name not in SETUPS]:
-        raise SpecError(f"{label}: as_written: {strange[0]} is none of {', '.join(SETUPS)}")
-    return names
-
-
-def _flag(raw: Mapping[str, object], key: str, label: str) -> bool:
-    found = raw.get(key, False)
-    if not isinstance(found, bool):
-        raise SpecError(f"{label}: {key} must be true or false")
     return found
 
 
-def _verdict(raw: object, label: str) -> Verdict:
-    for verdict in EXPECTABLE:
-        if raw == verdict.value:
-            return verdict
-    raise SpecError(f"{label}: verdict must be one of {', '.join(EXPECTABLE)}, not {raw!r}")
-
-
-def _texts(
-    raw: Mapping[str, object],
-    needed: tuple[str, ...],
-    optional: tuple[str, ...],
-    label: str,
-) -> dict[str, str]:
-    if surplus := set(raw) - {*needed, *optional}:
-        raise SpecError(f"{label}: unknown keys {sorted(surplus)}")
-    for key in needed:
-        if key not in raw or (key != "versions" and not raw[key]):
-            raise SpecError(f"{label}: {key} is missing")
-    if not all(isinstance(value, str) for value in raw.values()):
-        raise SpecError(f"{label}: every value but expires must be a string")
-    return {key: str(value) for key, value in raw.items()}
+def _refuse_empty(found: object, names: Sequence[str], label: str) -> None:
+    for name in names:
+        if not getattr(found, name):
+            raise SpecError(f"{label}: {name} is missing")
 
 
 def _check_range(versions: str, label: str) -> None:

@@ -13,16 +13,14 @@ is a table under its id; its sentence stands under its level::
 rule keeps its id as a tombstone (``retired = "reason"``), so an old report can always be read.
 """
 
-from __future__ import annotations
-
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 
-from spec.source import NAMES, Basis, Source, SpecError, parse_sources
+from spec.source import NAMES, Basis, Source, parse_sources
+from spec.tables import SpecError, parse, record
 
 __all__ = [
     "APP_AREA",
@@ -150,10 +148,10 @@ class Requirement:
     id: str
     level: Level
     text: str
-    basis: Basis
     source: tuple[Source, ...]
-    since: str
-    honesty: Honesty
+    basis: Basis = Basis.CONTRACT
+    since: str = "4.1"
+    honesty: Honesty = Honesty.REQUIRED
     internal: Internal | None = None
     about: About = About.STATE
     why: str = ""
@@ -165,41 +163,29 @@ class Requirement:
         return self.id[:3]
 
 
-_KEYS = {*Level, *NAMES, "basis", "source", "since", "honesty", "internal", "about"}
-_KEYS |= {"why", "retired"}
-
-
 def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requirement:
-    match = _ID.match(identity)
+    match, label = _ID.match(identity), f"{where}: {identity}"
     if not match or match[1] not in AREAS:
         raise SpecError(f"{where}: {identity!r} is not an id of a known area, such as ACK-07")
-    if unknown := set(raw) - _KEYS:
-        raise SpecError(f"{where}: {identity} has unknown keys {sorted(unknown)}")
     levels = [level for level in Level if level in raw]
     if len(levels) != 1:
-        raise SpecError(f"{where}: {identity} has exactly one of {', '.join(Level)}")
-    try:
-        rule = Requirement(
-            id=identity,
-            level=levels[0],
-            text=" ".join(str(raw[levels[0]]).split()),
-            basis=Basis(str(raw.get("basis", Basis.CONTRACT))),
-            source=parse_sources(raw, f"{where}: {identity}"),
-            since=str(raw.get("since", "4.1")),
-            honesty=Honesty(str(raw.get("honesty", Honesty.REQUIRED))),
-            internal=Internal(str(raw["internal"])) if "internal" in raw else None,
-            about=About(str(raw.get("about", _SUBJECTS.get(match[1], About.STATE)))),
-            why=str(raw.get("why", "")),
-            retired=str(raw.get("retired", "")),
-        )
-    except ValueError as error:
-        raise SpecError(f"{where}: {identity}: {error}") from None
+        raise SpecError(f"{label} has exactly one of {', '.join(Level)}")
+    plain = {key: value for key, value in raw.items() if key not in {*levels, *NAMES, "source"}}
+    rule = record(
+        Requirement,
+        {"about": _SUBJECTS.get(match[1], About.STATE), **plain},
+        label,
+        id=identity,
+        level=levels[0],
+        text=" ".join(str(raw[levels[0]]).split()),
+        source=parse_sources(raw, label),
+    )
     if rule.basis is Basis.CONTRACT and not any(each.contract for each in rule.source):
-        raise SpecError(f"{where}: {identity} claims a contract, and none of its sources is one")
+        raise SpecError(f"{label} claims a contract, and none of its sources is one")
     if not _RELEASE.match(rule.since):
-        raise SpecError(f"{where}: {identity}: since must be a minor release such as 4.1")
+        raise SpecError(f"{label}: since must be a minor release such as 4.1")
     if rule.honesty is Honesty.UNTESTED and not rule.why:
-        raise SpecError(f"{where}: {identity} is untested and does not say why")
+        raise SpecError(f"{label} is untested and does not say why")
     return rule
 
 
@@ -207,11 +193,7 @@ def _read() -> Iterator[Requirement]:
     folder = resources.files("spec") / "requirements"
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".toml"):
-            try:
-                document = tomllib.loads(file.read_text(encoding="utf-8"))
-            except tomllib.TOMLDecodeError as error:
-                raise SpecError(f"{file.name}: {error}") from None
-            for identity, raw in document.items():
+            for identity, raw in parse(file.read_text(encoding="utf-8"), file.name).items():
                 rule = _requirement(identity, raw, file.name)
                 if rule.area.lower() != file.name.removesuffix(".toml"):
                     raise SpecError(f"{file.name}: {rule.id} belongs in {rule.area.lower()}.toml")

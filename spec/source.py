@@ -6,18 +6,13 @@ A source of a contract points at the sentence: section, field or anchor, and wha
 words.
 """
 
-from __future__ import annotations
-
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import resources
 
-
-class SpecError(ValueError):
-    """The specification's own data is wrong; the message names the file and the rule."""
+from spec.tables import SpecError, parse, record
 
 
 class Basis(StrEnum):
@@ -107,10 +102,8 @@ def load_kips() -> dict[str, Kip]:
         SpecError: the file is malformed.
     """
     text = (resources.files("spec") / "kips.toml").read_text(encoding="utf-8")
-    try:
-        return {number: Kip(**raw) for number, raw in tomllib.loads(text).items()}
-    except TypeError as error:
-        raise SpecError(f"kips.toml: {error}") from None
+    kips = parse(text, "kips.toml").items()
+    return {number: record(Kip, raw, f"kips.toml: {number}") for number, raw in kips}
 
 
 def parse_sources(rule: Mapping[str, object], label: str) -> tuple[Source, ...]:
@@ -123,7 +116,11 @@ def parse_sources(rule: Mapping[str, object], label: str) -> tuple[Source, ...]:
         SpecError: there is none, one is malformed, or a contract's does not say what it says.
     """
     found = [_contract(raw, label) for raw in _listed(rule.get("source"))]
-    found += [_named(kind, raw, label) for kind in NAMES for raw in _listed(rule.get(kind))]
+    for kind in NAMES:
+        for name in _listed(rule.get(kind)):
+            if not isinstance(name, str) or not name:
+                raise SpecError(f"{label}: {kind} is a name or a list of names, not {name!r}")
+            found.append(Source(kind=kind, name=name))
     if not found:
         raise SpecError(f"{label} names no source")
     return tuple(found)
@@ -131,12 +128,6 @@ def parse_sources(rule: Mapping[str, object], label: str) -> tuple[Source, ...]:
 
 def _listed(raw: object) -> list[object]:
     return raw if isinstance(raw, list) else [] if raw is None else [raw]
-
-
-def _named(kind: Kind, raw: object, label: str) -> Source:
-    if not isinstance(raw, str) or not raw:
-        raise SpecError(f"{label}: {kind} is a name or a list of names, not {raw!r}")
-    return Source(kind=kind, name=raw)
 
 
 def _contract(raw: object, label: str) -> Source:

@@ -8,8 +8,6 @@ Which requests a check sends is recorded (``python -m tools.requests``), not dec
 leaves out what tier 1 is about: most checks send no more than that.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache

@@ -10,56 +10,24 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count, islice
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from fixtures.history.compaction import compact
-from reports.analysis import queries
 from reports.analysis.files import open_history
-from reports.analysis.rules import Invariant, by_relation, load_invariants
+from reports.analysis.rules import load_invariants
 from reports.analysis.session import SMALL, open_session
 from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
 from spec.model.release import RELEASES, Release
 from tests.stories import EDITS, ModelRun, make_runs, never_came, write
+from tools.histories.judges import by_spark, differences
 
 FAULTS = (*EDITS, never_came)
-
-
-def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
-    """Return the cases and the broken cases of the registered history as the oracle counts them.
-
-    Rules over one view are asked together, as the judge does it.
-    """
-    found: Verdicts = {}
-    for together in by_relation(rules).values():
-        found |= _by_place(spark, together)
-    return {name: places for name, places in found.items() if places}
-
-
-def _by_place(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
-    of = range(len(rules))
-    counts = ", ".join(f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in of)
-    each = queries.asked(rules[0].over.name, rules, f"{queries.place(rules[0])} AS place")
-    rows = spark.sql(f"SELECT place, {counts} FROM ({each}) GROUP BY place").collect()  # noqa: S608
-    return {
-        rules[n].id: {row.place: (row[f"x{n}"], row[f"b{n}"]) for row in rows if row[f"x{n}"]}
-        for n in of
-    }
-
-
-def differences(spark: Verdicts, oracle: Verdicts) -> Iterator[str]:
-    """Yield a sentence for each rule and place of which the two say something else."""
-    for rule in sorted({*spark, *oracle}):
-        theirs, ours = spark.get(rule, {}), oracle.get(rule, {})
-        for place in sorted({*theirs, *ours}):
-            if theirs.get(place) != ours.get(place):
-                said = f"Spark (tested, broken) {theirs.get(place)}, oracle {ours.get(place)}"
-                yield f"{rule} at {place}: {said}"
 
 
 def broken_at(found: Verdicts, place: int) -> set[str]:

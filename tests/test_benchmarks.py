@@ -12,14 +12,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from benchmarks.kmq.ledger import Begun, Ledger
-from benchmarks.kmq.markers import Kind, Place, life_of, of_copy
+from benchmarks.kmq.ledger import Begun, Kind, Ledger, Place, life_of, of_copy
 from benchmarks.patterns.__main__ import main
-from benchmarks.patterns.events import Course, Dead, Done, Got, Sent, Settled, gather
-from benchmarks.patterns.measures import measure
+from benchmarks.patterns.events import Course, Dead, Done, Got, Sent, Settled, gather, measure
 from benchmarks.patterns.page import write
-from benchmarks.patterns.promises import judged
-from benchmarks.patterns.scenes import PARTITIONS, SCENES
+from benchmarks.patterns.results import judged
+from benchmarks.patterns.stage import PARTITIONS, SCENES
 from benchmarks.patterns.workload import GROUP, KMQ, SHARE, SYSTEMS
 from reports.analysis.files import open_history
 
@@ -273,13 +271,14 @@ def test_order_can_be_broken(tmp_path: Path) -> None:
 
 def test_the_numbers_of_a_crash_and_of_losses_and_duplicates() -> None:
     found = measure(dropped(7 * S), S, 2 * S + 1)
-    assert (found.held, found.again_first, found.again_last) == (1, 7.0, 7.0)
-    assert (found.lost, found.duplicates, found.busy, found.held_up) == (0, 0, 1, 6)
-    assert found.delay_worst == pytest.approx(8.1)
+    assert (found["held"], found["again_first"], found["again_last"]) == (1, 7.0, 7.0)
+    assert (found["lost"], found["duplicates"], found["busy"]) == (0, 0, 1)
+    assert found["delay_worst"] == pytest.approx(8.1)
+    assert found["held_up"] == 6
     parts = [lived(number, (2 + number) * S, op=number + 1) for number in range(5)]
     found = measure(course(*parts, lived(0, 20 * S, op=9)), S, None)
-    assert (found.produced, found.lost, found.duplicates) == (6, 1, 1)
-    assert (found.pause, found.again_first) == (None, None)
+    assert (found["produced"], found["lost"], found["duplicates"]) == (6, 1, 1)
+    assert (found["pause"], found["again_first"]) == (None, None)
 
 
 def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
@@ -304,7 +303,7 @@ def test_the_marked_record_is_within_a_batch_of_partition_0(name: str) -> None:
 
 def run_of(rate: float, verdict: str = "held") -> dict[str, Any]:
     """Return the document of a run in which every scenario was played."""
-    told = measure(dropped(7 * S), S, 2 * S + 1).to_json() | {"rate": rate}
+    told = measure(dropped(7 * S), S, 2 * S + 1) | {"rate": rate}
     promise = {
         "rule": "INV-05",
         "why": "",

@@ -19,8 +19,8 @@ from reports.analysis.rules import load_invariants
 from reports.evidence import FILE, FOLDER, Entry, read
 from shareproof.detected import EXEMPT, own_kills
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
+from spec.catalogue import Past, load_track_record, past_of
 from spec.requirement import SpecError, load_requirements
-from spec.track_record import Past, load_track_record, parse
 from suites.chaos.scenarios import SCENARIOS
 from tools.campaign import record
 from tools.campaign.__main__ import gone
@@ -296,4 +296,4 @@ def test_not_confirmed(there: Seen, here: Seen, why: str) -> None:
 )
 def test_malformed_lists_are_refused(text: str) -> None:
     with pytest.raises(SpecError):
-        parse(text)
+        past_of(text)

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from spec.model.durable import StateBatch
 from spec.model.history import Step, refusals
-from spec.model.judgement import Judgement, Span
-from spec.model.operations import Acknowledge, Batch, Error, Fetch, Mode
+from spec.model.operations import Acknowledge, Batch, Error, Fetch, Judgement, Mode, Span
 from spec.model.partition import SharePartition
 from spec.model.release import RELEASES, Release
 from spec.model.runs import Runs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import tomllib
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from packaging.utils import canonicalize_name
 
 from fixtures.targets import optional
 from tools import release
-from tools.figures import measured, tables
 from tools.packaged import HOME, build, lost, tracked, unwanted
 
 PROJECT = """
@@ -44,25 +42,26 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("## [Unreleased]\n\n- x\n\n## [1.2.0] - 2026-01-01\n", "unreleased entries"),
     ],
 )
-def test_a_changelog_that_is_not_ready_fails(tree: Path, text: str, complaint: str) -> None:
+def test_a_changelog_that_is_not_ready_fails(
+    tree: Path, text: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tree / "CHANGELOG.md").write_text(text, encoding="utf-8")
-    ((_, passed, sentence),) = release.checked(["changelog"])
-    assert not passed
-    assert complaint in sentence
+    assert release.main(["--check", "--only", "changelog"]) == 1
+    assert complaint in capsys.readouterr().out
 
 
-def test_a_tree_that_is_ready_passes(tree: Path) -> None:
+def test_a_tree_that_is_ready_passes(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "## [Unreleased]\n\n## [1.2.0] - 2026-01-01\n\n- x\n"
     (tree / "CHANGELOG.md").write_text(text, encoding="utf-8")
-    rows = release.checked(["version", "changelog", "lock"])
-    assert [passed for _, passed, _ in rows] == [True] * 3
-    assert "ok    changelog  [1.2.0] - 2026-01-01" in release.table(rows)
+    assert release.main(["--check", "--only", "version", "changelog", "lock"]) == 0
+    assert "ok    changelog  [1.2.0] - 2026-01-01" in capsys.readouterr().out
 
 
-def test_a_lock_of_another_day_fails(tree: Path) -> None:
+def test_a_lock_of_another_day_fails(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tree / "lock.txt").write_text("anyio==4.15.0\n", encoding="utf-8")
-    ((_, passed, sentence),) = release.checked(["lock"])
-    assert (passed, sentence) == (False, "lock.txt does not have anyio==4.16.0: run tox -e lock")
+    assert release.main(["--check", "--only", "lock"]) == 1
+    said = "FAIL  lock  lock.txt does not have anyio==4.16.0: run tox -e lock\n"
+    assert capsys.readouterr().out == said
 
 
 def test_a_pre_release_fails_with_exit_code_1(
@@ -108,13 +107,3 @@ def test_the_lock_agrees_with_the_pins() -> None:
     for pin in pins:
         if canonicalize_name(pin.name) != "shareproof":
             assert str(pin.specifier) == f"=={locked[canonicalize_name(pin.name)]}", pin.name
-
-
-def test_the_figures_of_a_file_are_counted(tmp_path: Path) -> None:
-    head = '"""A docstring\nof two lines."""\n# a comment\n\n'
-    source = f'{head}def one() -> str:\n    return "# no comment"\n'
-    (tmp_path / "x.py").write_text(source, encoding="utf-8")
-    found = measured(tmp_path, Path("x.py"))
-    assert (found.lines, found.docstrings, found.comments, found.code) == (6, 2, 1, 2)
-    assert (found.functions, found.classes) == ((2,), 0)
-    assert "| . | 1 / 6 | 6 / 6 / 6 |" in tables(Counter(Python=6), 1, [found])

@@ -165,9 +165,9 @@ def test_keys_that_are_named_exist_and_defaults_are_in_range(release: str) -> No
     ("text", "message"),
     [
         ("[configs.nowhere.x]\ntype = 'INT'\ndefault = '1'", "no scope"),
-        ("[configs.group.x]\ntype = 'INT'", "type and a default"),
+        ("[configs.group.x]\ntype = 'INT'", "default is missing"),
         ("[configs.group.x]\ntype = 'INT'\ndefault = '1'\nlowest = 1", "unknown keys"),
-        ("[configs.group.x]\ntype = 'INT'\ndefault = '1'\nlow = '1'", "no number"),
+        ("[configs.group.x]\ntype = 'INT'\ndefault = '1'\nlow = '1'", "must be a number"),
     ],
 )
 def test_a_malformed_table_is_refused(text: str, message: str) -> None:

@@ -33,7 +33,7 @@ from spec.requirement import Basis, Honesty, Level, Requirement
 from spec.source import Kind, Source
 from spec.verdict import Observation, Verdict
 from tests.fake import ROOT
-from tools.allure_report import ALLURE, differences, expected, main, told
+from tools.allure_report import ALLURE, differences, expected, main, reported
 from tools.documents import schemas
 
 HOSTILE = "<script>alert('1')</script>[red]{{ 7777*7777 }}"
@@ -418,8 +418,8 @@ def report(run_of_two: Path, *, passed: int = 1, category: str = KNOWN_FAILURE) 
 
 
 def test_a_report_is_compared_with_its_run(run_of_two: Path) -> None:
-    assert differences(expected(run_of_two), told(report(run_of_two))) == []
-    wrong = told(report(run_of_two, passed=0, category="?"))
+    assert differences(expected(run_of_two), reported(report(run_of_two))) == []
+    wrong = reported(report(run_of_two, passed=0, category="?"))
     lost, misplaced = differences(expected(run_of_two), wrong)
     assert lost.startswith("its statuses are {'skipped': 1}, those of the run {'passed': 1,")
     assert misplaced == f"its categories are {{'?': 1}}, those of the run {{'{KNOWN_FAILURE}': 1}}"

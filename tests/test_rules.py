@@ -22,7 +22,7 @@ from reports.html import render
 from reports.reading import parse as parse_results
 from reports.telling import bases, headline
 from shareproof.runner.inventory import CLIENT, Check, by_rule, in_tier, read_checks, tiers
-from spec.catalogue import Entry, load_catalogue, load_defects, parse
+from spec.catalogue import Entry, entries_of, load_catalogue, load_defects
 from spec.configs import load_configs
 from spec.profile import load_profile
 from spec.requirement import Basis, Honesty, Internal, Level, SpecError, load_requirements
@@ -98,12 +98,12 @@ def test_defects_alone_name_public_reports_and_untested_rules_say_why() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('A-1 = { rules = ["X-01"] }', "needs a label and rules"),
-        ('A-1 = { label = "l" }', "needs a label and rules"),
-        ('A-1 = "text"', "needs a label and rules"),
+        ('A-1 = { rules = ["X-01"] }', "label is missing"),
+        ('A-1 = { label = "l" }', "rules is missing"),
+        ('A-1 = "text"', "must be a table"),
         ('A-1 = { label = "l", rules = [], stars = 3 }', "unknown keys"),
-        ('A-1 = { label = "l", rules = "X-01" }', "list of strings"),
-        ('A-1 = { label = "l", rules = [7] }', "list of strings"),
+        ('A-1 = { label = "l", rules = "X-01" }', "list of names"),
+        ('A-1 = { label = "l", rules = [7] }', "list of names"),
         ('A-1 = { label = "l", rules = ["X-01", "X-01"] }', "twice"),
         ('A-1 = { label = "l", rules = [] }\n[B]\nA-1 = { label = "m", rules = [] }', "twice"),
     ],
@@ -111,9 +111,9 @@ def test_defects_alone_name_public_reports_and_untested_rules_say_why() -> None:
 def test_a_malformed_list_is_refused(line: str, message: str) -> None:
     good = 'ACK-1 = { label = "l", rules = ["ACK-07"], star = true, bug = ["K-1"] }'
     entry = Entry(id="ACK-1", area="A", label="l", rules=("ACK-07",), star=True, bug=("K-1",))
-    assert parse(f"[A]\n{good}\n") == {"ACK-1": entry}
+    assert entries_of(f"[A]\n{good}\n") == {"ACK-1": entry}
     with pytest.raises(SpecError, match=rf"A-1.*{message}"):
-        parse(f"[A]\n{line}\n")
+        entries_of(f"[A]\n{line}\n")
 
 
 def test_every_behaviour_is_checked_or_says_why_not() -> None:

@@ -18,12 +18,11 @@ from reports.plain import to_plain
 from reports.reading import parse
 from reports.site.archive import Archive, Run, find
 from reports.site.build import build
-from reports.site.comparing import compare
-from reports.site.crossing import by_broker, by_release, by_version, cross
+from reports.site.comparing import by_broker, by_release, by_version, compare, cross
 from reports.site.detecting import Detection, Missed, Noticed, figures
 from shareproof.detected import detection
+from spec.catalogue import load_track_record
 from spec.requirement import Honesty, load_requirements
-from spec.track_record import load_track_record
 from tests.shell import python
 from tests.test_results import HOSTILE, client, document, keep
 

@@ -6,8 +6,6 @@ are in which category, and who was judged. It ends with 1 if the report tells an
 2 if there is no such run, and with 3 if the report cannot be made.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -15,8 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +23,15 @@ from shareproof.runner.allured import CONFIG, REPORT, RESULTS
 from spec.verdict import EnvironmentFault
 
 ALLURE = "allure@3.18.0"
-"""What ``npx`` is asked for."""
-
-_UNREACHED = re.compile(
+STATUSES = ("passed", "failed", "broken", "skipped", "unknown")
+# npm's codes for a registry that it does not reach, or that refuses it.
+UNREACHED = re.compile(
     r"CERT|UNABLE_TO|^E(401|403|5\d\d|CONN|TIMEDOUT|NOTFOUND|AI_AGAIN|PROTO|HOST|NET|RR_SOCKET)"
 )
-"""npm's codes for a registry that it does not reach, or that refuses it."""
-_MADE_WITHIN = 600.0
-_LAST_WORDS = 1000
+TIMEOUT = 600.0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """What a run and the report on it have to agree on."""
-
-    statuses: Mapping[str, int]
-    """How many checks ended in which way, in Allure's words."""
-    categories: Mapping[str, int]
-    """How many checks are in which category; one that is empty is left out."""
-    environment: Mapping[str, str]
-    """Who was judged, with what."""
+Tally = Mapping[str, Mapping[str, Any]]
+"""Statuses, categories and environment, on which a run and its report have to agree."""
 
 
 class Unreached(EnvironmentFault):
@@ -53,82 +39,59 @@ class Unreached(EnvironmentFault):
 
 
 def make(run: Path) -> Path:
-    """Make a report of a run; return its directory.
-
-    Raises:
-        Unreached: npm's registry cannot be reached.
-        EnvironmentFault: there is no Node.js, or npm or Allure fails.
-    """
     npx = shutil.which("npx")
     if npx is None:
         raise EnvironmentFault("there is no npx; pip install 'shareproof[allure]' brings Node.js")
-    command = [npx, "--yes", ALLURE, "generate", RESULTS]
     try:
         done = subprocess.run(
-            command,
+            [npx, "--yes", ALLURE, "generate", RESULTS],
             cwd=run,
             env=network.fetching(),
             capture_output=True,
             text=True,
             check=False,
-            timeout=_MADE_WITHIN,
+            timeout=TIMEOUT,
         )
     except subprocess.TimeoutExpired:
-        raise EnvironmentFault(f"npx {ALLURE} did not end in {_MADE_WITHIN:g} s") from None
+        raise EnvironmentFault(f"npx {ALLURE} did not end in {TIMEOUT:g} s") from None
     if code := re.search(r"^npm error code (\w+)", done.stderr, re.MULTILINE):
-        kind = Unreached if _UNREACHED.search(code[1]) else EnvironmentFault
+        kind = Unreached if UNREACHED.search(code[1]) else EnvironmentFault
         said = f"npx could not get {ALLURE} from npm's registry: {code[1]}"
         raise kind(f"{said}. {network.advice('npm')}")
     if done.returncode:
-        said = (done.stdout + done.stderr)[-_LAST_WORDS:]
+        said = (done.stdout + done.stderr)[-1000:]
         raise EnvironmentFault(f"{ALLURE} ended with {done.returncode}: {said}")
     return run / REPORT
 
 
 def expected(run: Path) -> Tally:
-    """Return what a report has to tell, as the run's own files have it."""
+    """Return what a report has to say, from the run's own files."""
     config = _load(run / CONFIG)
-    ended = list(_ended(run / RESULTS))
-    found = Counter(
-        category["name"]
-        for result in ended
-        for category in config["categories"]
-        if _matches(result, category["matchers"])
-    )
-    return Tally(
-        statuses=Counter(result["status"] for result in ended),
-        categories=found,
-        environment=config["variables"],
-    )
+    # Of a check that ran more than once Allure shows the last run.
+    results = sorted(map(_load, (run / RESULTS).glob("*-result.json")), key=lambda one: one["stop"])
+    last = {result.get("historyId", result["uuid"]): result for result in results}.values()
+    return {
+        "statuses": Counter(result["status"] for result in last),
+        "categories": Counter(
+            category["name"]
+            for result in last
+            for category in config["categories"]
+            if _matches(result, category["matchers"])
+        ),
+        "environment": config["variables"],
+    }
 
 
-def told(report: Path) -> Tally:
-    """Return what a report tells."""
+def reported(report: Path) -> Tally:
     stats = _load(report / "summary.json")["stats"]
     tree = _load(report / "widgets" / "categories.json")
     roots = [tree["nodes"][root] for root in tree["roots"]]
-    return Tally(
-        statuses={word: stats[word] for word in _STATUSES if stats.get(word)},
-        categories={root["name"]: root["statistic"]["total"] for root in roots},
-        environment={
-            one["name"]: ", ".join(one["values"])
-            for one in _load(report / "widgets" / "allure_environment.json")
-        },
-    )
-
-
-_STATUSES = ("passed", "failed", "broken", "skipped", "unknown")
-
-
-def _ended(results: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield how each check ended; of one that ran more than once Allure tells the last."""
-    last: dict[str, Mapping[str, Any]] = {}
-    for file in results.glob("*-result.json"):
-        result = _load(file)
-        name = result.get("historyId", result["uuid"])
-        if name not in last or last[name]["stop"] < result["stop"]:
-            last[name] = result
-    yield from last.values()
+    environment = _load(report / "widgets" / "allure_environment.json")
+    return {
+        "statuses": {word: stats[word] for word in STATUSES if stats.get(word)},
+        "categories": {root["name"]: root["statistic"]["total"] for root in roots},
+        "environment": {one["name"]: ", ".join(one["values"]) for one in environment},
+    }
 
 
 def _matches(result: Mapping[str, Any], matchers: Mapping[str, Any]) -> bool:
@@ -141,9 +104,9 @@ def _matches(result: Mapping[str, Any], matchers: Mapping[str, Any]) -> bool:
 def differences(wanted: Tally, found: Tally) -> list[str]:
     """Return in what a report differs from its run, one sentence for each part."""
     return [
-        f"its {part.name} are {dict(there)}, those of the run {dict(here)}"
-        for part in fields(Tally)
-        if (here := getattr(wanted, part.name)) != (there := getattr(found, part.name))
+        f"its {part} are {dict(found[part])}, those of the run {dict(wanted[part])}"
+        for part in wanted
+        if found[part] != wanted[part]
     ]
 
 
@@ -152,7 +115,6 @@ def _load(file: Path) -> Any:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what the command line says."""
     parser = argparse.ArgumentParser(prog="python -m tools.allure_report", description=__doc__)
     parser.add_argument("run", type=Path, help="what a run left: the directory named by its --out")
     run: Path = parser.parse_args(arguments).run
@@ -168,10 +130,11 @@ def main(arguments: Sequence[str]) -> int:
         print(f"tools.allure_report: {fault}", file=sys.stderr)
         return 3
     wanted = expected(run)
-    if wrong := differences(wanted, told(report)):
+    if wrong := differences(wanted, reported(report)):
         print(f"tools.allure_report: {report} is wrong: {'; '.join(wrong)}", file=sys.stderr)
         return 1
-    print(f"{report / 'index.html'}: {dict(wanted.statuses)}; {dict(wanted.categories)}")
+    statuses, categories = dict(wanted["statuses"]), dict(wanted["categories"])
+    print(f"{report / 'index.html'}: {statuses}; {categories}")
     return 0
 
 

@@ -4,11 +4,8 @@
 no check reaches and that does not say why. ``--open`` leaves out what is reached in full.
 """
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from reports.analysis.rules import load_invariants
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
@@ -16,29 +13,10 @@ from spec.catalogue import Entry, load_catalogue
 from spec.requirement import Honesty, Requirement, load_requirements
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
-    """A rule of a behaviour, the checks that reach it, and why not if none does."""
-
-    rule: str
-    checks: tuple[str, ...]
-    why: str = ""
-
-    @property
-    def hole(self) -> bool:
-        """Whether nothing reaches the rule and nothing says why."""
-        return not self.checks and not self.why
-
-
-def reached(
-    entry: Entry, rules: Mapping[str, Requirement], checks: Mapping[str, Sequence[str]]
-) -> Iterator[Reach]:
-    """Yield what becomes of each rule of a behaviour."""
-    for identity in entry.rules:
-        found = tuple(checks.get(identity, ()))
-        rule = rules.get(identity)
-        untested = rule is not None and rule.honesty is Honesty.UNTESTED
-        yield Reach(rule=identity, checks=found, why=rule.why if rule and untested else "")
+def excuse(rule: Requirement | None) -> str:
+    """Return why no check reaches a rule, if it says so."""
+    untested = rule is not None and rule.honesty is Honesty.UNTESTED
+    return " ".join(rule.why.split()) if rule and untested else ""
 
 
 def judges() -> dict[str, list[str]]:
@@ -57,18 +35,12 @@ def holes(
 ) -> dict[str, list[str]]:
     """Return the rules of each behaviour that nothing reaches and nothing excuses."""
     found = {
-        entry.id: [reach.rule for reach in reached(entry, rules, checks) if reach.hole]
+        entry.id: [
+            rule for rule in entry.rules if not checks.get(rule) and not excuse(rules.get(rule))
+        ]
         for entry in entries.values()
     }
     return {identity: missing for identity, missing in found.items() if missing}
-
-
-def _lines(entry: Entry, reaches: list[Reach]) -> Iterator[str]:
-    yield f"{entry.id}  {entry.label}"
-    for reach in reaches:
-        said = " ".join(reach.why.split()) or "NOTHING REACHES IT"
-        for line in reach.checks or (f"untested: {said}",):
-            yield f"    {reach.rule}  {line}"
 
 
 def main() -> int:
@@ -79,11 +51,15 @@ def main() -> int:
     entries, rules, checks = load_catalogue(), load_requirements(), judges()
     full = 0
     for entry in entries.values():
-        reaches = list(reached(entry, rules, checks))
-        whole = all(reach.checks for reach in reaches)
+        whole = all(checks.get(rule) for rule in entry.rules)
         full += whole
-        if not (options.open and whole):
-            print(*_lines(entry, reaches), sep="\n")
+        if options.open and whole:
+            continue
+        print(f"{entry.id}  {entry.label}")
+        for rule in entry.rules:
+            why = excuse(rules.get(rule)) or "NOTHING REACHES IT"
+            for line in checks.get(rule) or (f"untested: {why}",):
+                print(f"    {rule}  {line}")
     missing = holes(entries, rules, checks)
     print(f"{len(entries)} behaviours: {full} reached in full, {len(missing)} with holes")
     return int(bool(missing))

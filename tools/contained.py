@@ -4,13 +4,10 @@ CI runs it everywhere. Where there is no engine it says in one line that nothing
 without a verdict: that is no pass of the scenario, and no fault of the suite.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from fixtures.targets import optional
 from reports.verdicts import OK
@@ -23,17 +20,16 @@ TARGET = f"{OURS}4.4.0"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the scenario and return its exit code, or say why it is not played."""
+    """Play the scenario, with more options of chaos, and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.contained", description=__doc__)
     parser.add_argument("--target", default=TARGET)
     parser.add_argument("--scenario", default=SHORT_CONTAINED)
-    parser.add_argument("--out", type=Path, default=Path("out/contained"))
-    asked = parser.parse_args(arguments)
+    asked, further = parser.parse_known_args(arguments)
     if lacks := lacking():
         optional.not_run("the scenario in containers", lacks)
         return OK
     command = [sys.executable, "-m", "shareproof", "chaos", "--target", asked.target]
-    command += ["--strict", "--scenario", asked.scenario, "--out", str(asked.out)]
+    command += ["--strict", "--scenario", asked.scenario, *further]
     if asked.target.startswith(OURS):
         version = asked.target.removeprefix(OURS)
         command = [sys.executable, "-m", "tools.containers", "--kafka", version, *command]

@@ -3,10 +3,9 @@
 For changes that must alter no verdict: print it before and after, and compare with ``diff``.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
+from typing import Any
 
 import typer.main
 
@@ -39,36 +38,24 @@ def _checks() -> Iterator[str]:
         yield f"rule {rule} {one.level} {one.honesty.value} by={by}: {text}"
 
 
-def _broken() -> Iterator[str]:
-    for kind, known in (
-        ("reference", BROKERS),
-        ("client", CLIENTS),
-        ("kafka", KAFKAS),
-        ("alteration", ALTERATIONS),
-    ):
+def _others() -> Iterator[str]:
+    broken: dict[str, Mapping[str, Any]] = {
+        "reference": BROKERS,
+        "client": CLIENTS,
+        "kafka": KAFKAS,
+        "alteration": ALTERATIONS,
+    }
+    for kind, known in broken.items():
         for name, one in known.items():
             yield f"broken {kind} {name} rules={','.join(sorted(one.rules))}"
-
-
-def _chaos() -> Iterator[str]:
     yield from (f"fault {name}" for name in FAULTS)
     yield from (f"scenario {name}" for name in SCENARIOS)
     yield from (f"invariant {one.id}" for one in load_invariants())
-
-
-def _commands() -> Iterator[str]:
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         options = sorted(option for one in command.params for option in one.opts)
         yield f"command {name} {' '.join(options)}"
-
-
-def _ledgers() -> Iterator[str]:
     for name in shipped():
-        for one in load_profile(name).expected:
-            yield f"ledger {name} {one}"
-
-
-def _files() -> Iterator[str]:
+        yield from (f"ledger {name} {one}" for one in load_profile(name).expected)
     pages = chain(
         (ROOT / "reports/page").glob("*.html.jinja"), (ROOT / "reports/site/pages").iterdir()
     )
@@ -76,11 +63,6 @@ def _files() -> Iterator[str]:
     yield from (f"adapter {name}" for name in SHIPPED)
 
 
-def main() -> None:
-    """Print all lines."""
-    for line in sorted({*_checks(), *_broken(), *_chaos(), *_commands(), *_ledgers(), *_files()}):
-        print(line)
-
-
 if __name__ == "__main__":
-    main()
+    for line in sorted({*_checks(), *_others()}):
+        print(line)

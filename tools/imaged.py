@@ -8,14 +8,14 @@ machine's cache, which has to have them. What the Containerfile fetches where it
 it is not tried here.
 """
 
-from __future__ import annotations
-
+import contextlib
 import json
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ HOME = Path(__file__).parents[1]
 BASE, IMAGE = "local/python-java:local", "local/shareproof:local"
 _PATH = "/opt/python/bin:/opt/java/bin:/usr/local/bin:/bin"
 _LEFT_OUT = ("test", "__pycache__", "idlelib", "tkinter")
+LIBC = "libc.so.6"
 REGISTRY = "Maven registry"
 """What ``doctor`` calls the one thing that an image without a network has to lack."""
 
@@ -56,19 +57,13 @@ def base(archive: Path, work: Path) -> None:
         root.java(find_java(), work)
         root.file("opt/python", python)
         root.libraries([python / "bin" / "python3", *python.rglob("*.so")])
-        for library in _of_wheels(python / "bin" / "python3"):
-            root.file(str(library).lstrip("/"), library)
+        # Every Linux has these, and wheels, not Python itself, ask for them: parts of the C library
+        # that has been one since glibc 2.34 (PEP 600).
+        library = next(one for one in linked([python / "bin" / "python3"]) if one.name == LIBC)
+        for name in ("libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1"):
+            if (other := library.with_name(name)).is_file():
+                root.file(str(other).lstrip("/"), other)
         root.program("usr/local/bin/toxiproxy-server", find_server())
-
-
-def _of_wheels(python: Path) -> list[Path]:
-    """Return the libraries that every Linux has and that wheels, not Python itself, ask for.
-
-    They are parts of the C library that has been one since glibc 2.34 (PEP 600).
-    """
-    library = next(path for path in linked([python]) if path.name == "libc.so.6")
-    names = ("libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1")
-    return [library.with_name(name) for name in names if library.with_name(name).is_file()]
 
 
 def context(into: Path) -> None:
@@ -82,80 +77,67 @@ def context(into: Path) -> None:
 
 
 def build(engine: Engine, work: Path) -> None:
-    """Build the image.
-
-    Raises:
-        EnvironmentFault: it cannot be built; the message has its last words.
-    """
     import docker.errors  # noqa: PLC0415 - it comes with an extra
 
-    _timed("the base, of this machine's files", base, work / "base.tar", work)
     client: Any = engine.client
+    with timed("the base, of this machine's files"):
+        base(work / "base.tar", work)
     name, _, tag = BASE.partition(":")
     client.api.import_image_from_file(
         str(work / "base.tar"), repository=name, tag=tag, changes=[f"ENV PATH={_PATH}"]
     )
     (work / "context").mkdir()
-    _timed("the sources and wheels", context, work / "context")
+    with timed("the sources and wheels"):
+        context(work / "context")
     arguments = {"BASE": BASE, "EXTRAS": "", "PIP_OPTIONS": "--no-index --find-links /src/wheels"}
     try:
-        _timed(
-            "docker build",
-            client.images.build,
-            path=str(work / "context"),
-            dockerfile="Containerfile",
-            tag=IMAGE,
-            buildargs=arguments,
-            network_mode="none",
-            labels=dict(engine.labels),
-        )
+        with timed("docker build"):
+            client.images.build(
+                path=str(work / "context"),
+                dockerfile="Containerfile",
+                tag=IMAGE,
+                buildargs=arguments,
+                network_mode="none",
+                labels=dict(engine.labels),
+            )
     except docker.errors.BuildError as error:
         said = "".join(str(line.get("stream", "")) for line in error.build_log)[-1500:]
         raise EnvironmentFault(f"the build failed: {error}: {said}") from None
 
 
-def try_out(engine: Engine, words: tuple[str, ...]) -> None:
-    """Run the image once.
-
-    Raises:
-        EnvironmentFault: it ended otherwise than with 0.
-    """
-    status, said = _run(engine, words)
-    if status:
-        raise EnvironmentFault(f"{' '.join(words)} ended with {status}: {said[-1500:]}")
-
-
-def examine(engine: Engine) -> None:
-    """Let the image say what it lacks, which may be the network that it is run without.
-
-    Raises:
-        EnvironmentFault: it lacks something else.
-    """
-    _, said = _run(engine, ("doctor", "--json"))
-    lacking = [one for one in json.loads(said) if one["needed"] and not one["ok"]]
-    if strange := [one for one in lacking if one["name"] != REGISTRY]:
-        raise EnvironmentFault(f"the image lacks something: {strange}")
-
-
-def _run(engine: Engine, words: tuple[str, ...]) -> tuple[int, str]:
+def run(engine: Engine, *words: str) -> tuple[int, str]:
     """Run the image without a network, on our cache; return its exit code and what it printed."""
-    container = engine.client.containers.run(
-        IMAGE,
-        list(words),
-        labels=dict(engine.labels),
-        network_mode="none",
-        volumes={str(cache_root()): {"bind": "/cache", "mode": "rw"}},
-        detach=True,
-    )
-    status = int(container.wait()["StatusCode"])
+    with timed(f"docker run shareproof {' '.join(words)}"):
+        container = engine.client.containers.run(
+            IMAGE,
+            list(words),
+            labels=dict(engine.labels),
+            network_mode="none",
+            volumes={str(cache_root()): {"bind": "/cache", "mode": "rw"}},
+            detach=True,
+        )
+        status = int(container.wait()["StatusCode"])
     said = container.logs().decode(errors="replace")
     container.remove()
     return status, said
 
 
-def _timed(what: str, call: Any, *arguments: Any, **named: Any) -> None:
+def try_out(engine: Engine) -> None:
+    # What the image lacks may be the network that it is run without.
+    _, said = run(engine, "doctor", "--json")
+    lacking = [one for one in json.loads(said) if one["needed"] and not one["ok"]]
+    if strange := [one for one in lacking if one["name"] != REGISTRY]:
+        raise EnvironmentFault(f"the image lacks something: {strange}")
+    for words in _TRIES:
+        status, said = run(engine, *words)
+        if status:
+            raise EnvironmentFault(f"{' '.join(words)} ended with {status}: {said[-1500:]}")
+
+
+@contextlib.contextmanager
+def timed(what: str) -> Iterator[None]:
     began = time.monotonic()
-    call(*arguments, **named)
+    yield
     print(f"{time.monotonic() - began:6.1f} s  {what}", flush=True)
 
 
@@ -166,11 +148,8 @@ def main() -> int:
         try:
             engine.start()
             build(engine, Path(work))
-            size = engine.client.images.get(IMAGE).attrs["Size"] >> 20
-            print(f"{IMAGE}: {size} MiB")
-            _timed("docker run shareproof doctor", examine, engine)
-            for words in _TRIES:
-                _timed(f"docker run shareproof {' '.join(words)}", try_out, engine, words)
+            print(f"{IMAGE}: {engine.client.images.get(IMAGE).attrs['Size'] >> 20} MiB")
+            try_out(engine)
         except (EnvironmentFault, subprocess.CalledProcessError) as fault:
             print(f"tools.imaged: {fault}", file=sys.stderr)
             return 3

@@ -5,8 +5,6 @@ docs/brokers.md`` take the directories of some runs. Rules that hold everywhere 
 other has a row, the worst first: by the rank of the finding that explains it, then by its level.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys
@@ -81,18 +79,14 @@ _CALLED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One client or broker as it was judged."""
-
     results: Results
 
     @property
     def rules(self) -> dict[str, RuleResult]:
-        """Its rules by id."""
         return {rule.id: rule for rule in self.results.requirements}
 
     @property
     def title(self) -> str:
-        """The head of its column."""
         client, target = self.results.client, self.results.target
         if client is not None:
             return f"{client.name} {client.version}"
@@ -100,13 +94,11 @@ class Run:
 
     @property
     def broken(self) -> list[RuleResult]:
-        """The rules that do not hold, or could not be decided."""
         return [rule for rule in self.results.requirements if rule.verdict in _BROKEN]
 
 
 @cache
 def rank_of(finding: str) -> str:
-    """Return the rank of a finding by its name; empty if there is no such page."""
     page = FINDINGS / f"{finding}.md"
     if not finding or not page.exists():
         return ""
@@ -115,22 +107,16 @@ def rank_of(finding: str) -> str:
 
 
 def findings(rule: RuleResult) -> list[str]:
-    """Return the findings that explain why a rule does not hold."""
     return sorted({entry.finding for entry in rule.known_failures if entry.finding})
 
 
 def worst(rules: Sequence[RuleResult]) -> str:
-    """Return the worst rank of what explains some verdicts of a rule."""
     ranks = {rank_of(name) for rule in rules if rule.verdict in _BROKEN for name in findings(rule)}
     return min(ranks, key=RANKS.index, default="")
 
 
 def read(directory: Path) -> Run:
-    """Read one run.
-
-    Raises:
-        SystemExit: there are no results in the directory.
-    """
+    """Read one run."""
     try:
         return Run(results=read_results(directory))
     except ValueError as error:
@@ -138,7 +124,6 @@ def read(directory: Path) -> Run:
 
 
 def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
-    """Return a whole page; runs ``beside`` are counted, and have no column."""
     if kind == "clients":
         lines = [_CLIENTS, *_summary([*runs, *beside]), _CHOOSING, *_capabilities(runs)]
         lines += ["", "## Findings about each", "", *_known(runs)]
@@ -241,7 +226,6 @@ def _order(rule: str) -> tuple[str, int]:
 
 
 def main() -> int:
-    """Make a page, or print it."""
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=__doc__)
     parser.add_argument("kind", choices=("clients", "brokers"), help="which page")
     parser.add_argument("runs", nargs="+", type=Path, help="directories of runs, a column each")

@@ -7,8 +7,6 @@ without an installation, too. Each command is told with its exit code and its se
 that ends otherwise than it should ends all.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil
@@ -19,16 +17,16 @@ import tempfile
 import time
 import venv
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 HOME = Path(__file__).parents[1]
-ROOMS = ("chaos", "evidence", "fixtures", "reports", "spec", "suites")
+FOLDERS = ("chaos", "evidence", "fixtures", "reports", "spec", "suites")
 CLONED = ("benchmarks", "docs", "tests", "tools")
 """What the wheel has nothing of."""
 
-COMMANDS: Mapping[str, tuple[str, ...]] = {
+COMMANDS = {
     "help": ("--help",),
     "rules": ("list", "--only", "ACK", "--json"),
     "doctor": ("doctor",),
@@ -40,28 +38,16 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 """What is run, by the name that ``--only`` knows it by; each must end with 0."""
 
 
-MANUAL = Path("share", "man", "man1", "shareproof.1")
-"""Where an environment keeps the manual page."""
-
-
 class Broken(Exception):
     """Something that we hand out does not work; the message says what."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """The files that people install."""
-
+class Built(NamedTuple):
     wheel: Path
     sdist: Path
 
 
 def build(into: Path) -> Built:
-    """Build the sdist, and the wheel from it.
-
-    Raises:
-        Broken: it cannot be built.
-    """
     done = subprocess.run(
         [sys.executable, "-m", "build", "--outdir", str(into), str(HOME)],
         capture_output=True,
@@ -75,28 +61,24 @@ def build(into: Path) -> Built:
 
 
 def tracked() -> list[str]:
-    """Return every file of the rooms that git knows, relative to the checkout."""
     listed = subprocess.run(
-        ["git", "ls-files", *ROOMS], capture_output=True, text=True, check=True, cwd=HOME
+        ["git", "ls-files", *FOLDERS], capture_output=True, text=True, check=True, cwd=HOME
     )
     return [name for name in listed.stdout.splitlines() if (HOME / name).is_file()]
 
 
 def lost(built: Built, files: Iterable[str]) -> list[str]:
-    """Return what of some files did not get into the wheel or into the sdist."""
     with zipfile.ZipFile(built.wheel) as wheel:
         in_wheel = set(wheel.namelist())
     with tarfile.open(built.sdist) as sdist:
         in_sdist = {name.partition("/")[2] for name in sdist.getnames()}
-    return [
-        f"{name} is not in the {where}"
-        for name in files
-        for where, there in (
-            ("wheel", f"shareproof/source/{name}" in in_wheel),
-            ("sdist", name in in_sdist),
-        )
-        if not there
-    ]
+    found: list[str] = []
+    for name in files:
+        if f"shareproof/source/{name}" not in in_wheel:
+            found.append(f"{name} is not in the wheel")
+        if name not in in_sdist:
+            found.append(f"{name} is not in the sdist")
+    return found
 
 
 def unwanted(built: Built) -> list[str]:
@@ -104,31 +86,6 @@ def unwanted(built: Built) -> list[str]:
     with zipfile.ZipFile(built.wheel) as wheel:
         names = wheel.namelist()
     return [n for n in names if n.startswith(tuple(f"shareproof/source/{no}/" for no in CLONED))]
-
-
-def install(wheel: Path, into: Path) -> Path:
-    """Install the wheel into an empty environment; return its command.
-
-    Raises:
-        Broken: pip cannot.
-    """
-    venv.create(into, with_pip=True)
-    _run([str(into / "bin" / "pip"), "install", "--quiet", str(wheel)], into, what="pip install")
-    return into / "bin" / "shareproof"
-
-
-def run_without_installing(wheel: Path, where: Path) -> None:
-    """Let uvx, with nothing in its cache, run the command line that is in the wheel.
-
-    Raises:
-        Broken: there is no uvx, or it cannot.
-    """
-    uvx = shutil.which("uvx")
-    if uvx is None:
-        raise Broken("there is no uvx; pip install 'shareproof[release]' brings it")
-    words = ("shareproof", "--version")
-    command = [uvx, "--quiet", "--no-cache", "--from", str(wheel), *words]
-    _run(command, where, what=f"uvx {' '.join(words)}")
 
 
 def _run(command: Sequence[str], where: Path, *, what: str) -> None:
@@ -142,31 +99,38 @@ def _run(command: Sequence[str], where: Path, *, what: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build, install and run; return 0 if all of it works, 1 if something does not."""
     parser = argparse.ArgumentParser(prog="python -m tools.packaged", description=__doc__)
     parser.add_argument("--only", action="append", choices=list(COMMANDS), help="repeat; or all")
     asked = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="shareproof-packaged-") as room:
+    with tempfile.TemporaryDirectory(prefix="shareproof-packaged-") as folder:
         try:
-            _try(Path(room), asked.only or list(COMMANDS))
+            _try(Path(folder), asked.only or list(COMMANDS))
         except Broken as broken:
             print(f"tools.packaged: {broken}", file=sys.stderr)
             return 1
     return 0
 
 
-def _try(room: Path, names: Iterable[str]) -> None:
-    built = build(room)
+def _try(folder: Path, names: Iterable[str]) -> None:
+    """Build, install into an empty environment, and run, with uvx too, which has no cache then."""
+    built = build(folder)
     if wrong := [*lost(built, tracked()), *unwanted(built)]:
         raise Broken("; ".join(wrong))
-    command = str(install(built.wheel, room / "environment"))
-    if not (room / "environment" / MANUAL).is_file():
-        raise Broken(f"there is no {MANUAL} in the environment")
-    away = room / "away"
-    away.mkdir()
-    run_without_installing(built.wheel, away)
+    environment, empty = folder / "environment", folder / "empty"
+    empty.mkdir()
+    venv.create(environment, with_pip=True)
+    pip = [str(environment / "bin" / "pip"), "install", "--quiet", str(built.wheel)]
+    _run(pip, empty, what="pip install")
+    if not (environment / "share" / "man" / "man1" / "shareproof.1").is_file():
+        raise Broken("there is no manual page in the environment")
+    uvx = shutil.which("uvx")
+    if uvx is None:
+        raise Broken("there is no uvx; pip install 'shareproof[release]' brings it")
+    command = [uvx, "--quiet", "--no-cache", "--from", str(built.wheel), "shareproof", "--version"]
+    _run(command, empty, what="uvx shareproof --version")
     for name in names:
-        _run([command, *COMMANDS[name]], away, what=f"shareproof {' '.join(COMMANDS[name])}")
+        command = [str(environment / "bin" / "shareproof"), *COMMANDS[name]]
+        _run(command, empty, what=f"shareproof {' '.join(COMMANDS[name])}")
 
 
 if __name__ == "__main__":

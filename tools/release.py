@@ -5,8 +5,6 @@ published and no file of the tree is changed; the wheel and the bill of material
 temporary directory. ``--only`` names the checks to run.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json
@@ -17,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,7 @@ from reports import evidence
 from tools.packaged import build, lost, tracked
 
 HOME = Path(__file__).parents[1]
-_HEADING = re.compile(
-    r"^## \[(?P<version>[^\]]+)\](?: - (?P<date>\d{4}-\d{2}-\d{2}))?$", re.MULTILINE
-)
-_LAST_LINES = 3
+_HEADING = re.compile(r"^## \[([^\]]+)\](?: - (\d{4}-\d{2}-\d{2}))?$", re.MULTILINE)
 
 
 class Failed(Exception):
@@ -40,17 +36,10 @@ class Failed(Exception):
 
 
 def project() -> dict[str, Any]:
-    """Return the table ``project`` of pyproject.toml."""
-    found: dict[str, Any] = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))
-    return dict(found["project"])
+    return dict(tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"])
 
 
 def command(*words: str, folder: Path = HOME, **variables: str) -> str:
-    """Run a command; return its output.
-
-    Raises:
-        Failed: it cannot be started, or ends with another exit code than 0.
-    """
     try:
         ended = subprocess.run(
             words,
@@ -63,25 +52,18 @@ def command(*words: str, folder: Path = HOME, **variables: str) -> str:
     except OSError as error:
         raise Failed(f"{words[0]} cannot be started: {error.strerror}") from None
     if ended.returncode:
-        said = (ended.stderr or ended.stdout).strip().splitlines()[-_LAST_LINES:]
+        said = (ended.stderr or ended.stdout).strip().splitlines()[-3:]
         raise Failed(f"{' '.join(words[:4])} ended with {ended.returncode}: {' / '.join(said)}")
     return ended.stdout
 
 
-def releases(changelog: str) -> dict[str, str | None]:
-    """Return the versions of a changelog with their dates, the newest first."""
-    return {found["version"]: found["date"] for found in _HEADING.finditer(changelog)}
-
-
 def check_tree() -> str:
-    """Git has no uncommitted change."""
     if changed := command("git", "status", "--porcelain"):
         raise Failed(f"{len(changed.splitlines())} uncommitted changes")
     return command("git", "rev-parse", "--short", "HEAD").strip()
 
 
 def check_version() -> str:
-    """The version is a final one, and no tag has it yet."""
     version = project()["version"]
     try:
         if Version(version).is_prerelease:
@@ -96,7 +78,7 @@ def check_version() -> str:
 def check_changelog() -> str:
     """The changelog has a dated section for this version, and no unreleased entry."""
     text = (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
-    version, known = project()["version"], releases(text)
+    version, known = project()["version"], dict(_HEADING.findall(text))
     if not known.get(version):
         raise Failed(f"CHANGELOG.md has no section [{version}] with a date")
     if "Unreleased" in known:
@@ -115,11 +97,8 @@ def check_lock() -> str:
         if rest
     }
     ours = project()
-    pins = [
-        *ours["dependencies"],
-        *(pin for all_ in ours["optional-dependencies"].values() for pin in all_),
-    ]
-    for pin in map(Requirement, pins):
+    extras = ours["optional-dependencies"].values()
+    for pin in map(Requirement, chain(ours["dependencies"], *extras)):
         name = canonicalize_name(pin.name)
         if name != "shareproof" and str(pin.specifier) != f"=={locked.get(name)}":
             raise Failed(f"lock.txt does not have {pin}: run tox -e lock")
@@ -127,7 +106,6 @@ def check_lock() -> str:
 
 
 def check_documents() -> str:
-    """The documentation builds without a warning."""
     with tempfile.TemporaryDirectory() as site:
         words = (sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", site)
         command(*words, NO_MKDOCS_2_WARNING="1")
@@ -135,7 +113,7 @@ def check_documents() -> str:
 
 
 def check_generated() -> str:
-    """Generated files are those of today: manual page, architecture, helpers, chaos tables."""
+    """Generated files are those of today: manual page, architecture, chaos tables."""
     tests = ["tests/test_documents.py", "tests/test_cli.py", "tests/test_chaos.py"]
     said = command(sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *tests)
     return said.strip().splitlines()[-1]
@@ -178,42 +156,23 @@ def check_sbom() -> str:
     return f"{len(parts)} components"
 
 
-CHECKS: Mapping[str, Callable[[], str]] = {
-    "tree": check_tree,
-    "version": check_version,
-    "changelog": check_changelog,
-    "lock": check_lock,
-    "documents": check_documents,
-    "generated": check_generated,
-    "evidence": check_evidence,
-    "wheel": check_wheel,
-    "sbom": check_sbom,
-}
-"""The checks by name, in the order in which they run."""
-
-
-def checked(names: Sequence[str]) -> list[tuple[str, bool, str]]:
-    """Run checks; return for each its name, whether it passed, and a sentence."""
-    rows = []
-    for name in names:
-        try:
-            rows.append((name, True, CHECKS[name]()))
-        except Failed as failed:
-            rows.append((name, False, str(failed)))
-    return rows
-
-
-def table(rows: Sequence[tuple[str, bool, str]]) -> str:
-    """Return the checklist as a table, one line for each check."""
-    wide = max(len(name) for name, _, _ in rows)
-    return "\n".join(
-        f"{'ok  ' if passed else 'FAIL'}  {name:<{wide}}  {sentence}"
-        for name, passed, sentence in rows
+CHECKS: dict[str, Callable[[], str]] = {
+    check.__name__.removeprefix("check_"): check
+    for check in (
+        check_tree,
+        check_version,
+        check_changelog,
+        check_lock,
+        check_documents,
+        check_generated,
+        check_evidence,
+        check_wheel,
+        check_sbom,
     )
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the checklist."""
     parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
     parser.add_argument("--check", action="store_true", required=True, help="run the checklist")
     parser.add_argument("--only", nargs="+", choices=list(CHECKS), default=list(CHECKS))
@@ -221,9 +180,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if shutil.which("git") is None:
         print("git is not installed", file=sys.stderr)
         return 3
-    rows = checked(asked.only)
-    print(table(rows))
-    return int(not all(passed for _, passed, _ in rows))
+    wide, code = max(map(len, asked.only)), 0
+    for name in asked.only:
+        try:
+            print(f"ok    {name:<{wide}}  {CHECKS[name]()}")
+        except Failed as failed:
+            code = 1
+            print(f"FAIL  {name:<{wide}}  {failed}")
+    return code
 
 
 if __name__ == "__main__":

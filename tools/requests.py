@@ -8,8 +8,6 @@ target: the reference broker offers every API. Checks that it does not play are 
 and are of the highest tier; drafts are not in it either.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess
@@ -42,14 +40,12 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, object, object]:
-    """Begin with nothing sent."""
     _SENT.clear()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put what was sent so far into the report."""
     report = yield
     report.user_properties.append((_PROPERTY, " ".join(sorted(_SENT))))
     return report

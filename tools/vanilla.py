@@ -9,8 +9,6 @@ commands that break and mend them; they need curl. Quotas are those of every cli
 of its own (KIP-546). The exit code is the command's.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import subprocess

@@ -6,14 +6,10 @@ Members and producers are processes of their own over one client library, conflu
 what differs is the system and not the library.
 
     workload   what is asked of members and producers, as values
-    systems    the three ways to get records and to settle them       (in the members' environment)
-    member     a process that works on records                        (in the members' environment)
-    producer   a process that produces them                           (in the members' environment)
-    scenes     the scenarios
-    stage      carries a scenario out on a cluster
-    events     what the processes wrote down
-    measures   numbers from events
-    promises   the invariants, judged by the oracle over a history made of the events
-    results    the document that comes out
+    member     the three ways to get records and to settle them, and a process that uses one
+    producer   a process that produces records; both run in confluent-kafka's own environment
+    stage      the scenarios, and how each is carried out on a cluster
+    events     what the processes wrote down, and numbers from that
+    results    the document that comes out, with the invariants, which the oracle judges
     page       the page of the documentation that is made of such documents
 """

@@ -5,21 +5,17 @@ in DIR/patterns.json, whose schema is benchmarks/patterns/results.schema.json. S
 a minute each on two cores.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.patterns import results
-from benchmarks.patterns.scenes import SCENES
-from benchmarks.patterns.stage import PROPERTIES, Played, Stage
+from benchmarks.patterns.stage import PROPERTIES, SCENES, Played, Stage
 from benchmarks.patterns.workload import SYSTEMS
 from fixtures.clients.cluster import Cluster
 from fixtures.targets import DEFAULT_TARGET, Target, TargetOptions, UsageFault, open_target
@@ -76,21 +72,16 @@ async def _play(
     systems: Sequence[str],
     tell: Callable[[str], None],
 ) -> tuple[list[Played], str]:
-    """Return what was played, and why that is not all of it."""
     async with Cluster(target.info, transcript=Transcript(keep=0), roams=True) as cluster:
         stage = Stage(target, cluster, options.out, options.seconds)
         found: list[Played] = []
         for number, name in enumerate(scenes, 1):
-            told = partial(_numbered, tell, f"[{number}/{len(scenes)}]")
+            tell(f"[{number}/{len(scenes)}] {name}")
             try:
-                found += await stage.play(SCENES[name], systems, told)
+                found += await stage.play(SCENES[name], systems, tell)
             except (EnvironmentFault, Undecided) as error:
                 return found, f"{name}: {error}"
         return found, ""
-
-
-def _numbered(tell: Callable[[str], None], number: str, line: str) -> None:
-    tell(f"{number} {line}")
 
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:

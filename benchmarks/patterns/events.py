@@ -1,11 +1,11 @@
 """What the processes wrote down, read back as tables in memory."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 
@@ -36,8 +36,6 @@ class Got:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The work on a record was done."""
-
     member: int
     op: int
     partition: int
@@ -106,3 +104,115 @@ def gather(folder: Path) -> Course:
             elif name == "settled":
                 course.settled.append(Settled(member, *rest))
     return course
+
+
+LATE = 1.0
+"""A record that waits longer was held up."""
+_STEP, _POINTS = 0.25, 1000
+
+
+def measure(course: Course, began: int, fault: int | None) -> dict[str, Any]:
+    """Return the measures of a course, of its records that are numbered from 0.
+
+    Args:
+        course: what happened.
+        began: its time 0, in ns.
+        fault: when something broke, in ns.
+    """
+    confirmed = {one.number: one for one in course.sent if one.offset >= 0 <= one.number}
+    got = [one.at for one in course.got if one.number >= 0]
+    done = sorted((one.at, one.number, one.member) for one in course.done if one.number >= 0)
+    first: dict[int, int] = {}
+    for at, number, _ in done:
+        first.setdefault(number, at)
+    delays = {
+        number: _seconds(at - confirmed[number].sent)
+        for number, at in first.items()
+        if number in confirmed
+    }
+    # From the first delivery until everything was done once.
+    seconds = _seconds(max(first.values()) - min(got)) if first and got else None
+    held = _held(course, fault)
+    again = _again(course, held, fault)
+    settled = [_seconds(one.answered - one.sent) for one in course.settled if one.outcome == 1]
+    return {
+        "produced": len(confirmed),
+        "lost": len(confirmed.keys() - first.keys()),
+        "duplicates": len(done) - len(first),
+        "seconds": seconds,
+        "rate": round(len(first) / seconds, 1) if seconds else None,
+        "busy": len({member for _, _, member in done}),  # members that did anything
+        "settle_median": _median(settled),
+        # From production to the end of the work, over all records.
+        "delay_median": _median(list(delays.values())),
+        "delay_worst": max(delays.values(), default=None),
+        "held_up": sum(delay > LATE for delay in delays.values()),
+        # What the member had got and not settled that died or froze, and when that came again.
+        "held": len(held),
+        "again_first": min(again, default=None),
+        "again_last": max(again, default=None),
+        "pause": _pause(course, fault),
+        "progress": _progress(sorted(first.values()), began),
+        "delays": [
+            (_seconds(confirmed[number].sent - began), delay)
+            for number, delay in sorted(delays.items())[:: len(delays) // _POINTS + 1]
+        ],
+    }
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return round(median(values), 3) if values else None
+
+
+def _seconds(nanoseconds: int) -> float:
+    return round(nanoseconds / 1e9, 3)
+
+
+def _held(course: Course, fault: int | None) -> set[int]:
+    """Return the numbers of the records that who died or froze had got and not settled."""
+    if fault is None or not course.dead:
+        return set()
+    gone = {one.member: one.at for one in course.dead}
+    settled = {
+        (one.member, one.op, one.offset, one.partition)
+        for one in course.settled
+        if one.outcome == 1 and one.answered <= gone.get(one.member, 0)
+    }
+    return {
+        one.number
+        for one in course.got
+        if one.at <= gone.get(one.member, 0)
+        and (one.member, one.op, one.offset, one.partition) not in settled
+    }
+
+
+def _again(course: Course, held: set[int], fault: int | None) -> list[float]:
+    """Return how long after the fault each of the held records was handed to somebody else."""
+    if fault is None:
+        return []
+    gone = {one.member for one in course.dead}
+    found: dict[int, int] = {}
+    for one in sorted(course.got, key=lambda one: one.at):
+        if one.number in held and one.at > fault and one.member not in gone:
+            found.setdefault(one.number, one.at)
+    return [_seconds(at - fault) for at in found.values()]
+
+
+def _pause(course: Course, fault: int | None) -> float | None:
+    """Return the longest time, from the fault on, in which nobody did a record of partition 0."""
+    if fault is None:
+        return None
+    at = [fault, *sorted(one.at for one in course.done if one.partition == 0 and one.at > fault)]
+    return max((_seconds(b - a) for a, b in pairwise(at)), default=None)
+
+
+def _progress(times: Sequence[int], began: int) -> list[int]:
+    """Return how many records were done by each quarter of a second."""
+    found: list[int] = []
+    done = 0
+    while done < len(times):
+        limit = began + int((len(found) + 1) * _STEP * 1e9)
+        while done < len(times) and times[done] <= limit:
+            done += 1
+        found.append(done)
+    return found

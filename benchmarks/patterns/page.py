@@ -4,8 +4,6 @@ Takes the directories of some runs, and writes comparison.md and comparison/runs
 runs, from the lowest to the highest, and the plots of the last one. The words are in page.md.jinja.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping, Sequence
@@ -96,11 +94,7 @@ def _verdict(runs: Sequence[dict[str, Any]], system: str, rule: str) -> str:
 
 
 def write(runs: Sequence[dict[str, Any]], docs: Path) -> None:
-    """Write the page and what its plots show.
-
-    Raises:
-        jsonschema.ValidationError: a run is not what this release writes.
-    """
+    """Write the page and what its plots show."""
     for run in runs:
         check(run)
     played = scenes(runs)
@@ -128,7 +122,6 @@ def write(runs: Sequence[dict[str, Any]], docs: Path) -> None:
 
 
 def main() -> None:
-    """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", help="directories that hold a patterns.json")
     parser.add_argument("--docs", type=Path, default=Path("docs"))

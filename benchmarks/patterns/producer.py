@@ -1,23 +1,20 @@
 """A producer: ``python -m benchmarks.patterns.producer PRODUCING``; tells where records went."""
 
-from __future__ import annotations
-
+import json
 import sys
 import time
 from typing import Any
 
 import confluent_kafka as kafka
 
-from benchmarks.patterns.notes import Event, Notes
-from benchmarks.patterns.workload import Producing
+from benchmarks.patterns.workload import Event, Notes, Producing
 
 PADDING = b" " + b"x" * 92
 now = time.monotonic_ns
 
 
 def main() -> None:
-    """Produce."""
-    asked = Producing.from_json(sys.argv[1])
+    asked = Producing(**json.loads(sys.argv[1]))
     notes, events = Notes(asked.events), list[Event]()
     producer = kafka.Producer(
         {

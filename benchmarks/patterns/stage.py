@@ -1,24 +1,310 @@
 """Carries scenarios out on a cluster: topics and groups, processes, the fault, the end."""
 
-from __future__ import annotations
-
 import asyncio
+import json
+import os
+import signal
+import subprocess
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 from uuid import UUID
 
-from benchmarks.patterns.crew import PRODUCING, WARMING, Crew
-from benchmarks.patterns.events import Course
-from benchmarks.patterns.scenes import NOTICED_MS, PARTITIONS, Fault, Scene
-from benchmarks.patterns.workload import KMQ, NAMES, SHARE
+from benchmarks.patterns.events import Course, Dead, gather, read
+from benchmarks.patterns.workload import KMQ, NAMES, SHARE, Producing, Working
+from fixtures.adapters.clients import confluent_python
+from fixtures.adapters.versions import NEWEST
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import SHARE as SHARE_KEY
 from fixtures.clients.cluster import Cluster, attempts, eventually, share_key
 from fixtures.targets import Target
 from fixtures.wire.connection import CallFailed
-from spec.verdict import Undecided
+from spec.verdict import EnvironmentFault, Undecided
+
+PARTITIONS = 2
+NOTICED_MS = 6000
+"""Whoever has a time to notice that a member is gone has this one: the lock of the share group, the
+session of the consumer group, the time KMQ allows from start to end."""
+
+
+class Fault(Enum):
+    NONE = "nothing breaks"
+    KILL = "kill -9 of a member that works on a record"
+    FREEZE = "SIGSTOP of a member that works on a record, SIGCONT 10 s later"
+    TRACKER = "kill -9 of such a member and of KMQ's tracker; another tracker 2 s later"
+    LEADER = "kill -9 of the broker that leads partition 0, and its start 5 s later"
+
+    @property
+    def traps(self) -> bool:
+        """Whether it meets a member that works on a record."""
+        return self in (Fault.KILL, Fault.FREEZE, Fault.TRACKER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A scenario.
+
+    Attributes:
+        question: what it is to show.
+        together: all three systems at the same time on the cluster, as light ones may and the death
+            of a broker must; else one after the other, with the whole machine for each.
+        records: how many are produced; ``per_second`` of the seconds asked for, or a fixed number.
+        rate: records a second, 0 for all at once before anybody works.
+        batch: records a poll, and in a batch of the log.
+        slow_ms: how long the work on one record in the middle takes.
+        only: the one system that it is about.
+        judged: whether its history is, too; a large one without a fault says little and takes long.
+    """
+
+    name: str
+    question: str
+    members: int
+    handler_ms: float
+    fixed: int = 0
+    rate: float = 0.0
+    batch: int = 10
+    slow_ms: float = 0.0
+    fault: Fault = Fault.NONE
+    together: bool = True
+    only: str = ""
+    judged: bool = True
+
+    def records(self, seconds: float) -> int:
+        return self.fixed or int(self.rate * seconds)
+
+    def marked(self, seconds: float) -> int:
+        """Return the number of the record that is slow or a trap, all others being numbered from 0.
+
+        It is of partition 0 and the second of its batch: one is before it, and several behind it.
+        """
+        burst = self.batch * PARTITIONS
+        middle = int(self.records(seconds) * 0.3)
+        return middle - middle % burst + PARTITIONS
+
+
+_ALL = (
+    Scene(
+        name="parallel",
+        question="Do more members than partitions help, where each record takes 20 ms?",
+        members=6,
+        handler_ms=20,
+        fixed=600,
+        together=False,
+    ),
+    Scene(
+        name="throughput",
+        question="How fast are two members without work?",
+        members=2,
+        handler_ms=0,
+        fixed=30_000,
+        batch=500,
+        together=False,
+        judged=False,
+    ),
+    Scene(
+        name="blocking",
+        question="Which records does a record delay that takes 4 s?",
+        members=4,
+        handler_ms=5,
+        rate=60,
+        slow_ms=4000,
+    ),
+    Scene(
+        name="crash",
+        question="When are the records of a killed member redelivered, and who waits meanwhile?",
+        members=4,
+        handler_ms=10,
+        rate=60,
+        fault=Fault.KILL,
+    ),
+    Scene(
+        name="freeze",
+        question="The same with a member that is frozen and comes back after 10 s.",
+        members=4,
+        handler_ms=10,
+        rate=60,
+        fault=Fault.FREEZE,
+    ),
+    Scene(
+        name="tracker",
+        question="What if KMQ's tracker is killed together with the member?",
+        members=4,
+        handler_ms=10,
+        rate=60,
+        fault=Fault.TRACKER,
+        only="kmq",
+    ),
+    Scene(
+        name="leader",
+        question="What if the leader of a partition is killed?",
+        members=4,
+        handler_ms=10,
+        rate=60,
+        fault=Fault.LEADER,
+    ),
+)
+SCENES: Mapping[str, Scene] = MappingProxyType({scene.name: scene for scene in _ALL})
+
+
+ROOT = Path(__file__).resolve().parents[2]
+_ENDS_WITHIN = 20.0
+WARMING, PRODUCING = "producer-warm", "producer"
+
+
+class Crew:
+    """Processes that are started here and ended here."""
+
+    def __init__(self, scene: Scene, system: str, folder: Path, bootstrap: str) -> None:
+        self.scene, self.system, self.folder, self.bootstrap = scene, system, folder, bootstrap
+        self.python = str(confluent_python(NEWEST["confluent"]))
+        self.members: list[subprocess.Popen[bytes]] = []
+        self.others: list[subprocess.Popen[bytes]] = []
+        self.dead: list[Dead] = []
+        self.topic = self.group = self.markers = ""
+        self._fired = folder / "fired"
+        folder.mkdir(parents=True)
+
+    @property
+    def trackers(self) -> str:
+        return f"{self.group}-tracker"
+
+    def start(self, topic: str, group: str, markers: str, seconds: float) -> None:
+        self.topic, self.group, self.markers = topic, group, markers
+        scene = self.scene
+        marked = scene.marked(seconds)
+        for number in range(scene.members):
+            work = Working(
+                system=self.system,
+                bootstrap=self.bootstrap,
+                topic=topic,
+                group=group,
+                markers=markers,
+                events=str(self.folder / f"member-{number}.events"),
+                batch=scene.batch,
+                handler_ms=scene.handler_ms,
+                slow=marked if scene.slow_ms else None,
+                slow_ms=scene.slow_ms,
+                trap=marked if scene.fault.traps else None,
+                fired=str(self._fired),
+            )
+            name = f"member-{number}"
+            words = json.dumps(asdict(work))
+            self.members.append(self._run(name, "benchmarks.patterns.member", words))
+        if self.system == KMQ:
+            self.track()
+
+    def track(self) -> None:
+        options = ["--bootstrap", self.bootstrap, "--markers", self.markers]
+        options += ["--group", self.trackers, "--timeout-ms", str(NOTICED_MS)]
+        self.others.append(self._run("tracker", "benchmarks.kmq.tracker", *options))
+
+    def warm_up(self) -> None:
+        """Produce some records that are not measured, so that nobody does anything first later."""
+        records = 4 * self.scene.batch * PARTITIONS
+        self._produce(WARMING, time.monotonic_ns(), -records, records, 0)
+
+    def produce(self, seconds: float, begin: int) -> None:
+        self._produce(PRODUCING, begin, 0, self.scene.records(seconds), self.scene.rate)
+
+    def _produce(self, name: str, begin: int, first: int, records: int, rate: float) -> None:
+        asked = Producing(
+            bootstrap=self.bootstrap,
+            topic=self.topic,
+            partitions=PARTITIONS,
+            events=str(self.folder / f"{name}.events"),
+            begin=begin,
+            first=first,
+            records=records,
+            rate=rate,
+            burst=self.scene.batch * PARTITIONS,
+        )
+        words = json.dumps(asdict(asked))
+        self.others.append(self._run(name, "benchmarks.patterns.producer", words))
+
+    async def produced(self, name: str, within: float) -> None:
+        """Wait until a producer has produced all."""
+        deadline = time.monotonic() + within
+        while time.monotonic() < deadline:
+            if any(one[0] == "produced" for one in read(self.folder / f"{name}.events")):
+                return
+            self.check()
+            await asyncio.sleep(0.2)
+        raise EnvironmentFault(f"{self.folder.name}: not produced within {within:g} s")
+
+    async def trapped(self, within: float) -> int:
+        """Wait until a member works on the record that is the trap, and return which."""
+        deadline = time.monotonic() + within
+        while time.monotonic() < deadline:
+            for number in range(len(self.members)):
+                file = self.folder / f"member-{number}.events"
+                if file.is_file() and b'"trapped"' in file.read_bytes():
+                    return number
+            self.check()
+            await asyncio.sleep(0.05)
+        raise EnvironmentFault(f"{self.folder.name}: nobody got the record that is the trap")
+
+    def kill(self, number: int) -> int:
+        at = time.monotonic_ns()
+        self.members[number].kill()
+        self._fired.touch()
+        self.dead.append(Dead(number, at))
+        return at
+
+    def kill_tracker(self) -> None:
+        self.others[0].kill()
+        self.others[0].wait()
+        del self.others[0]
+
+    async def freeze(self, number: int, seconds: float) -> int:
+        """Freeze a member that is in the trap; it goes on after some seconds. Return when."""
+        at = time.monotonic_ns()
+        self.members[number].send_signal(signal.SIGSTOP)
+        self._fired.touch()
+        await asyncio.sleep(seconds)
+        self.members[number].send_signal(signal.SIGCONT)
+        self.dead.append(Dead(number, at, time.monotonic_ns()))
+        return at
+
+    def check(self) -> None:
+        """Raise an EnvironmentFault if a process ended that nobody told to."""
+        gone = {one.member for one in self.dead if one.until < 0}
+        alive = [one for number, one in enumerate(self.members) if number not in gone]
+        for process in (*alive, *self.others):
+            if process.poll():
+                said = [path.read_text(errors="replace") for path in self.folder.glob("*.stderr")]
+                words = " | ".join(line for text in said for line in text.splitlines()[-3:])
+                raise EnvironmentFault(f"{self.folder.name}: a process died: {words[-600:]}")
+
+    async def end(self) -> None:
+        await asyncio.to_thread(_end, [*self.members, *self.others])
+
+    def _run(self, name: str, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.stderr").open("ab") as errors:
+            return subprocess.Popen(
+                [self.python, "-m", module, *arguments],
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+            )
+
+
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    for one in processes:
+        if one.poll() is None:
+            one.send_signal(signal.SIGCONT)
+            one.terminate()
+    deadline = time.monotonic() + _ENDS_WITHIN
+    for one in processes:
+        try:
+            one.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            one.kill()
+            one.wait()
+
 
 PROPERTIES = {
     "group.consumer.min.session.timeout.ms": str(NOTICED_MS),
@@ -49,15 +335,12 @@ class Played:
 
 
 class Stage:
-    """A cluster that scenarios are played on."""
-
     def __init__(self, target: Target, cluster: Cluster, out: Path, seconds: float) -> None:
         self.target, self.cluster, self.out, self.seconds = target, cluster, out, seconds
         self.admin = Admin(cluster)
         self.victim = -1
 
     async def play(self, scene: Scene, systems: Sequence[str], tell: Tell) -> list[Played]:
-        """Play a scenario for all systems at once, or for one after the other."""
         wanted = [one for one in systems if scene.only in ("", one)]
         turns = [wanted] if scene.together else [[one] for one in wanted]
         found = []
@@ -87,8 +370,8 @@ class Stage:
             await asyncio.gather(*(crew.end() for crew in crews))
         down = played.courses.pop("", Course()).down
         for crew, is_drained in zip(crews, drained, strict=True):
-            course = played.courses[crew.system] = crew.course()
-            course.drained, course.down = is_drained, down
+            course = played.courses[crew.system] = gather(crew.folder)
+            course.dead, course.drained, course.down = crew.dead, is_drained, down
         return played
 
     async def _choose_victim(self, scene: Scene) -> int:

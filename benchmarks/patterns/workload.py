@@ -1,9 +1,10 @@
 """What members and producers are asked to do, as values that go through JSON."""
 
-from __future__ import annotations
-
 import json
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 SHARE, GROUP, KMQ = "share", "group", "kmq"
 SYSTEMS = (SHARE, GROUP, KMQ)
@@ -36,15 +37,6 @@ class Working:
     trap: int | None = None
     fired: str = ""
 
-    def to_json(self) -> str:
-        """Return it as a line."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Working:
-        """Read it back."""
-        return cls(**json.loads(text))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Producing:
@@ -68,11 +60,17 @@ class Producing:
     rate: float
     burst: int
 
-    def to_json(self) -> str:
-        """Return it as a line."""
-        return json.dumps(asdict(self))
 
-    @classmethod
-    def from_json(cls, text: str) -> Producing:
-        """Read it back."""
-        return cls(**json.loads(text))
+Event = tuple[Any, ...]
+
+
+class Notes:
+    """A file of events, written at once, so that a process that is killed takes none along."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def write(self, events: Iterable[Event]) -> None:
+        lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in events)
+        if lines:
+            os.write(self._file, lines.encode())

@@ -27,6 +27,7 @@ class Share:
     unseen: list[int] = field(default_factory=list)
     reloads: int = 0
     log_start: int = 0
+    passed: int = 0
     faults: Sequence[Row] = ()
     drained: bool = False
     limits: list[Row] = field(default_factory=list)
@@ -56,7 +57,9 @@ class Share:
 
 
 def _in_lock(one: Delivery) -> bool:
-    return one.outcome == Outcome.OK and one.ack_received <= min(one.holds_until, one.freed)
+    # Of several attempts an earlier one may have ended the delivery, without a response.
+    once = one.outcome == Outcome.OK and one.attempts == 1
+    return once and one.ack_received <= min(one.holds_until, one.freed)
 
 
 def _proven(one: Delivery) -> bool:
@@ -106,12 +109,28 @@ class Position:
         return after.loads_by_acquire == now.loads_before_fetch
 
     @property
+    def same_state(self) -> bool:
+        """Whether that is so whichever of the two was the first."""
+        now, after = self.now, self.after
+        if after is None or not self.no_load_between:
+            return False
+        return after.loads_before_fetch == now.loads_before_fetch
+
+    @property
     def ordered(self) -> bool:
         """Whether the next delivery was the later one at the broker, too."""
         now, after = self.now, self.after
         if after is None:
             return False
         return after.sent > now.acquired or (self.no_load_between and after.count > now.count)
+
+    @property
+    def overtaking(self) -> bool:
+        """Whether the next delivery was the earlier one, of the same state in memory."""
+        now, after = self.now, self.after
+        if after is None or after.op == now.op or after.count >= now.count:
+            return False
+        return self.same_state and after.sent <= now.acquired
 
     @property
     def skips(self) -> bool:
@@ -200,6 +219,7 @@ def _partitions_of(rows: Rows) -> dict[int, Share]:
         share = partitions[row.share_partition]
         share.looks.append(row)
         share.log_start = max(share.log_start, row.log_start)
+        share.passed = max(share.passed, row.spso)
         share.drained |= row.phase == "quiet" and (row.spso >= row.log_end or row.lag == 0)
     for share in partitions.values():
         share.faults = rows["faults"]

@@ -25,9 +25,11 @@ Rule = Callable[[Position], bool | None]
 
 def one_holder(at: Position) -> bool | None:
     """INV-01: nobody else gets what its holder proves to have held."""
+    after = at.after
+    if after is not None and after.acquired <= at.now.ack_sent and _is_held_by_next(at):
+        return True
     if at.now.kind not in _ACKED or not at.proven:
         return None
-    after = at.after
     if after is None or after.acquired >= at.now.ack_sent:
         return False
     # Where nobody knows which of two came first, both holders prove that they had it.
@@ -35,45 +37,74 @@ def one_holder(at: Position) -> bool | None:
     return True if at.no_load_between and (at.ordered or both) else None
 
 
+def _is_held_by_next(at: Position) -> bool:
+    """Tell whether an acknowledgement was answered OK while, or before, the next holder held."""
+    now, after = at.now, at.after
+    if after is None or now.kind not in _ACKED or now.outcome != Outcome.OK:
+        return False
+    if now.ack_received >= min(now.kept_until, after.ack_sent + 1) or after.node != now.node:
+        return False
+    no_load = now.loads_before_fetch == now.loads_by_ack and after.attempts <= 1
+    lasts = no_load and after.holds_until >= now.ack_received
+    return after.op != now.op and (lasts or at.next_proven(*_ACKED))
+
+
 def _final(kind: AckType) -> Rule:
     def rule(at: Position) -> bool | None:
         now, after = at.now, at.after
-        if now.kind != kind or not at.proven:
+        if now.kind != kind or now.outcome != Outcome.OK:
             return None
+        if not at.proven:
+            # It was finished by then, in its lock or not.
+            return True if after is not None and _came_all_the_same(at) else None
         if after is None or after.acquired <= now.ack_sent:
             return False
         if at.deposed:
             return None
         if after.sent >= now.ack_received:
             return True
-        again = after.count > now.count or at.next_proven(*_FINAL)
+        held = at.next_proven(AckType.RELEASE) and now.acquired < after.ack_sent
+        again = after.count > now.count or at.next_proven(*_FINAL) or held
         return again if at.no_load_between else None
 
     return rule
 
 
+def _came_all_the_same(at: Position) -> bool:
+    """Tell whether a record came again that was finished with OK, in its holder's lock or not."""
+    now, after = at.now, at.after
+    if after is None or at.deposed or now.ack_received >= now.kept_until or after.op == now.op:
+        return False
+    if after.sent >= now.ack_received:
+        return at.no_load_between
+    return after.acquired > now.ack_sent and _is_held_by_next(at)
+
+
 def came_again(at: Position) -> bool | None:
     """INV-06: what was let go below the limit comes again before the group is done."""
     now, share = at.now, at.share
-    if not (share.drained and now.present and now.offset >= share.log_start and now.crc >= 0):
+    over = share.drained or now.offset < share.passed
+    if not (over and now.present and now.offset >= share.log_start and now.crc >= 0):
         return None
+    # What was refused may have been stored, and that is what is shown.
     if now.kind not in (AckType.NONE, AckType.RELEASE, AckType.CLOSED):
         return None
-    overtaken = any(one.sent > now.sent for one in at.earlier)
+    # One that was seen earlier was fetched later, or was given out by a later leader.
+    overtaken = any(one.sent > now.sent or one.loaded > now.loaded for one in at.earlier)
     if at.after is not None or overtaken or any(one.count > now.count for one in at.earlier):
         return False
-    released = now.kind == AckType.RELEASE
-    let_go = now.outcome == Outcome.OK if released else True
     unseen = share.unseen_responses - now.unseen_before_fetch
-    return let_go and now.attempts <= int(released) and now.count + unseen < share.lowest_limit
+    unfinished = now.attempts <= int(now.kind == AckType.RELEASE)
+    return unfinished and now.count + unseen < share.lowest_limit
 
 
 def no_other_effect(at: Position) -> bool | None:
     """INV-09: an acknowledgement that failed frees nothing."""
     now, after = at.now, at.after
-    if after is None or now.kind not in _FINAL or now.attempts != 1:
+    if after is None or now.kind not in _ACKED:
         return None
-    if now.outcome not in (Outcome.FAILED, Outcome.UNKNOWN):
+    lost = now.outcome == Outcome.UNKNOWN and now.kind in _FINAL and now.attempts == 1
+    if not (lost or now.outcome == Outcome.FAILED):
         return None
     if not (at.no_load_between and at.ordered and after.acquired > now.ack_sent):
         return None
@@ -89,15 +120,18 @@ def rising(at: Position) -> bool | None:
 def counted(at: Position) -> bool | None:
     """INV-12: counts begin with one and rise by one."""
     begins = not at.earlier
-    if not begins and not at.no_load_between:
+    if not begins and not at.no_load_between and at.now.count > 0:
         return None
-    return (begins and _wrong_start(at)) or _wrong_step(at)
+    return at.now.count < 1 or (begins and _wrong_start(at)) or _wrong_step(at)
 
 
 def _wrong_start(at: Position) -> bool:
     now = at.now
-    explained = 1 <= now.count <= 1 + now.unseen_meanwhile
-    return not explained and all(one.count >= now.count for one in at.later)
+    # One that was seen later may have been given out before, if this broker can know of it.
+    others = (one for one in at.later if one.sent <= now.acquired)
+    beside = (one for one in others if one.node == now.node or now.loads_by_acquire)
+    explained = now.count <= 1 + now.unseen_meanwhile
+    return not explained and all(one.count >= now.count for one in beside)
 
 
 def _wrong_step(at: Position) -> bool:
@@ -109,6 +143,7 @@ def _wrong_step(at: Position) -> bool:
         first = now.kind == AckType.RELEASE and after.acquired >= now.ack_sent
         released = first and at.next_proven(*_ACKED)
         released |= at.next_proven(AckType.RELEASE) and now.acquired >= after.ack_sent
+        released |= at.same_state and not at.close_uncounted
         return bool(released and not taken_back and after.count == now.count)
     lowest = now.count + (0 if taken_back else 1)
     return after.count < lowest or at.skips
@@ -149,8 +184,14 @@ def lock_lasts(at: Position) -> bool | None:
     now, after = at.now, at.after
     if after is None:
         return None
-    early = after.acquired < at.locked_until and after.acquired < now.ack_sent
-    if not early or at.proven or after.op == now.op or now.attempts > 1:
+    if at.overtaking and now.acquired < after.holds_until:
+        return True
+    settled = now.outcome == Outcome.OK and now.ack_received < now.kept_until
+    frees = not (now.kind in _FINAL and settled)
+    early = after.acquired < at.locked_until and not (frees and after.acquired >= now.ack_sent)
+    if not early or at.proven or after.op == now.op:
+        return False
+    if now.attempts > 1 and now.outcome != Outcome.FAILED:
         return False
     return True if at.no_load_between and at.ordered else None
 

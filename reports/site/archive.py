@@ -5,8 +5,6 @@ library where one was tested, else the target. Runs of one subject, in the order
 are its history.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

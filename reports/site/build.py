@@ -1,7 +1,5 @@
 """Writes the site: plain files that any web server, or none, can show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,13 +12,20 @@ from reports.nights import Night, before_each, changes
 from reports.results import RuleResult
 from reports.site import feed
 from reports.site.archive import Archive, Run
-from reports.site.comparing import KINDS, Comparison, compare
-from reports.site.crossing import by_broker, by_release, by_version, cross
+from reports.site.comparing import (
+    KINDS,
+    Comparison,
+    by_broker,
+    by_release,
+    by_version,
+    compare,
+    cross,
+)
 from reports.site.detecting import KINDS as BROKEN
 from reports.site.detecting import Detection, Row, figures, matrix
 from reports.telling import NEEDS, SIGNS, WORDS, uncrossed
+from spec.catalogue import Past, load_track_record
 from spec.requirement import AREAS, load_requirements
-from spec.track_record import Past, load_track_record
 
 KEPT = ("results.json", "run.json", "junit.xml", "chaos.json", "timelines.json", "transcripts")
 """What of a run goes into the site beside its page."""

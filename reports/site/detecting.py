@@ -3,8 +3,6 @@
 Made from evidence by the caller, who knows the mutants; here is only what the page needs of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

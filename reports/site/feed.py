@@ -1,7 +1,5 @@
 """What changed, for readers that poll: a JSON feed and an RSS feed of the same items."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -46,7 +44,6 @@ def json_feed(items: Sequence[Item]) -> str:
 
 
 def rss(items: Sequence[Item]) -> str:
-    """Return an RSS 2.0 feed."""
     root = Element("rss", version="2.0")
     channel = SubElement(root, "channel")
     for name, text in (("title", TITLE), ("link", "index.html"), ("description", TITLE)):

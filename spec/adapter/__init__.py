@@ -55,9 +55,7 @@ def _validator(name: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator  # noqa: PLC0415
 
     document = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    return Draft202012Validator(
-        {"$defs": document["$defs"], "$ref": f"#/$defs/{name}"},
-    )
+    return Draft202012Validator({"$defs": document["$defs"], "$ref": f"#/$defs/{name}"})
 
 
 def flaw(name: str, message: Any) -> str | None:

@@ -5,8 +5,6 @@ later evidence throws out the one that was not so. Everything here applies the t
 :mod:`spec.model.table` to one cell and returns the cells that may come of it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The table as a picture: ``python -m spec.model.diagram`` prints Mermaid for ``docs/model.md``."""
 
-from __future__ import annotations
-
 import sys
 
 from spec.model.table import TABLE, TERMINAL, Event, Guard, State, Transition
@@ -37,10 +35,7 @@ def mermaid() -> str:
 
 def rows() -> str:
     """Return the table in Markdown, one line for each row."""
-    lines = [
-        "| event | from | to | when | what else | rule |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = ["| event | from | to | when | what else | rule |", "|---|---|---|---|---|---|"]
     lines.extend(_line(row) for row in TABLE)
     return "\n".join(lines)
 

@@ -4,15 +4,22 @@
 observer lives them: every request once when it was sent and once when it was answered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from spec.model.durable import StateBatch
-from spec.model.judgement import FINE, Judgement, Span
-from spec.model.operations import Acknowledge, Batch, Fetch, Mode, Operation, Range
+from spec.model.operations import (
+    FINE,
+    Acknowledge,
+    Batch,
+    Fetch,
+    Judgement,
+    Mode,
+    Operation,
+    Range,
+    Span,
+)
 from spec.model.partition import SharePartition
 from spec.model.settings import Settings
 
@@ -27,8 +34,6 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced(Step):
-    """A record batch was produced."""
-
     first: int
     last: int
 
@@ -68,8 +73,6 @@ class Reloaded(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStarted(Step):
-    """The log's start moved."""
-
     offset: int
 
 
@@ -82,23 +85,17 @@ class Configured(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartSeen(Step):
-    """A start offset was shown."""
-
     offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSeen(Step):
-    """The durable state was read."""
-
     start: int
     batches: tuple[StateBatch, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter(Step):
-    """A dead letter was found."""
-
     offset: int
     count: int
 
@@ -111,95 +108,70 @@ def judge(partition: SharePartition, steps: Iterable[Step]) -> Iterator[tuple[St
     pending: list[tuple[float, int, Step, Operation | None]] = []
     for number, one in enumerate(sorted(steps, key=lambda one: (one.sent, one.received))):
         while pending and pending[0][0] < one.sent:
-            yield _ended(partition, heappop(pending))
-        operation = _begin(partition, one)
-        heappush(pending, (one.received, number, one, operation))
+            yield _ended(partition, *heappop(pending)[2:])
+        heappush(pending, (one.received, number, one, _begin(partition, one)))
     while pending:
-        yield _ended(partition, heappop(pending))
+        yield _ended(partition, *heappop(pending)[2:])
 
 
 def refusals(partition: SharePartition, steps: Iterable[Step]) -> list[str]:
-    """Return every refusal of a history as text."""
     return [str(found) for _one, verdict in judge(partition, steps) for found in verdict.refusals]
 
 
 def _begin(partition: SharePartition, one: Step) -> Operation | None:
+    begun: Operation | None = None
     match one:
         case Produced():
             partition.produced(one.first, one.last)
         case Configured():
             partition.configured(Span(one.sent, one.received), one.settings)
-        case _:
-            return _asked(partition, one)
-    return None
-
-
-def _asked(partition: SharePartition, one: Step) -> Operation | None:
-    match one:
         case Fetched():
             fetch = Fetch(member=one.member, mode=one.mode, max_records=one.max_records)
-            return partition.begin_fetch(one.sent, fetch)
+            begun = partition.begin_fetch(one.sent, fetch)
         case Acknowledged():
             ack = Acknowledge(
                 member=one.member, batches=one.batches, renew=one.renew, version=one.version
             )
-            return partition.begin_acknowledge(one.sent, ack)
+            begun = partition.begin_acknowledge(one.sent, ack)
         case Closed():
-            return partition.begin_close(one.sent, one.member)
-        case _:
-            return _looked_for(partition, one)
-
-
-def _looked_for(partition: SharePartition, one: Step) -> Operation | None:
-    match one:
+            begun = partition.begin_close(one.sent, one.member)
         case Reloaded():
-            return partition.begin_reload(one.sent)
+            begun = partition.begin_reload(one.sent)
         case LogStarted():
-            return partition.begin_log_start(one.sent, one.offset)
+            begun = partition.begin_log_start(one.sent, one.offset)
         case StartSeen() | StateSeen():
-            return partition.begin_look(one.sent)
-        case _:
-            return None
+            begun = partition.begin_look(one.sent)
+    return begun
 
 
 def _ended(
-    partition: SharePartition, entry: tuple[float, int, Step, Operation | None]
+    partition: SharePartition, one: Step, operation: Operation | None
 ) -> tuple[Step, Judgement]:
-    _when, _number, one, operation = entry
-    if operation is None:
-        return one, _seen(partition, one)
-    return one, _answered(partition, one, operation)
+    verdict = FINE
+    if operation is not None:
+        verdict = _answered(partition, one, operation)
+    elif isinstance(one, DeadLetter):
+        verdict = partition.dead_lettered(Span(one.sent, one.received), one.offset, one.count)
+    return one, verdict
 
 
 def _answered(partition: SharePartition, one: Step, operation: Operation) -> Judgement:
+    verdict, received = FINE, one.received
     match one:
         case Fetched(ranges=None) | Acknowledged(error=None):
-            return partition.lost(operation, one.received)
+            verdict = partition.lost(operation, received)
         case Fetched():
-            return partition.fetched(operation, one.received, one.ranges or ())
+            verdict = partition.fetched(operation, received, one.ranges or ())
         case Acknowledged():
-            return partition.answered(operation, one.received, one.error or 0)
-        case _:
-            return _came_about(partition, one, operation)
-
-
-def _came_about(partition: SharePartition, one: Step, operation: Operation) -> Judgement:
-    match one:
+            verdict = partition.answered(operation, received, one.error or 0)
         case Closed():
-            return partition.closed(operation, one.received)
+            verdict = partition.closed(operation, received)
         case Reloaded():
-            return partition.reload_done(operation, one.received)
+            verdict = partition.reload_done(operation, received)
         case LogStarted():
-            return partition.log_started(operation, one.received)
+            verdict = partition.log_started(operation, received)
         case StartSeen():
-            return partition.start_shown(operation, one.received, one.offset)
+            verdict = partition.start_shown(operation, received, one.offset)
         case StateSeen():
-            return partition.state_shown(operation, one.received, one.start, one.batches)
-        case _:
-            return FINE
-
-
-def _seen(partition: SharePartition, one: Step) -> Judgement:
-    if isinstance(one, DeadLetter):
-        return partition.dead_lettered(Span(one.sent, one.received), one.offset, one.count)
-    return FINE
+            verdict = partition.state_shown(operation, received, one.start, one.batches)
+    return verdict

@@ -3,8 +3,6 @@
 This is what :mod:`spec.model.taking` takes records from and :mod:`spec.model.leader` settles.
 """
 
-from __future__ import annotations
-
 import math
 from math import ceil
 from typing import NamedTuple
@@ -49,10 +47,7 @@ class InFlight:
         self.records: Runs[Record] = Runs(0, NEW)
 
     def _put(self, first: int, last: int, record: Record) -> None:
-        def put(_first: int, _last: int, _old: Record) -> Record:
-            return record
-
-        self.records.apply(first, last, put)
+        self.records.put(first, last, record)
 
     def _move(
         self, first: int, last: int, event: Event, now: float, member: str | None = None
@@ -75,17 +70,14 @@ class InFlight:
         return changed
 
     def _row(self, event: Event, record: Record) -> Transition | None:
-        """Return the row of the table for an event that a record meets."""
         letters = self.settings.dead_letters and self.release.dead_letters
         last = self._used_up(record)
         return step(event, record.state, last=last, dead_letters=letters)
 
     def _used_up(self, record: Record) -> bool:
-        """Tell whether a record has had all the deliveries that it may have."""
         return record.deliveries >= self.settings.delivery_limit
 
     def _after(self, record: Record, row: Transition, now: float) -> Record:
-        """Return what a row of the table makes of a record."""
         if Effect.LOCK in row.effects:
             return record._replace(until=now + self.settings.lock_ms)
         count = record.deliveries - (Effect.COUNT_DOWN in row.effects)

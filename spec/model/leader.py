@@ -5,8 +5,6 @@ the plainest ones: the lowest available records first, whole batches, everything
 Time is given with every call and must not go back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from spec.model.durable import Coordinator, Durable, StateBatch, complete_count
@@ -123,12 +121,7 @@ class Leader(Taking):
         return first, first + count - 1
 
     def acquire(
-        self,
-        now: float,
-        member: str,
-        *,
-        max_records: int = 500,
-        mode: Mode = Mode.BATCH_OPTIMIZED,
+        self, now: float, member: str, *, max_records: int = 500, mode: Mode = Mode.BATCH_OPTIMIZED
     ) -> list[Range]:
         """Acquire available records for a member, as one response's ranges."""
         want = Want(max_records=max_records, mode=mode)
@@ -260,6 +253,5 @@ class Leader(Taking):
 
 
 def sound(batch: StateBatch) -> bool:
-    """Tell whether a stored batch can be true."""
     known = {int(state) for state in State if state is not State.ACQUIRED}
     return batch.first <= batch.last and batch.state in known and batch.deliveries >= 0

@@ -3,8 +3,6 @@
 Knowing nothing is allowed: then rules that need the borders of batches are not judged.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
@@ -35,8 +33,6 @@ class Readable(Protocol):
 
 class Log:
     """The record batches of one partition, in the order they were produced."""
-
-    __slots__ = ("_firsts", "_lasts", "start")
 
     def __init__(self) -> None:
         self._firsts: list[int] = []

@@ -4,13 +4,10 @@ Time is in milliseconds and is given with every call; whoever was silent for too
 the next look at the group.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spec.model.assignor import assign
 from spec.model.operations import Error
 from spec.model.sessions import Place
 
@@ -69,8 +66,6 @@ class Member:
 
 @dataclass(slots=True)
 class Membership:
-    """The members of one group, its epochs, and who is to read what."""
-
     members: dict[str, Member] = field(default_factory=dict)
     epoch: int = 0
     assignment_epoch: int = 0
@@ -83,7 +78,6 @@ class Membership:
     def heartbeat(
         self, now: float, beat: Beat, terms: Terms, topics: Mapping[str, Sequence[Place]]
     ) -> Reply:
-        """Take in a heartbeat; ``topics`` are the partitions of all topics that exist."""
         self.expire(now)
         refusal = self._refusal(beat, terms)
         if refusal is not None:
@@ -205,3 +199,26 @@ def malformed(group: str, beat: Beat) -> str | None:
 
 def _no(error: Error, why: str) -> Reply:
     return Reply(error=error, message=why)
+
+
+def assign(
+    wishes: Mapping[str, Sequence[str]], topics: Mapping[str, Sequence[Place]]
+) -> dict[str, frozenset[Place]]:
+    """Return each member's partitions, as the simple assignor (KIP-932 §The SimpleAssignor).
+
+    What is promised is little: every partition of a topic has a reader among those who subscribe to
+    it, and every subscriber has a partition. Dealing partitions and members out in turn, until both
+    have been through, does that with loads that differ by one at most.
+
+    Args:
+        wishes: the topic names that each member subscribes to.
+        topics: the partitions of each topic that exists.
+    """
+    assigned: dict[str, set[Place]] = {member: set() for member in wishes}
+    for name, places in topics.items():
+        readers = sorted(member for member, names in wishes.items() if name in names)
+        if not readers:
+            continue
+        for turn in range(max(len(readers), len(places)) if places else 0):
+            assigned[readers[turn % len(readers)]].add(places[turn % len(places)])
+    return {member: frozenset(places) for member, places in assigned.items()}

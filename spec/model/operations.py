@@ -4,8 +4,6 @@ A request acts at one moment after it was sent. Until its response came, every s
 may be with or without it; if no response ever comes it stays so until some evidence decides.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +12,71 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from spec.model.cells import FORGOTTEN, Cell, Taking, acquired, apply, reloaded
-from spec.model.judgement import Refusal
 from spec.model.release import Release
 from spec.model.runs import Runs
 from spec.model.settings import Force
 from spec.model.table import ACK_EVENTS, Event, State
+from spec.verdict import Violation
+
+
+class Span(NamedTuple):
+    """When something happened: at one moment between ``sent`` and ``received``, in milliseconds.
+
+    That is all an observer on the client side knows of a request. What the observer did itself at
+    one moment has equal ends.
+    """
+
+    sent: float
+    received: float
+
+
+Moment = Span | float | int
+
+
+def span(moment: Moment) -> Span:
+    """Return a span; a bare number is a moment that is known exactly."""
+    return moment if isinstance(moment, Span) else Span(moment, moment)
+
+
+class Refusal(NamedTuple):
+    """One rule that was broken, by which offsets, in one sentence."""
+
+    rule: str
+    sentence: str
+    first: int = -1
+    last: int = -1
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.sentence}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on one observation: a sentence for each rule that no interleaving can save."""
+
+    refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.refusals
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The ids of the broken rules, each once, in the order they were found."""
+        return tuple(dict.fromkeys(refusal.rule for refusal in self.refusals))
+
+    def check(self, *witness: str) -> None:
+        """Raise the first refusal.
+
+        Raises:
+            Violation: the observation is not allowed; carries the rule and ``witness``.
+        """
+        if self.refusals:
+            first = self.refusals[0]
+            raise Violation(first.rule, first.sentence, witness)
+
+
+FINE = Judgement()
 
 
 class Error(IntEnum):
@@ -102,8 +160,6 @@ class Acknowledge:
 
 
 class Kind(StrEnum):
-    """What an operation is to the judge."""
-
     FETCH = "fetch"
     ACK = "acknowledge"
     CLOSE = "session close"
@@ -163,7 +219,6 @@ class Operation:
     def effects(
         self, cell: Cell, event: Event | None, release: Release, force: Force
     ) -> Iterator[Cell]:
-        """Yield what this operation may have made of a cell; ``event`` is its acknowledgement."""
         if self.id in cell.ops:
             return
         if self.kind is Kind.FETCH:
@@ -217,7 +272,7 @@ def malformed(ack: Acknowledge, release: Release) -> Refusal | None:
         fault = _misshapen(batch, previous, highest, ack.renew)
         if fault:
             rule, sentence = fault
-            return Refusal(rule=rule, sentence=sentence, first=batch.first, last=batch.last)
+            return Refusal(rule, sentence, batch.first, batch.last)
         previous = batch
     return None
 

@@ -18,29 +18,30 @@ After a refusal
     The judge believes what it saw and goes on, so that one defect is reported once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
-from spec.model import evidence
-from spec.model.acknowledging import judge_accepted, judge_refused, take_refusal
-from spec.model.acquiring import judge_acquired
+from spec.model import observations
 from spec.model.cells import Cell, Cells, aged, deleted
 from spec.model.durable import StateBatch
-from spec.model.judgement import FINE, Judgement, Moment, Refusal, span
 from spec.model.log import Log
+from spec.model.observations import judge_accepted, judge_acquired, judge_refused, take_refusal
 from spec.model.operations import (
     CERTAIN_REFUSALS,
+    FINE,
     Acknowledge,
     Batch,
     Error,
     Fetch,
+    Judgement,
     Kind,
     Mode,
+    Moment,
     Operation,
     Range,
+    Refusal,
     malformed,
     pieces_of,
+    span,
 )
 from spec.model.possible import Possible, untagged
 from spec.model.release import NEWEST, Release
@@ -79,7 +80,6 @@ class SharePartition:
     # ------------------------------------------------------------------ acquiring
 
     def begin_fetch(self, sent: float, fetch: Fetch) -> Operation:
-        """Tell of a fetch that was sent."""
         return self._possible.begin(Kind.FETCH, sent, member=fetch.member, fetch=fetch)
 
     def fetched(
@@ -111,7 +111,6 @@ class SharePartition:
     # ------------------------------------------------------------------ acknowledging
 
     def begin_acknowledge(self, sent: float, ack: Acknowledge) -> Operation:
-        """Tell of acknowledgements that were sent, with a fetch or without."""
         fault = malformed(ack, self._possible.release)
         pieces = () if fault else pieces_of(ack.batches)
         return self._possible.begin(
@@ -181,7 +180,7 @@ class SharePartition:
         """Judge a sign, such as a broker's own log, that a member's locks have ended."""
         operation = self._look_at(moment)
         return self._looked(
-            operation, evidence.expired(self._possible, operation, member, first, last)
+            operation, observations.expired(self._possible, operation, member, first, last)
         )
 
     def begin_close(self, sent: float, member: str) -> Operation:
@@ -196,7 +195,6 @@ class SharePartition:
         return self._judged(operation, [])
 
     def released_session(self, moment: Moment, member: str) -> Judgement:
-        """Tell of the end of a share session that was answered."""
         when = span(moment)
         return self.closed(self.begin_close(when.sent, member), when.received)
 
@@ -205,7 +203,6 @@ class SharePartition:
         return self._possible.begin(Kind.RELOAD, sent)
 
     def reload_done(self, operation: Operation, received: float) -> Judgement:
-        """Tell that the share-partition has been reloaded for certain."""
         operation.received = received
         self._possible.finish(operation)
         self._may_fall_back(operation, received)
@@ -254,7 +251,7 @@ class SharePartition:
         def delete(_first: int, _last: int, cells: Cells) -> Cells:
             return tuple(dict.fromkeys(deleted(cell) for cell in cells))
 
-        self._range(operation, self._possible.runs.first, operation.offset - 1, delete)
+        self._possible.within(operation, self._possible.runs.first, operation.offset - 1, delete)
         self._possible.highest = max(self._possible.highest, operation.offset - 1)
         return self._looked(operation, [])
 
@@ -273,7 +270,7 @@ class SharePartition:
         """Judge the start offset that a look at the admin view or a state record showed."""
         operation.received = received
         before = self._start_seen if self._start_seen_at < operation.sent else 0
-        refusals = evidence.start_seen(self._possible, operation, offset, before)
+        refusals = observations.start_seen(self._possible, operation, offset, before)
         if offset >= self._start_seen:
             self._start_seen, self._start_seen_at = offset, received
         return self._looked(operation, refusals)
@@ -288,7 +285,7 @@ class SharePartition:
     ) -> Judgement:
         """Judge the durable state that a look at ``__share_group_state`` showed."""
         operation.received = received
-        refusals = evidence.persisted(self._possible, operation, start, batches)
+        refusals = observations.persisted(self._possible, operation, start, batches)
         return self._looked(operation, refusals)
 
     def persisted(self, moment: Moment, start: int, batches: Sequence[StateBatch]) -> Judgement:
@@ -297,9 +294,8 @@ class SharePartition:
         return self.state_shown(self.begin_look(when.sent), when.received, start, batches)
 
     def dead_lettered(self, moment: Moment, offset: int, count: int | None = None) -> Judgement:
-        """Judge a dead letter of an offset, with the delivery count that its header tells."""
         operation = self._look_at(moment)
-        refusals = evidence.dead_lettered(self._possible, operation, offset, count)
+        refusals = observations.dead_lettered(self._possible, operation, offset, count)
         return self._looked(operation, refusals)
 
     def altered(self, moment: Moment, offset: int) -> Judgement:
@@ -332,7 +328,7 @@ class SharePartition:
 
     def overdue(self, now: float) -> list[tuple[int, int]]:
         """Return ranges whose records must be available by now, as their locks have ended."""
-        return evidence.overdue(self._possible, now)
+        return observations.overdue(self._possible, now)
 
     # ------------------------------------------------------------------ inside
 
@@ -350,13 +346,7 @@ class SharePartition:
                     after.extend(operation.sweep(cell, possible.release, force))
             return untagged(after, operation.id)
 
-        self._range(operation, possible.runs.first, END - 1, sweep)
-
-    def _range(self, operation: Operation, first: int, last: int, change: evidence.Change) -> None:
-        if first <= last:
-            sent, received = operation.sent, operation.received
-            self._possible.spread(first, last, sent, received, but=operation.id)
-            self._possible.change(first, last, sent, received, change)
+        self._possible.within(operation, possible.runs.first, END - 1, sweep)
 
     def _look_at(self, moment: Moment) -> Operation:
         when = span(moment)

@@ -1,7 +1,7 @@
 """All that one share-partition may be, given what was seen: runs of cells, and what is under way.
 
 This is the judge's memory. It knows how possibilities spread and die, and nothing of rules: what an
-observation must be is said in :mod:`spec.model.acquiring` and its neighbours.
+observation must be is said in :mod:`spec.model.observations`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from spec.model.cells import (
     must_have_ended,
     widened,
 )
-from spec.model.judgement import Refusal
-from spec.model.operations import Kind, Operation, Piece
+from spec.model.operations import Kind, Operation, Piece, Refusal
 from spec.model.release import Release
 from spec.model.runs import END, Runs
 from spec.model.settings import Force, Knobs, Slack
@@ -35,25 +34,6 @@ Change = Callable[[int, int, Cells], Cells]
 
 class Possible:
     """The possible states of every offset, and the operations that may still act."""
-
-    __slots__ = (
-        "_hint",
-        "_past",
-        "_ripe",
-        "_serial",
-        "cached",
-        "highest",
-        "highest_ever",
-        "knobs",
-        "open",
-        "peak",
-        "release",
-        "reloading",
-        "reloads",
-        "runs",
-        "seen_ahead",
-        "slack",
-    )
 
     def __init__(self, start: int, release: Release, knobs: Knobs, slack: Slack) -> None:
         self.release = release
@@ -77,8 +57,10 @@ class Possible:
 
     def begin(self, kind: Kind, sent: float, **about: object) -> Operation:
         """Take in that something was asked for: from now on it may take effect."""
-        if self.slack.linger_ms < math.inf:
-            self._retire(sent - self.slack.linger_ms)
+        before = sent - self.slack.linger_ms
+        for old in [one for one in self.open.values() if one.answered and one.sent < before]:
+            self.spread(self.runs.first, END - 1, old.sent, old.received)
+            self.finish(old)
         self._serial += 1
         operation = Operation(
             id=self._serial,
@@ -105,15 +87,8 @@ class Possible:
         return min(operation.cached, self.cached)
 
     def finish(self, operation: Operation) -> None:
-        """Take in that an operation has done what it could."""
         if self.open.pop(operation.id, None) and operation.kind is Kind.RELOAD:
             self.reloading -= 1
-
-    def _retire(self, before: float) -> None:
-        for operation in [one for one in self.open.values() if one.sent < before]:
-            if operation.answered:
-                self.spread(self.runs.first, END - 1, operation.sent, operation.received)
-                self.finish(operation)
 
     def others(self, mine: int, first: int, last: int) -> list[Operation]:
         """Return the other open operations that can touch a range."""
@@ -193,6 +168,13 @@ class Possible:
         self.runs.apply(first, last, changed)
         self._hint = min(self._hint, first)
 
+    def within(self, operation: Operation, first: int, last: int, how: Change) -> None:
+        """Replace the possibilities of a range as :meth:`change` does, others having acted."""
+        first, sent, received = max(first, self.runs.first), operation.sent, operation.received
+        if first <= last:
+            self.spread(first, last, sent, received, but=operation.id)
+            self.change(first, last, sent, received, how)
+
     def forget_tag(self, operation: Operation, keep: bool) -> list[tuple[int, int]]:
         """Resolve an operation's tag: cells that suppose it stay (``keep``) or go.
 
@@ -224,26 +206,17 @@ class Possible:
             certain = last + 1
         if certain > self.runs.first:
             self._ripe.append((self._serial, certain))
-        if self._ripe:
-            self._harvest()
-
-    def _harvest(self) -> None:
-        """Forget what was finished before every request began that is still unanswered."""
+        if not self._ripe:
+            return
+        # Forgotten is what was finished before every request began that is still unanswered.
         oldest = min((one.id for one in self.open.values() if not one.answered), default=END)
         certain = self.runs.first
         while self._ripe and self._ripe[0][0] < oldest:
             certain = max(certain, self._ripe.popleft()[1])
-        if certain > self.runs.first:
-            for first, last, cells in list(self.runs.over(self.runs.first, certain - 1)):
-                self._settle(first, last, cells[0].why)
-
-    def _settle(self, first: int, last: int, why: str) -> None:
-        def reason(_first: int, _last: int, _old: str) -> str:
-            return why
-
-        self._past.apply(first, last, reason)
-        self.runs.trim(last + 1)
-        self._hint = max(self._hint, last + 1)
+        for first, last, cells in list(self.runs.over(self.runs.first, certain - 1)):
+            self._past.put(first, last, cells[0].why)
+            self.runs.trim(last + 1)
+            self._hint = max(self._hint, last + 1)
 
     def restart(self, start: int) -> None:
         """Forget everything: the share-partition begins anew at ``start``."""
@@ -263,24 +236,18 @@ class Possible:
         ``but`` is an operation that has no say in it, as it is being judged.
         """
         lately = self.peak[1] if self.peak[0] >= sent else 0
-        return max(lately, self._highest_start(sent, received, but))
-
-    def _highest_start(self, sent: float, received: float, but: int) -> int:
         force = self.knobs.over(sent, received)
         reached = max(self._hint, self.runs.first)
         for first, last, cells in self.runs.over(reached):
             if not self._over_by_itself(first, cells, received, force):
                 others = self.others(but, first, last)
-                if not _may_end_by(others, cells, self._force_since(others, sent, received)):
-                    return first
+                since = min([sent, *(one.sent for one in others)])
+                if not _may_end_by(others, cells, self.knobs.over(since, received)):
+                    return max(lately, first)
             elif reached == self._hint:
                 self._hint = last + 1
             reached = last + 1
-        return reached
-
-    def _force_since(self, others: list[Operation], sent: float, received: float) -> Force:
-        """Return what was in force since the first of some operations began."""
-        return self.knobs.over(min([sent, *(one.sent for one in others)]), received)
+        return max(lately, reached)
 
     def _over_by_itself(self, first: int, cells: Cells, received: float, force: Force) -> bool:
         for cell in cells:
@@ -316,7 +283,7 @@ class Possible:
                 f"of the acknowledgement of {first}-{last} by {operation.member}, "
                 "which had no response, some offsets took effect and others did not"
             )
-            yield Refusal(rule="INV-08", sentence=sentence, first=first, last=last)
+            yield Refusal("INV-08", sentence, first, last)
         if False in verdicts:
             self.forget_tag(operation, keep=False)
             operation.spread = False

@@ -4,8 +4,6 @@ A judge for a broker of another make starts from the release it claims to be and
 does otherwise: every field is a freedom or a duty of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -16,23 +14,38 @@ from spec.releases import line_of, lines, newest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One release's decisions where the releases differ; the files of ``spec/releases`` make them.
-
-    ``REASONS`` says why each field exists.
-    """
+    """One release's decisions where releases differ; the files of ``spec/releases`` make them."""
 
     name: str
+    # 4.1 takes the count of a delivery back when the session ends without an acknowledgement; 4.2
+    # counts it, so that a crashing client cannot keep a record alive (KAFKA-19972).
     close_uncounted: bool
+    # Since 4.2 a record near its limit comes in ever smaller batches and alone on its last
+    # attempt, so that one poison record costs only itself (KAFKA-17541).
     throttling: bool
+    # ShareFetch v2 (4.2) has the acquire mode record_limit (KIP-1206).
     record_limit: bool
+    # ShareFetch and ShareAcknowledge v2 (4.2) have RENEW (KIP-1222).
     renewal: bool
+    # share.renew.acknowledge.enable exists since 4.3 (KIP-1240).
     renewal_switch: bool
+    # Delivery and in-flight limits per group exist since 4.3 (KIP-1240); before, they are the
+    # broker's and change with a restart.
     group_limits: bool
+    # Dead letters and the state ARCHIVING came with share.version 2 in 4.4 (KIP-1191).
     dead_letters: bool
+    # The durable state counts terminal records since 4.2, for the lag (KIP-1226).
     complete_count: bool
+    # Since 4.4 the share coordinator keeps the highest start offset; before, a write that was
+    # overtaken could take it back.
     start_only_forward: bool
+    # Since 4.4 a negative epoch in a state RPC is INVALID_REQUEST.
     negative_epochs_refused: bool
+    # In 4.3.1 alone a Read with leader epoch -1 is served; before it is fenced, in 4.4 it is
+    # refused as invalid.
     read_any_epoch: bool
+    # In 4.1 a Write could raise the stored epochs; since 4.2 only Read and Initialize do
+    # (KAFKA-19456).
     write_raises_epochs: bool
 
     @property
@@ -45,33 +58,6 @@ class Release:
         """The highest valid acknowledge type byte: 4 is RENEW."""
         return 4 if self.renewal else 3
 
-
-REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "close_uncounted": "4.1 takes the count of a delivery back when the session ends without "
-        "an acknowledgement; 4.2 counts it, so that a crashing client cannot keep a record alive "
-        "(KAFKA-19972)",
-        "throttling": "since 4.2 a record near its limit comes in ever smaller batches and alone "
-        "on its last attempt, so that one poison record costs only itself (KAFKA-17541)",
-        "record_limit": "ShareFetch v2 (4.2) has the acquire mode record_limit (KIP-1206)",
-        "renewal": "ShareFetch and ShareAcknowledge v2 (4.2) have RENEW (KIP-1222)",
-        "renewal_switch": "share.renew.acknowledge.enable exists since 4.3 (KIP-1240)",
-        "group_limits": "delivery and in-flight limits per group exist since 4.3 (KIP-1240); "
-        "before, they are the broker's and change with a restart",
-        "dead_letters": "dead letters and the state ARCHIVING came with share.version 2 in 4.4 "
-        "(KIP-1191)",
-        "complete_count": "the durable state counts terminal records since 4.2, for the lag "
-        "(KIP-1226)",
-        "start_only_forward": "since 4.4 the share coordinator keeps the highest start offset; "
-        "before, a write that was overtaken could take it back",
-        "negative_epochs_refused": "since 4.4 a negative epoch in a state RPC is INVALID_REQUEST",
-        "read_any_epoch": "in 4.3.1 alone a Read with leader epoch -1 is served; before it is "
-        "fenced, in 4.4 it is refused as invalid",
-        "write_raises_epochs": "in 4.1 a Write could raise the stored epochs; since 4.2 only "
-        "Read and Initialize do (KAFKA-19456)",
-    }
-)
-"""Why each field of :class:`Release` exists."""
 
 RELEASES: Mapping[str, Release] = MappingProxyType(
     {name: Release(name=name, **line.behaviour) for name, line in lines().items()}

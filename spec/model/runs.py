@@ -18,8 +18,6 @@ END = 2**63
 class Runs(Generic[V]):
     """A value for every offset from ``first`` on; neighbours that compare equal are one run."""
 
-    __slots__ = ("_starts", "_values")
-
     def __init__(self, first: int, value: V) -> None:
         self._starts = [first]
         self._values = [value]
@@ -79,6 +77,10 @@ class Runs(Generic[V]):
             new_values.append(values[high])
         self._splice(low, high + 1, new_starts, new_values)
 
+    def put(self, first: int, last: int, value: V) -> None:
+        """Give every offset of a range one value."""
+        self.apply(first, last, lambda _first, _last, _old: value)
+
     def _replaced(
         self, index: int, first: int, last: int, change: Callable[[int, int, V], V]
     ) -> bool:
@@ -111,7 +113,6 @@ class Runs(Generic[V]):
         values[low:high] = kept_values
 
     def copy(self) -> Runs[V]:
-        """Return runs that change apart from these."""
         twin: Runs[V] = Runs(0, self._values[0])
         twin._starts[:], twin._values[:] = self._starts, self._values
         return twin

@@ -4,8 +4,6 @@ A session belongs to a member of a group on one broker. Epoch 0 opens it, -1 end
 request in between carries the next number. It ends with the connection that opened it, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -40,7 +38,6 @@ class Session:
     places: dict[Place, None] = field(default_factory=dict)
 
     def add(self, places: Iterable[Place]) -> None:
-        """Remember partitions."""
         self.places.update(dict.fromkeys(places))
 
     def forget(self, places: Iterable[Place]) -> None:
@@ -57,14 +54,11 @@ class Session:
 
 
 class Sessions:
-    """All sessions of one broker, ``limit`` of them at most."""
-
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.open_ones: dict[Owner, Session] = {}
 
     def open(self, owner: Owner, connection: Any) -> Session | Denial:
-        """Open a session, in place of the one that its owner has."""
         if owner not in self.open_ones and self._full():
             return Denial.FULL
         session = Session(owner=owner, connection=connection)
@@ -75,7 +69,6 @@ class Sessions:
         return len(self.open_ones) >= self.limit
 
     def has(self, owner: Owner) -> bool:
-        """Tell whether somebody has a session."""
         return owner in self.open_ones
 
     def next(self, owner: Owner, epoch: int) -> Session | Denial:
@@ -95,7 +88,6 @@ class Sessions:
         return session.epoch == epoch
 
     def end(self, owner: Owner) -> None:
-        """End a session."""
         self.open_ones.pop(owner, None)
 
     def lost(self, connection: Any) -> list[Owner]:

@@ -4,8 +4,6 @@ A configuration change reaches a broker some time after it was answered, and the
 another. Between the two the model allows the old value and the new one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -57,8 +55,6 @@ class Force(NamedTuple):
 class Knobs:
     """The settings over time."""
 
-    __slots__ = ("_all", "_one")
-
     def __init__(self, settings: Settings) -> None:
         self._all: list[tuple[float, float, Settings]] = [(-math.inf, -math.inf, settings)]
         self._one: Force | None = _force([settings])
@@ -69,7 +65,6 @@ class Knobs:
         self._one = None
 
     def over(self, sent: float, received: float) -> Force:
-        """Return what may have been in force at some moment of an interval."""
         if self._one is not None:
             return self._one
         found: list[Settings] = []
@@ -82,7 +77,6 @@ class Knobs:
 
     @property
     def latest(self) -> Settings:
-        """The settings asked for last."""
         return self._all[-1][2]
 
 

@@ -40,8 +40,6 @@ Rule 9. An acknowledgement of a record that is below the start offset changes no
 says, and is answered without error. It uses no row, because there is no record left to move.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum
 
@@ -173,13 +171,7 @@ TERMINAL = frozenset({State.ACKNOWLEDGED, State.ARCHIVED})
 OVER = TERMINAL | {State.ARCHIVING}
 """States in which a record is never handed out again."""
 
-ACK_EVENTS: tuple[Event, ...] = (
-    Event.GAP,
-    Event.ACCEPT,
-    Event.RELEASE,
-    Event.REJECT,
-    Event.RENEW,
-)
+ACK_EVENTS: tuple[Event, ...] = (Event.GAP, Event.ACCEPT, Event.RELEASE, Event.REJECT, Event.RENEW)
 """Events by the acknowledge type byte of the wire, 0 to 4."""
 
 NEXT: dict[tuple[Event, State, bool, bool], Transition] = {

@@ -5,8 +5,6 @@ into: it is acquired from its first offset to its last, holes and markers includ
 §Fetching and acknowledging records), and only what is certain to be no record vanishes by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -88,7 +86,6 @@ class Taking(InFlight):
         return first < self.start + self.settings.max_locks
 
     def hold(self, now: float, member: str, taken: list[Take]) -> None:
-        """Acquire what was planned."""
         for take in taken:
             self._hold(take, member, now)
 
@@ -104,7 +101,6 @@ class Taking(InFlight):
         self.end = max(self.end, take.last + 1)
 
     def _counted(self, record: Record) -> int:
-        """Return the delivery count of a record that is acquired."""
         return record.deliveries + 1
 
     def ranges(self, taken: list[Take], batch_size: int = END) -> list[Range]:

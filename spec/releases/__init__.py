@@ -17,8 +17,6 @@ removed_configs    configs that the line before still had
 Sources: ApiVersions and the ConfigDefs of each release; KIP-932, 1103, 1191, 1240, 1263.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping
@@ -28,7 +26,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from spec.requirement import SpecError
+from spec.tables import SpecError
 
 EARLY_ACCESS = "4.0"
 """The line that has share groups for early access only, with requests that no other understands."""

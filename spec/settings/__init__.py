@@ -7,15 +7,14 @@ and ``foreign`` have to be refused by an error that names the setting, or calls 
 says. What is ``untested`` says why. A framework's table is ``like`` that of the client under it.
 """
 
-from __future__ import annotations
-
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
 from packaging.version import Version
+
+from spec.tables import parse, record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +72,11 @@ def settings_of(name: str, version: str = "") -> Settings | None:
     file = resources.files(__package__) / f"{name}.toml"
     if not file.is_file():
         return None
-    raw = tomllib.loads(file.read_text(encoding="utf-8"))
-    found = [_setting(each, fields) for each, fields in raw.get("setting", {}).items()]
+    raw = parse(file.read_text(encoding="utf-8"), f"{name}.toml")
+    found = [
+        record(Setting, fields, f"{name}.toml: {each}", name=each)
+        for each, fields in raw.get("setting", {}).items()
+    ]
     found += [
         Setting(name=each, foreign=True, refused=tuple(values))
         for each, values in raw.get("foreign", {}).items()
@@ -88,10 +90,6 @@ def settings_of(name: str, version: str = "") -> Settings | None:
         settings=tuple(one for one in found if not version or _has(version, one.since)),
         untested=untested,
     )
-
-
-def _setting(name: str, fields: Mapping[str, Any]) -> Setting:
-    return Setting(name=name, **{**fields, "refused": tuple(fields.get("refused", ()))})
 
 
 def _has(version: str, since: str) -> bool:

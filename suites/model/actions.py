@@ -4,8 +4,6 @@ An action names members by seat and offsets by what a seat holds at that moment.
 every selection of a script is a script again, which is what shrinking needs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
@@ -14,8 +12,6 @@ from pathlib import Path
 
 
 class Do(StrEnum):
-    """The kinds of actions."""
-
     PRODUCE = "produce"
     FETCH = "fetch"
     RACE = "race"
@@ -65,16 +61,11 @@ _KNOWN = {field.name for field in fields(Action)}
 
 
 def to_text(script: Iterable[Action]) -> str:
-    """Return a script as JSON lines."""
     return "".join(f"{action}\n" for action in script)
 
 
 def from_text(text: str) -> list[Action]:
-    """Read a script back; empty lines and lines that begin with # say nothing.
-
-    Raises:
-        ValueError: a line is no action.
-    """
+    """Read a script back; empty lines and lines that begin with # say nothing."""
     actions: list[Action] = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):
@@ -98,10 +89,5 @@ def _action(raw: dict[str, object]) -> Action:
 
 
 def read_script(file: Path) -> list[Action]:
-    """Read a script from a file.
-
-    Raises:
-        ValueError: a line is no action.
-        OSError: the file cannot be read.
-    """
+    """Read a script from a file."""
     return from_text(file.read_text(encoding="utf-8"))

@@ -4,11 +4,9 @@ The latter has a clock that is moved on by hand, so that waiting for a lock take
 same script gives the same frames.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from random import Random
 
 from fixtures.clients.bounds import bounds_of
@@ -23,13 +21,64 @@ from fixtures.reference.target import PROFILE
 from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from spec.model.release import Release, release_of
+from spec.model.table import State
 from spec.profile import load_profile
-from spec.verdict import Verdict
+from spec.verdict import Verdict, Violation
 from suites.broker.share import Share
-from suites.model.actions import Action
-from suites.model.drain import drain
-from suites.model.player import Player
-from suites.model.times import RealTime, Time, VirtualTime
+from suites.model.actions import Action, Do
+from suites.model.player import LOCK_MS, Player, RealTime, Time, VirtualTime
+
+_MOST = 500
+_PAUSES = (20.0, 250.0)
+"""The shortest and the longest pause between two looks, in milliseconds."""
+
+
+async def drain(player: Player, patience: float) -> None:
+    """Fetch and accept until the start offset has passed what there is now: the end of an example.
+
+    What the judge cannot say from any one response is said here: that records do come again, and
+    that the start offset does move. The others leave as they are, so that what they hold comes when
+    its locks end.
+
+    Args:
+        player: whose queue is drained.
+        patience: milliseconds for which nothing may happen, beyond the length of a lock.
+    """
+    wanted = player.end
+    since, before, pause = player.time.now(), -1, _PAUSES[0]
+    while True:
+        # The view is that of the last state write, so each look is preceded by one more.
+        await player.act(Action(do=Do.PRODUCE, n=1))
+        await player.act(Action(do=Do.FETCH, n=_MOST))
+        held = player.seats[0].held
+        came = any(offset < wanted for offset in held)
+        await player.act(Action(do=Do.ACK, types=(1,) * len(held)))
+        seen = await player.start()
+        if seen >= wanted:
+            return
+        now = player.time.now()
+        if came or seen > before:
+            since, before, pause = now, seen, _PAUSES[0]
+        elif now - since > patience + LOCK_MS:
+            raise _stuck(player, seen, now - since)
+        await player.time.pass_by(pause)
+        pause = min(pause * 1.5, _PAUSES[1])
+
+
+def _stuck(player: Player, seen: int, waited: float) -> Violation:
+    late = player.judge.overdue(player.time.now())
+    for_ = f"in {waited / 1000:.1f} s of fetching"
+    if not late:
+        sentence = f"the start offset stays at {seen}, all before {player.end} being accepted"
+        return Violation("INV-24", sentence)
+    first, last = late[0]
+    held = any(
+        cell.state is State.ACQUIRED for cell in player.judge.cells(player.time.now(), first)
+    )
+    if held:
+        return Violation("LCK-01", f"{first}-{last} did not come {for_}, their locks having ended")
+    return Violation("ACQ-25", f"{first}-{last} did not come {for_}, being available")
+
 
 EARLY = 0.25
 """The part of the time's patience that is enough to tell a script worth shrinking from others."""
@@ -52,10 +101,14 @@ class Environment:
         self.rng = Random(seed)
         self._schemas = Schemas.from_jar(info.schema_jar)
         self._cluster: Cluster | None = None
-        self._known = _known_broken(info.profile, self.version)
+        expected = load_profile(info.profile).expectations(self.version)
+        self._known = frozenset(
+            rule
+            for rule, entries in expected.items()
+            if any(entry.verdict is Verdict.FAIL for entry in entries)
+        )
 
     def close(self) -> None:
-        """Close the connections."""
         if self._cluster:
             self.runner.run(self._cluster.close())
 
@@ -64,7 +117,6 @@ class Environment:
         return rule in self._known or _SAME.get(rule) in self._known
 
     async def begin(self) -> Player:
-        """Return a player on a new topic and group."""
         if self._cluster:
             await self._cluster.close()
         self._cluster = Cluster(self.info, schemas=self._schemas, rng=self.rng)
@@ -78,12 +130,7 @@ class Environment:
         await drain(player, self.time.patience * (EARLY if early else 1))
 
     def replay(self, script: list[Action], *, early: bool = False) -> Player:
-        """Play a script and drain; ``early`` as for :meth:`finish`.
-
-        Raises:
-            Violation: the model does not allow what came back.
-            Undecided: a step did not come about.
-        """
+        """Play a script and drain; ``early`` as for :meth:`finish`."""
         return self.runner.run(self._replay(script, early))
 
     async def _replay(self, script: list[Action], early: bool) -> Player:
@@ -94,22 +141,11 @@ class Environment:
         return player
 
 
-def _known_broken(profile: str, version: str) -> Collection[str]:
-    entries = load_profile(profile).expectations(version).values()
-    failing = (e for all_of in entries for e in all_of if e.verdict is Verdict.FAIL)
-    return frozenset(entry.requirement for entry in failing)
-
-
 @contextlib.contextmanager
 def open_environment(
     name: str, *, brokers: int, seed: int, version: str = ""
 ) -> Iterator[Environment]:
-    """Start a target and open a field on it.
-
-    Raises:
-        UsageFault: there is no such target.
-        EnvironmentFault: it does not start.
-    """
+    """Start a target and open a field on it."""
     target = open_target(name, TargetOptions(brokers=brokers))
     parsed = parse_target(name)
     with asyncio.Runner() as runner:

@@ -2,40 +2,234 @@
 
 One step is taken after the other, except in a race of two fetches. The model judges every response
 when it comes; what it does not allow is raised as a :class:`spec.verdict.Violation`. What a broker
-does in its own time stays open in the model until it is certain; see :mod:`suites.model.members`.
+does in its own time stays open in the model until it is certain; see :class:`Endings`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
-from fixtures.clients.cluster import eventually
+from fixtures.clients.cluster import WITHIN, eventually
 from fixtures.clients.member import Ack, AckType, Response
+from fixtures.reference.clock import VirtualClock
 from fixtures.wire.connection import CallFailed
-from spec.model.judgement import Judgement, Span
-from spec.model.operations import Acknowledge, Error, Fetch, Mode, Operation
+from spec.model.operations import (
+    FINE,
+    Acknowledge,
+    Batch,
+    Error,
+    Fetch,
+    Judgement,
+    Mode,
+    Operation,
+    Span,
+)
 from spec.model.partition import SharePartition
 from spec.model.release import Release
-from spec.model.settings import Settings
+from spec.model.settings import Settings, Slack
 from spec.verdict import Undecided
 from suites.broker.leaders import moved
-from suites.broker.share import Queue, Share
+from suites.broker.share import Consumer, Queue, Share
 from suites.model.actions import Action, Do
-from suites.model.members import MEMBER_COUNT, Endings, LockstepMember, batches_of
-from suites.model.times import Time
+
+T = TypeVar("T")
+
+_ROUNDS = 12
+"""Turns of the event loop after which whatever was on its way has arrived within one process."""
+_STEP = 10.0
+"""Milliseconds that pass at once while a request is waiting."""
+
+
+class Time(Protocol):
+    """A clock in milliseconds that can be waited by, and how far the target keeps to it."""
+
+    slack: Slack
+    settled: float
+    """How long after the end of a session its records are free for certain."""
+    patience: float
+    """How long what must happen may take."""
+
+    def now(self) -> float:
+        """Return the time."""
+
+    async def step(self) -> None:
+        """Let what was set off by the last action happen, as far as it costs no time."""
+
+    async def pass_by(self, milliseconds: float) -> None:
+        """Let time pass."""
+
+    async def during(self, asking: Coroutine[Any, Any, T]) -> T:
+        """Return what comes of a request, time passing while it waits."""
+
+
+class RealTime:
+    """The machine's time, which machines are not exact about."""
+
+    def __init__(self) -> None:
+        self.slack = Slack(early_ms=5.0, late_ms=3000.0, linger_ms=20_000.0)
+        self.settled = 5000.0
+        self.patience = WITHIN * 1000
+
+    def now(self) -> float:
+        return time.monotonic() * 1000
+
+    async def step(self) -> None:
+        """Go on at once."""
+
+    async def pass_by(self, milliseconds: float) -> None:
+        await asyncio.sleep(milliseconds / 1000)  # time itself is a step of a model run
+
+    async def during(self, asking: Coroutine[Any, Any, T]) -> T:
+        return await asking
+
+
+class VirtualTime:
+    """The time of a reference broker in our own event loop: it passes when it is told to."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self.slack = Slack(early_ms=0.0, late_ms=0.0)
+        self.settled = 1.0
+        self.patience = 5000.0
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    async def step(self) -> None:
+        await self.pass_by(1.0)
+
+    async def pass_by(self, milliseconds: float) -> None:
+        """Move the clock, once the event loop is at rest."""
+        await self._rest()
+        self._clock.advance(milliseconds)
+
+    async def during(self, asking: Coroutine[Any, Any, T]) -> T:
+        """Move the clock until the response is there."""
+        task = asyncio.ensure_future(asking)
+        await self._rest()
+        while not task.done():
+            await self.pass_by(_STEP)
+        return await task
+
+    @staticmethod
+    async def _rest() -> None:
+        for _ in range(_ROUNDS):
+            await asyncio.sleep(0)
+
+
+MEMBER_COUNT = 3
+
+
+@dataclass(slots=True)
+class LockstepMember:
+    """One of the members: its consumer, and the offsets that it believes to hold."""
+
+    consumer: Consumer
+    held: set[int] = field(default_factory=set)
+    joined: bool = True
+    connected: bool = True
+    opened: bool = False
+
+    @property
+    def member(self) -> str:
+        return self.consumer.member_id
+
+    def lose(self) -> None:
+        self.opened = False
+        self.held.clear()
+        self.consumer.session.epoch = 0
+
+    def chosen(self, types: Sequence[int], *, keep: Sequence[int] = ()) -> list[Ack]:
+        """Return acknowledgements of the first records that are held, a batch for each run.
+
+        What is acknowledged is not held any more, but for the types in ``keep``.
+        """
+        pairs = list(zip(sorted(self.held), types, strict=False))
+        self.held.difference_update(offset for offset, kind in pairs if kind not in keep)
+        acks: list[Ack] = []
+        for offset, kind in pairs:
+            if acks and acks[-1].last == offset - 1:
+                acks[-1] = Ack(acks[-1].first, offset, (*acks[-1].types, kind))
+            else:
+                acks.append(Ack(offset, offset, (kind,)))
+        return acks
+
+
+def batches_of(acks: Sequence[Ack]) -> tuple[Batch, ...]:
+    return tuple(Batch(ack.first, ack.last, ack.types) for ack in acks)
+
+
+@dataclass(slots=True)
+class _End:
+    """The end of a session that began ``at`` some time; ``reopened``: there is a new one."""
+
+    at: float
+    operation: Operation
+    seat: LockstepMember
+    reopened: bool = False
+
+
+class Endings:
+    """The ends of sessions, until the judge can be told that they are over.
+
+    A session's end is answered before its records are free, and a connection's end is not answered
+    at all. So the judge is told of an end when it begins, and that it is over when that is certain.
+    A member that opens a new session meanwhile makes its records ones that the old end may still
+    free.
+    """
+
+    def __init__(self, judge: SharePartition, time: Time) -> None:
+        self._judge = judge
+        self._time = time
+        self._under_way: list[_End] = []
+        self._desertion: Operation | None = None
+
+    def add(self, seat: LockstepMember, operation: Operation) -> None:
+        self._under_way.append(_End(self._time.now(), operation, seat))
+
+    def reopened(self, seat: LockstepMember) -> None:
+        """Take in that a seat opens a new session: from now on its records are others, too."""
+        for end in self._under_way:
+            end.reopened = end.reopened or end.seat is seat
+
+    def deserted(self) -> None:
+        """Take in that no connection is left: the leader may forget the share-partition."""
+        if self._desertion is None:
+            self._desertion = self._judge.begin_reload(self._time.now())
+
+    def attended(self) -> Judgement:
+        """Take in that there is a session again: what was not forgotten by now will not be."""
+        desertion, self._desertion = self._desertion, None
+        return self._judge.over(desertion, self._time.now()) if desertion else FINE
+
+    def settle(self) -> list[Judgement]:
+        """Tell the judge of the ends that are long enough ago to be certain."""
+        certain = self._time.now() - self._time.settled
+        over = [end for end in self._under_way if end.at <= certain]
+        self._under_way = [end for end in self._under_way if end.at > certain]
+        return [self._told(end) for end in over]
+
+    def moved(self) -> list[Judgement]:
+        """Tell the judge that all ends are over, as another broker leads now."""
+        over, self._under_way = self._under_way, []
+        return [self._judge.over(end.operation, self._time.now()) for end in over]
+
+    def _told(self, end: _End) -> Judgement:
+        now = self._time.now()
+        if end.reopened:
+            return self._judge.over(end.operation, now)
+        return self._judge.closed(end.operation, now)
+
 
 LOCK_MS = 1000
 RENEW = int(AckType.RENEW)
 NOTHING_ACQUIRED = frozenset(
-    {
-        Error.INVALID_REQUEST,
-        Error.SHARE_SESSION_NOT_FOUND,
-        Error.INVALID_SHARE_SESSION_EPOCH,
-    }
+    {Error.INVALID_REQUEST, Error.SHARE_SESSION_NOT_FOUND, Error.INVALID_SHARE_SESSION_EPOCH}
 )
 """Errors of a whole ShareFetch after which no record can have been acquired."""
 
@@ -81,11 +275,7 @@ class Player:
 
     @classmethod
     async def begin(cls, share: Share, release: Release, time: Time) -> Player:
-        """Return a player with a new topic and group; its members have joined.
-
-        Raises:
-            Undecided: the topic or the group did not come about.
-        """
+        """Return a player with a new topic and group; its members have joined."""
         nodes = sorted(share.cluster.brokers)
         placed = share.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
         queue = await share.queue(assignments=[placed], lock_ms=LOCK_MS)
@@ -94,7 +284,6 @@ class Player:
 
     @property
     def end(self) -> int:
-        """The offset of the next record."""
         return self.batches[-1] + 1 if self.batches else 0
 
     @property
@@ -103,18 +292,12 @@ class Player:
         return [number for number, seat in enumerate(self.seats) if seat.held]
 
     async def play(self, action: Action) -> None:
-        """Do one action and judge what came back.
-
-        Raises:
-            Violation: the model does not allow it.
-            Undecided: a step that every broker must take did not come about.
-        """
+        """Do one action and judge what came back."""
         self.script.append(action)
         await self.act(action)
         self.reached[action.do] += 1
 
     async def act(self, action: Action) -> None:
-        """Do one action that is no part of the script."""
         await self.time.step()
         for judgement in self.endings.settle():
             self._heed(judgement)
@@ -139,7 +322,6 @@ class Player:
         self.batches.append(end + action.n - 1)
 
     async def _delete(self, action: Action) -> None:
-        """Delete whole record batches."""
         left = [last for last in self.batches if last >= self.log_start]
         if left:
             await self._start_log_at(left[min(action.n, len(left)) - 1] + 1)
@@ -267,7 +449,6 @@ class Player:
             self._end_ack(telling, self.time.now(), self._ack_error(response))
 
     def _usable(self, types: Sequence[int]) -> list[int]:
-        """Return acknowledge types as this release has them."""
         return [kind if self.release.renewal or kind != RENEW else 2 for kind in types]
 
     def _begin_ack(self, seat: LockstepMember, acks: Sequence[Ack]) -> Operation | None:
@@ -357,7 +538,6 @@ class Player:
 
     @staticmethod
     async def _call(asking: Awaitable[Response]) -> Response | None:
-        """Return the response, or None if none came."""
         try:
             return await asking
         except CallFailed:

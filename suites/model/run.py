@@ -1,49 +1,32 @@
 """The model in lock-step with a target for some time, or one script played again."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from fixtures.targets import UsageFault
 from spec.verdict import Violation
 from suites.model.actions import Action, read_script, to_text
 from suites.model.environment import Environment, open_environment
-from suites.model.lockstep import confirm, run
-from suites.model.tally import Plan, Tally
+from suites.model.lockstep import Plan, Tally, confirm, run
 from suites.options import ModelOptions
 
 _EVERY = 5.0
 """Seconds between two lines of progress."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """How long a run is; see :class:`suites.model.tally.Plan`."""
-
-    minutes: float
-    steps: int
-    actions: int
-    shrinking: float
-
-
 PROFILES = {
-    "ci": Profile(minutes=1.5, steps=2_000, actions=40, shrinking=1.0),
-    "night": Profile(minutes=480.0, steps=10_000_000, actions=120, shrinking=30.0),
+    "ci": Plan(minutes=1.5, steps=2_000, actions=40, shrinking=1.0),
+    "night": Plan(minutes=480.0, steps=10_000_000, actions=120, shrinking=30.0),
 }
 
 
 def play(options: ModelOptions) -> int:
-    """Play, or replay; return 0 without a violation and 1 with one.
-
-    Raises:
-        UsageFault: the script or the profile is none.
-    """
+    """Play, or replay; return 0 without a violation and 1 with one."""
     if options.profile not in PROFILES:
         raise UsageFault(f"--profile {options.profile}: there are {', '.join(PROFILES)}.")
     try:
@@ -51,23 +34,15 @@ def play(options: ModelOptions) -> int:
     except (ValueError, OSError) as error:
         raise UsageFault(str(error)) from None
     with open_environment(
-        options.target,
-        brokers=options.brokers,
-        seed=options.seed,
-        version=options.expect_version,
+        options.target, brokers=options.brokers, seed=options.seed, version=options.expect_version
     ) as field:
         return _run(field, options) if script is None else _replay(field, script)
 
 
 def _run(field: Environment, options: ModelOptions) -> int:
-    profile = PROFILES[options.profile]
-    plan = Plan(
-        seed=options.seed,
-        minutes=options.minutes or profile.minutes,
-        steps=options.steps or profile.steps,
-        actions=options.actions or profile.actions,
-        shrinking=options.shrinking or profile.shrinking,
-    )
+    names = ("minutes", "steps", "actions", "shrinking")
+    given = {name: value for name in names if (value := getattr(options, name))}
+    plan = replace(PROFILES[options.profile], seed=options.seed, **given)
     said = f"seed {plan.seed}, target {options.target}, release {field.release.name}"
     print(said, file=sys.stderr, flush=True)
     tally = run(field, plan, Progress())
@@ -94,7 +69,6 @@ class Progress:
         self._found = False
 
     def __call__(self, tally: Tally) -> None:
-        """Say it, if it is time."""
         now, line = time.monotonic(), f"{tally.examples} examples, {tally.actions} actions"
         if tally.violation and not self._found:
             line = (

@@ -356,9 +356,9 @@ def breaks(rules: str, name: str = "", **more: Any) -> Callable[[Alter], Alter]:
     return _declared(rules, name, breaks=True, **more)
 
 
-def keeps(rule: str, name: str = "", **more: Any) -> Callable[[Alter], Alter]:
+def keeps(rules: str, name: str = "", **more: Any) -> Callable[[Alter], Alter]:
     """Declare that what a function alters is legal, though it looks like the breach of a rule."""
-    return _declared(rule, name, breaks=False, **more)
+    return _declared(rules, name, breaks=False, **more)
 
 
 def _declared(

@@ -35,6 +35,7 @@ from tools import requests
 from tools.campaign import (
     alterations,
     clients,
+    histories,
     kafka,
     reference,
     releases,
@@ -91,6 +92,7 @@ SUBJECTS = {
         play=releases.play, replay=releases.replay, owns=_on(True, evidence.RELEASE)
     ),
     "repeat": Subject(play=repeats.play),
+    "histories": Subject(play=histories.play),
     "rules": Subject(play=rules.play),
     "declared": Subject(play=rules.play_on_kafka),
 }

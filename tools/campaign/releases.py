@@ -16,7 +16,7 @@ from pathlib import Path
 
 from reports import evidence
 from reports.evidence import Entry
-from spec.track_record import Past, load_track_record
+from spec.catalogue import Past, load_track_record
 from tools.campaign import runs
 from tools.campaign.options import Options, Outcome, means_rule, nothing
 

@@ -1,11 +1,10 @@
 """The picture and the table of docs/architecture.md, made from the imports there are.
 
-``python -m tools.documents.architecture`` writes both. The picture has one row for each layer of
+``python -m tools.documents.architecture`` writes the picture, and the table is filled in when the
+documentation is built. The picture has one row for each layer of
 the import contract in ``pyproject.toml`` and one arrow for each pair of folders of which one
 imports the other. The table takes its sentences from the first line of each package's docstring.
 """
-
-from __future__ import annotations
 
 import ast
 import sys
@@ -18,8 +17,6 @@ import grimp
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "pictures" / "architecture.svg"
-PAGE = ROOT / "docs" / "architecture.md"
-BEGIN, END = "<!-- folders -->\n", "<!-- end of folders -->\n"
 WIDTH, LEFT, RIGHT = 900, 150, 720
 HIGH, APART = 58, 34
 STYLE = (
@@ -41,7 +38,6 @@ def layers() -> list[list[str]]:
 
 
 def imports(folders: Sequence[str]) -> set[tuple[str, str]]:
-    """Return the pairs of folders of which the first imports the second."""
     sys.path.insert(0, str(ROOT))
     try:
         graph = grimp.build_graph(*folders, cache_dir=None)
@@ -56,7 +52,6 @@ def imports(folders: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def packages(folder: str) -> list[str]:
-    """Return the packages directly inside a folder."""
     return sorted(path.parent.name for path in (ROOT / folder).glob("*/__init__.py"))
 
 
@@ -79,15 +74,7 @@ def table() -> str:
     return "\n".join(rows) + "\n"
 
 
-def renewed(page: str) -> str:
-    """Return the page with its table made from the packages of today."""
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}{table()}{END}{tail}"
-
-
 def picture() -> str:
-    """Return the picture as SVG."""
     rows = layers()
     height = len(rows) * (HIGH + APART) - APART + 40
     boxes = dict(_boxes(rows))
@@ -157,4 +144,3 @@ def _arrows(
 
 if __name__ == "__main__":
     PICTURE.write_text(picture(), encoding="utf-8")
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,20 +1,154 @@
 """The tables of docs/chaos.md: of the faults and scenarios there are, and of what was played.
 
-``python -m tools.documents.chaos [RUN ...]`` puts runs on record and renews the first two. The
-other two are filled in when the documentation is built.
+They are filled in when the documentation is built. ``python -m tools.documents.chaos RUN ...``
+judges runs, and puts what came of them on record, by release.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from chaos.faults import FAULTS
 from chaos.run import RECORD as CHAOS
+from fixtures.interface.names import KafkaName, parse_target
+from fixtures.targets import UsageFault
+from reports.analysis.files import open_history
+from reports.oracle.judging import Verdicts, judge
+from reports.results import ChaosRun, InjectedFault
+from shareproof.chaos.judging import read as read_run
 from suites.chaos.scenarios import SCENARIOS
-from tools.documents import played as record
-from tools.documents.played import Played, Strikes
+from suites.options import load_ledger
+
+RECORD = Path(__file__).parents[2] / "evidence" / "scenarios.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strikes:
+    """How often a kind of fault struck in a run, was seen to hit, and was seen healed."""
+
+    struck: int
+    hit: int
+    healed: int
+
+    def __add__(self, other: Strikes) -> Strikes:
+        return Strikes(
+            struck=self.struck + other.struck,
+            hit=self.hit + other.hit,
+            healed=self.healed + other.healed,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A run of a scenario, or of a schedule.
+
+    Attributes:
+        name: The scenario, or ``seed`` and the seed of a drawn schedule.
+        release: Of Kafka.
+        on: The day on which it was played.
+        seed: What its load was drawn from.
+        verdict: Of the whole run, as a scenario's.
+        rules: The rules that are behind the verdict if it is no pass.
+        faults: What broke, by kind.
+    """
+
+    name: str
+    release: str
+    on: str
+    seed: int
+    verdict: str
+    rules: tuple[str, ...]
+    faults: Mapping[str, Strikes]
+
+
+def read(file: Path = RECORD) -> list[Played]:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return [
+        Played(
+            **{
+                **one,
+                "rules": tuple(one["rules"]),
+                "faults": {kind: Strikes(**seen) for kind, seen in one["faults"].items()},
+            }
+        )
+        for one in map(json.loads, lines)
+    ]
+
+
+def write(runs: Sequence[Played], file: Path = RECORD) -> None:
+    ordered = sorted(runs, key=lambda one: (one.name, _order(one.release)))
+    lines = (json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in ordered)
+    file.write_text("".join(lines), encoding="utf-8")
+
+
+def merged(known: Sequence[Played], new: Sequence[Played]) -> list[Played]:
+    """Return both, where what is new takes the place of an earlier run of that name and release."""
+    kept = {(one.name, one.release): one for one in (*known, *new)}
+    return list(kept.values())
+
+
+def judged(run: Path) -> Played:
+    """Judge a run by the oracle, which needs no Spark and comes to the same verdicts."""
+    record = read_run(run)
+    history = open_history(run)
+    target = parse_target(history.run["target"]["name"])
+    if not isinstance(target, KafkaName) or target.mutant:
+        raise UsageFault(f"{run}: {history.run['target']['name']} is no release as published.")
+    ledger = load_ledger(history.run["target"]["profile"])
+    verdict, rules = verdict_of(record, judge(history.folder), ledger.expectations(target.version))
+    return Played(
+        name=record.scenario or f"seed {record.seed}",
+        release=target.version,
+        on=datetime.fromtimestamp(history.run["started"], UTC).date().isoformat(),
+        seed=record.seed,
+        verdict=verdict,
+        rules=rules,
+        faults=strikes_of(record.faults),
+    )
+
+
+def verdict_of(
+    record: ChaosRun, found: Verdicts, known: Collection[str]
+) -> tuple[str, tuple[str, ...]]:
+    """Return the verdict of a whole run, and the rules behind it if it is no pass.
+
+    Args:
+        record: what was injected.
+        found: the oracle's verdicts.
+        known: the rules that have known failures.
+    """
+    broken = sorted(rule for rule, at in found.items() if any(bad for _, bad in at.values()))
+    if unexpected := [rule for rule in broken if rule not in known]:
+        return "fail", tuple(unexpected)
+    if record.trouble:
+        return "error", ()
+    idle = [rule for rule in dict.fromkeys(record.owed) if rule not in found]
+    if idle or record.verdict != "pass":
+        return "vacuous", tuple(idle)
+    return ("known failure", tuple(broken)) if broken else ("pass", ())
+
+
+def strikes_of(faults: Sequence[InjectedFault]) -> dict[str, Strikes]:
+    """Return how often each kind of fault struck, hit and was healed."""
+    found: dict[str, Strikes] = {}
+    for one in faults:
+        seen = Strikes(struck=1, hit=int(bool(one.hit)), healed=int(bool(one.healed)))
+        found[one.fault] = found.get(one.fault, Strikes(struck=0, hit=0, healed=0)) + seen
+    return found
+
+
+def releases(runs: Sequence[Played]) -> list[str]:
+    return sorted({one.release for one in runs}, key=_order, reverse=True)
+
+
+def _order(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))
+
 
 PAGE = Path("docs") / "chaos.md"
 _MANY = 10
@@ -22,7 +156,6 @@ _NONE = Strikes(struck=0, hit=0, healed=0)
 
 
 def faults() -> str:
-    """Return the table of faults."""
     rows = (
         (
             f"`{kind.name}`",
@@ -37,7 +170,6 @@ def faults() -> str:
 
 
 def scenarios() -> str:
-    """Return the table of scenarios."""
     rows = (
         (f"`{one.name}`", one.sentence, ", ".join(sorted({rule[4:] for rule in one.rules})))
         for one in SCENARIOS.values()
@@ -68,8 +200,7 @@ def struck(runs: Sequence[Played]) -> str:
 def _well_played(runs: Sequence[Played]) -> list[str]:
     """Return the releases on which many scenarios were played; others met a few on purpose."""
     names = {
-        release: {one.name for one in runs if one.release == release}
-        for release in record.releases(runs)
+        release: {one.name for one in runs if one.release == release} for release in releases(runs)
     }
     return [release for release, played in names.items() if len(played) >= _MANY]
 
@@ -89,19 +220,16 @@ def _strikes(runs: Sequence[Played], kind: str, release: str) -> str:
 
 
 def filled(page: str) -> str:
-    """Return the page with the tables of what was played, in the places of comments."""
-    runs = record.read()
-    page = page.replace("<!-- played -->", played(runs).rstrip())
-    return page.replace("<!-- struck -->", struck(runs).rstrip())
-
-
-def renewed(page: str) -> str:
-    """Return the page with new tables; they stand between comments that name them."""
-    for name, table in (("faults", faults()), ("scenarios", scenarios())):
-        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
-        head, _, rest = page.partition(begin)
-        _, _, tail = rest.partition(end)
-        page = f"{head}{begin}{table}{end}{tail}"
+    """Return the page with its tables, in the places of comments that name them."""
+    runs = read()
+    tables = {
+        "faults": faults(),
+        "scenarios": scenarios(),
+        "played": played(runs),
+        "struck": struck(runs),
+    }
+    for name, table in tables.items():
+        page = page.replace(f"<!-- {name} -->", table.rstrip())
     return page
 
 
@@ -110,15 +238,9 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def write_down(folders: Sequence[Path]) -> None:
-    """Put runs on record, and renew the tables."""
-    runs = [file.parent for folder in folders for file in sorted(folder.rglob(CHAOS))]
-    for run in runs:
-        one = record.played(run)
-        print(f"{run}: {one.name} on {one.release}: {one.verdict} {', '.join(one.rules)}")
-        record.write(record.merged(record.read(), [one]))
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    write_down([Path(folder) for folder in sys.argv[1:]])
+    for folder in map(Path, sys.argv[1:]):
+        for run in sorted(file.parent for file in folder.rglob(CHAOS)):
+            one = judged(run)
+            print(f"{run}: {one.name} on {one.release}: {one.verdict} {', '.join(one.rules)}")
+            write(merged(read(), [one]))

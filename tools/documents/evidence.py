@@ -1,26 +1,23 @@
 """Pages that are made from evidence when the site is built: detection, track record, a badge."""
 
-from __future__ import annotations
-
 import html
 import shlex
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-if TYPE_CHECKING:
-    from mkdocs.config.defaults import MkDocsConfig
-    from mkdocs.structure.files import Files
-
-    from fixtures.interface.mutant import Mutant
-    from reports.badge import Badge
-    from reports.evidence import Entry
-    from spec.track_record import Past
-    from tools.campaign.releases import Answers
+from fixtures.interface.mutant import Mutant
+from fixtures.reference.mutants import MUTANTS
+from reports.badge import BAD, GOOD, Badge
+from reports.evidence import REFERENCE_MUTANT, Entry
+from reports.site.detecting import KINDS
+from shareproof.detected import BROKEN
+from shareproof.detected import detection as detected
+from shareproof.runner.inventory import CLIENT, by_rule, read_checks
+from spec.catalogue import Past
+from spec.requirement import load_requirements
+from tools.campaign.releases import Answers, about, words
 
 DETECTION = """\
 # Detection
@@ -43,30 +40,8 @@ attribution by symptom and release; where there is none we know of no public rep
 """
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages and the badge."""
-    from mkdocs.structure.files import File  # the tests read pages without the site's libraries
-
-    from reports.evidence import read
-    from spec.track_record import load_track_record
-    from tools.campaign.releases import answers
-
-    entries = read()
-    for name, text in (
-        ("detection.md", detection(entries)),
-        ("track-record.md", track_record(load_track_record(), answers(entries))),
-        ("detection-badge.json", badge(entries).endpoint()),
-        ("detection-badge.svg", badge(entries).picture()),
-    ):
-        files.append(File.generated(config, name, content=text))
-    return files
-
-
 def detection(entries: Sequence[Entry]) -> str:
     """Return the page about everything that is broken on purpose, and what noticed it."""
-    from reports.site.detecting import KINDS
-    from shareproof.detected import BROKEN
-
     by_kind: dict[str, list[Entry]] = defaultdict(list)
     for one in entries:
         by_kind[one.kind].append(one)
@@ -99,9 +74,6 @@ def _mutants(mutants: Mapping[str, Mutant[Any]], entries: Iterable[Entry]) -> st
 
 def _rules(entries: Sequence[Entry]) -> str:
     """Return a table of the rules that checks judge, each with something that breaks just it."""
-    from shareproof.detected import detection as detected
-    from shareproof.runner.inventory import CLIENT, by_rule, read_checks
-
     found = detected(entries)
     rules = [*by_rule(read_checks()), *by_rule(read_checks(CLIENT))]
     killed = sum(rule in found.kills for rule in rules)
@@ -125,7 +97,6 @@ def _rules(entries: Sequence[Entry]) -> str:
 
 
 def _checks(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield a table of the checks of each file, each with one entry of each of its rules."""
     files: dict[str, dict[tuple[str, str], Entry]] = defaultdict(dict)
     for one in sorted(entries, key=lambda one: (one.check, one.rule, not one.reason)):
         if one.verdict == "fail" and "::" in one.check:
@@ -151,10 +122,6 @@ def _short(check: str) -> str:
 
 def badge(entries: Iterable[Entry]) -> Badge:
     """Return how many mutants of the reference broker are killed; green when all are."""
-    from fixtures.reference.mutants import MUTANTS
-    from reports.badge import BAD, GOOD, Badge
-    from reports.evidence import REFERENCE_MUTANT
-
     kills = [one for one in entries if one.kind == REFERENCE_MUTANT and one.name in MUTANTS]
     killed = {one.name for one in kills if one.rule in MUTANTS[one.name].rules}
     whole = len(killed) == len(MUTANTS)
@@ -163,9 +130,6 @@ def badge(entries: Iterable[Entry]) -> Badge:
 
 def track_record(entries: Iterable[Past], answers: Answers) -> str:
     """Return the page about past defects that were found again."""
-    from spec.requirement import load_requirements
-    from tools.campaign.releases import about, words
-
     rules = load_requirements()
     rows = ["| bug | what went wrong | rule | broken on | holds on |", "|---|---|---|---|---|"]
     parts: list[str] = []

@@ -1,8 +1,11 @@
-"""The reference pages that are generated from the code: rules, commands, configurations, files."""
+"""What mkdocs calls to make the documentation's site of more than ``docs``.
 
-from __future__ import annotations
+Reference pages are generated from the code: rules, commands, configurations, files; others from
+evidence. Written pages get ledgers' causes, what was played, and what their links lead to.
+"""
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +13,10 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
+CAUSES = re.compile(r"<!-- causes: ([\w-]+) -->")
+LINK = re.compile(r"\]\(((?:\.\./)+[^)#]+)")
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
@@ -24,25 +30,77 @@ COMPLETION = (
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
-    for name, text in (
-        ("rules", _rules()),
-        ("commands", _commands()),
-        ("configs", _configs()),
-        ("files", _files()),
-    ):
-        files.append(File.generated(config, f"reference/{name}.md", content=text))
+    """Add the generated pages, and what pages lead to outside of the documentation."""
+    from reports.evidence import read
+    from spec.catalogue import load_track_record
+    from tools.campaign.releases import answers
+    from tools.documents import evidence
+
+    entries = read()
+    badge = evidence.badge(entries)
+    for name, text in {
+        "reference/rules.md": _rules(),
+        "reference/commands.md": _commands(),
+        "reference/configs.md": _configs(),
+        "reference/files.md": _files(),
+        "detection.md": evidence.detection(entries),
+        "track-record.md": evidence.track_record(load_track_record(), answers(entries)),
+        "detection-badge.json": badge.endpoint(),
+        "detection-badge.svg": badge.picture(),
+    }.items():
+        files.append(File.generated(config, name, content=text))
+    for plots in (ROOT / "reports" / "page" / "uplot").glob("uPlot.*"):
+        files.append(File.generated(config, f"comparison/{plots.name}", abs_src_path=str(plots)))
+    for page in list(files.documentation_pages()):
+        for source in _outside(page).values():
+            if source.is_file():
+                address = f"source/{source.relative_to(ROOT)}"
+                files.append(File.generated(config, address, abs_src_path=str(source)))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Fill in causes and what was played, and let links out of here lead to copies of files."""
+    from tools.documents import architecture, chaos
+
+    markdown = CAUSES.sub(lambda found: _causes(found[1]), markdown)
+    if page.file.src_uri == chaos.PAGE.name:
+        markdown = chaos.filled(markdown)
+    markdown = markdown.replace("<!-- folders -->", architecture.table().rstrip())
+    up = "../" * page.file.src_uri.count("/")
+    for link, source in _outside(page.file).items():
+        markdown = markdown.replace(f"]({link}", f"]({up}source/{source.relative_to(ROOT)}")
+    return markdown
+
+
+def _outside(page: File) -> dict[str, Path]:
+    """Return the links of a page that lead out of the documentation, and what they lead to."""
+    folder = (ROOT / "docs" / page.src_uri).parent
+    found = {link: (folder / link).resolve() for link in LINK.findall(page.content_string)}
+    return {link: to for link, to in found.items() if not to.is_relative_to(ROOT / "docs")}
+
+
+def _causes(ledger: str) -> str:
+    """Return a ledger's causes as a table, those that break the most rules first."""
+    from spec.profile import load_profile
+
+    profile = load_profile(ledger)
+    broken: dict[str, set[str]] = {}
+    for entry in profile.expected:
+        broken.setdefault(entry.reason, set()).add(entry.requirement)
+    rows = [
+        f"| {reason.replace('|', 'or')} | {' '.join(sorted(rules))} |"
+        for reason, rules in sorted(broken.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+    rows += [f"| {one.reason}: *absent* | {' '.join(one.rules)} |" for one in profile.absent]
+    return "\n".join(["| cause | rules |", "| --- | --- |", *rows])
 
 
 def _rules() -> str:
     from spec.requirement import AREAS, load_requirements
 
     rules = load_requirements().values()
-    parts = [
-        "# The rules",
-        f"{len(rules)} rules. An *untested* rule has no check, and a reason.",
-    ]
+    parts = ["# The rules", f"{len(rules)} rules. An *untested* rule has no check, and a reason."]
     for area, title in AREAS.items():
         parts += [f"## {area}: {title}", "| rule | level | since | sentence | basis | source |"]
         parts[-1] += "\n| --- | --- | --- | --- | --- | --- |"
@@ -75,10 +133,7 @@ def _commands() -> str:
             )
         )
     rows = [f"| `{name}` | {meaning} |" for name, meaning in SETTINGS.items()]
-    parts += [
-        "## Environment variables",
-        "\n".join(["| variable | |", "| --- | --- |", *rows]),
-    ]
+    parts += ["## Environment variables", "\n".join(["| variable | |", "| --- | --- |", *rows])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -91,11 +146,7 @@ def _configs() -> str:
         "The configurations of each Apache Kafka release, as the checks expect them. A value that "
         "changed is shown with the first release that has it.",
     ]
-    for scope, title in (
-        (Scope.BROKER, "Broker"),
-        (Scope.GROUP, "Group"),
-        (Scope.TOPIC, "Topic"),
-    ):
+    for scope, title in ((Scope.BROKER, "Broker"), (Scope.GROUP, "Group"), (Scope.TOPIC, "Topic")):
         columns = ["configuration", "releases", "type", "default", "range"]
         columns += ["dynamic"] if scope is Scope.BROKER else []
         rows = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
@@ -139,7 +190,6 @@ def _range(config: Any) -> str:
 
 
 def _over(values: Mapping[str, str]) -> str:
-    """Return one value for all releases, or each with the first release that has it."""
     told: dict[str, str] = {}
     last = None
     for release, value in values.items():

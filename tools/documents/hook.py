@@ -1,7 +1,5 @@
 """What hatchling calls to put the manual page, which is not committed, into a wheel."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile
@@ -25,5 +23,4 @@ class ManualPage(BuildHookInterface):
         build_data["shared_data"][str(file)] = "share/man/man1/shareproof.1"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
-        """Remove that directory."""
         shutil.rmtree(self.into)

@@ -6,8 +6,6 @@ the Click that Typer has inside, and make a page without examples for each comma
 easier to search.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -28,7 +26,6 @@ class Option:
 
 
 def commands() -> dict[str, TyperCommand]:
-    """Return the commands by name, in the order of ``--help``."""
     return {
         name: command
         for name, command in _whole().commands.items()
@@ -37,7 +34,6 @@ def commands() -> dict[str, TyperCommand]:
 
 
 def options(name: str, command: TyperCommand | TyperGroup) -> list[Option]:
-    """Return what a command takes, but for ``--help``."""
     context = command.context_class(command, info_name=name)
     found = []
     for each in command.get_params(context):
@@ -57,7 +53,6 @@ def _whole() -> TyperGroup:
 
 
 def page() -> str:
-    """Return the page in roff, by the macros of man(7)."""
     lines = [
         '.TH SHAREPROOF 1 "" shareproof "User Commands"',
         ".nr HY 0",  # a name that is broken in two cannot be searched for
@@ -111,7 +106,6 @@ def _list(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text so that roff takes no character of it for a command."""
     text = text.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{text}" if text[:1] in {".", "'"} else text
 

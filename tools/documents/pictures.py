@@ -5,8 +5,6 @@ of the site larger. The page and the site are rendered again from their results,
 headless Chromium, and written to ``docs/pictures`` as PNG files.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os
@@ -30,7 +28,6 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 @contextlib.contextmanager
 def browser_page() -> Iterator[Page]:
-    """Open a page in the browser that the machine has, or in the one of Playwright."""
     named = os.environ.get("SHAREPROOF_CHROMIUM") or next(
         filter(None, map(shutil.which, BROWSERS)), None
     )
@@ -52,11 +49,7 @@ def rendered(runs: Sequence[Path], into: Path) -> tuple[Path, Path]:
 
 
 def photograph(page: Page, address: str, name: str, height: int) -> Path:
-    """Write a picture of the top of a page, ``height`` pixels high.
-
-    Raises:
-        ValueError: the picture is larger than ``LARGEST`` bytes.
-    """
+    """Write a picture of the top of a page, ``height`` pixels high."""
     page.set_viewport_size(ViewportSize(width=VIEW["width"], height=height))
     page.goto(address)
     file = PICTURES / f"{name}.png"
@@ -67,7 +60,6 @@ def photograph(page: Page, address: str, name: str, height: int) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the pictures."""
     parser = argparse.ArgumentParser(prog="python -m tools.documents.pictures", description=__doc__)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     asked = parser.parse_args(arguments)

@@ -3,8 +3,6 @@
 ``python -m tools.documents.schemas`` writes ``reports/results.schema.json``; a test compares.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import re
@@ -25,7 +23,6 @@ _ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
 def schema() -> Schema:
-    """Return the schema of results.json."""
     definitions: dict[str, Schema] = {}
     _definition(Results, definitions)
     root = definitions.pop(Results.__name__)
@@ -38,7 +35,6 @@ def schema() -> Schema:
 
 
 def text() -> str:
-    """Return the schema as its file has it."""
     return written(schema()) + "\n"
 
 
@@ -63,7 +59,6 @@ def written(value: Any, indent: str = "", before: int = 0) -> str:
 
 
 def _definition(kind: type, definitions: dict[str, Schema]) -> None:
-    """Add the schema of a dataclass, and of those that it is made of."""
     hints = get_type_hints(kind, include_extras=True)
     docs = inspect.getdoc(kind) or ""
     said = {name: " ".join(text.split()) for name, text in _ENTRY.findall(docs)}

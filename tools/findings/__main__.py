@@ -5,15 +5,13 @@ judge. Exit code 0: the defect was not seen. 1: it was. 2: wrong usage. 3: the c
 start. ``--list`` prints the programs.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib
-import importlib
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.machine.maven import kafka_release
@@ -21,17 +19,20 @@ from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
-from tools.findings import unanswered_refusal
+from tools.findings import coordinators, offsets, requests, state_writes
 from tools.findings.program import DIRECT, Run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Program:
-    """One scenario of a module of this package, and the cluster that it needs."""
+    """One scenario of a module of this package, and the cluster that it needs.
 
-    finding: str
-    module: str
-    scenario: str = ""
+    ``name`` is the finding's number, and the scenario's name where the module has several.
+    """
+
+    name: str
+    play: Callable[[Run], Coroutine[Any, Any, bool]]
+    _: KW_ONLY
     release: str = "4.4.0"
     brokers: int = 1
     proxies: bool = False
@@ -39,9 +40,12 @@ class Program:
     listeners: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def name(self) -> str:
-        """What it is called on the command line."""
-        return f"{self.finding}-{self.scenario}" if self.scenario else self.finding
+    def finding(self) -> str:
+        return self.name.partition("-")[0]
+
+    @property
+    def scenario(self) -> str:
+        return self.name.partition("-")[2]
 
 
 _SESSIONS = {
@@ -51,73 +55,52 @@ _SESSIONS = {
 }
 
 PROGRAMS = (
-    Program(finding="027", module="late_state_writes", scenario="dropped", brokers=3, proxies=True),
+    Program("027-dropped", state_writes.late_state_writes, brokers=3, proxies=True),
+    Program("028-released", state_writes.late_state_writes, brokers=3, proxies=True),
+    Program("029-stale", state_writes.late_state_writes, brokers=3, proxies=True),
     Program(
-        finding="028", module="late_state_writes", scenario="released", brokers=3, proxies=True
-    ),
-    Program(finding="029", module="late_state_writes", scenario="stale", brokers=3, proxies=True),
-    Program(
-        finding="042",
-        module="moving_coordinator",
+        "042",
+        coordinators.moving_coordinator,
         release="4.1.2",
         brokers=3,
         properties={"metadata.max.idle.interval.ms": "0"},
     ),
+    Program("043-reset", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
+    Program("043-killed", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
+    Program("044", requests.session_and_heartbeat, release="4.2.1", properties=_SESSIONS),
     Program(
-        finding="043",
-        module="first_load",
-        scenario="reset",
-        release="4.1.2",
-        brokers=3,
-        proxies=True,
-    ),
-    Program(
-        finding="043",
-        module="first_load",
-        scenario="killed",
-        release="4.1.2",
-        brokers=3,
-        proxies=True,
-    ),
-    Program(finding="044", module="session_and_heartbeat", release="4.2.1", properties=_SESSIONS),
-    Program(
-        finding="045",
-        module="snapshot_spacing",
+        "045",
+        coordinators.snapshot_spacing,
         release="4.1.2",
         properties={"share.coordinator.snapshot.update.records.per.snapshot": "3"},
     ),
-    Program(finding="046", module="topic_going", scenario="held", proxies=True),
-    Program(finding="046", module="topic_going", scenario="race", brokers=3),
-    Program(finding="047", module="known_topic", scenario="altered"),
-    Program(finding="047", module="known_topic", scenario="refused"),
-    Program(finding="047", module="initialised_again", scenario="partial", brokers=3, proxies=True),
-    Program(finding="047", module="initialised_again", scenario="unanswered", proxies=True),
-    Program(finding="048", module="late_administration", scenario="altered", proxies=True),
-    Program(finding="049", module="late_administration", scenario="deleted", proxies=True),
-    Program(finding="049", module="late_administration", scenario="group", proxies=True),
-    Program(finding="050", module="topic_not_forgotten"),
-    Program(finding="051", module="written_together", proxies=True),
-    Program(finding="052", module="unstored_start", scenario="leader", brokers=3),
-    Program(finding="052", module="unstored_start", scenario="idle"),
-    Program(finding="052", module="unstored_start", scenario="earliest", brokers=3),
-    Program(finding="053", module="initialised_again", scenario="altered", brokers=3, proxies=True),
-    Program(finding="054", module="deleted_lag"),
+    Program("046-held", state_writes.topic_going, proxies=True),
+    Program("046-race", state_writes.topic_going, brokers=3),
+    Program("047-altered", offsets.known_topic),
+    Program("047-refused", offsets.known_topic),
+    Program("047-partial", offsets.initialised_again, brokers=3, proxies=True),
+    Program("047-unanswered", offsets.initialised_again, proxies=True),
+    Program("048-altered", offsets.late_administration, proxies=True),
+    Program("049-deleted", offsets.late_administration, proxies=True),
+    Program("049-group", offsets.late_administration, proxies=True),
+    Program("050", coordinators.topic_not_forgotten),
+    Program("051", state_writes.written_together, proxies=True),
+    Program("052-leader", offsets.unstored_start, brokers=3),
+    Program("052-idle", offsets.unstored_start),
+    Program("052-earliest", offsets.unstored_start, brokers=3),
+    Program("053-altered", offsets.initialised_again, brokers=3, proxies=True),
+    Program("054", offsets.deleted_lag),
     Program(
-        finding="070",
-        module="unanswered_refusal",
-        properties=unanswered_refusal.PROPERTIES,
-        listeners={unanswered_refusal.LISTENER: "SASL_PLAINTEXT"},
+        "070",
+        requests.unanswered_refusal,
+        properties=requests.PROPERTIES,
+        listeners={requests.LISTENER: "SASL_PLAINTEXT"},
     ),
 )
 
 
 def play(program: Program, name: str) -> bool:
-    """Start the cluster, play the program on it, and return whether the defect was seen.
-
-    Raises:
-        UsageFault: the target is not a Kafka release.
-        EnvironmentFault: it did not start.
-    """
+    """Start the cluster, play the program on it, and return whether the defect was seen."""
     target_name = parse_target(name)
     if not isinstance(target_name, KafkaName):
         raise UsageFault(f"--target {name}: give a release, such as kafka:4.4.0.")
@@ -138,12 +121,10 @@ def play(program: Program, name: str) -> bool:
         stack.callback(target.stop)
         target.start()
         run = Run(target=target, scenario=program.scenario, proxies=proxies)
-        module = importlib.import_module(f"tools.findings.{program.module}")
-        return bool(asyncio.run(module.play(run)))
+        return asyncio.run(program.play(run))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what the command line says."""
     parser = argparse.ArgumentParser(prog="python -m tools.findings", description=__doc__)
     parser.add_argument("program", nargs="?", help="a finding, such as 051, or 052-leader")
     parser.add_argument("--target", help="kafka:VERSION; a release that has the defect if left out")
@@ -151,7 +132,9 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     if asked.list or not asked.program:
         for one in PROGRAMS:
-            print(f"{one.name:<16} kafka:{one.release}  {one.brokers} broker(s)  {one.module}")
+            print(
+                f"{one.name:<16} kafka:{one.release}  {one.brokers} broker(s)  {one.play.__name__}"
+            )
         return 0 if asked.list else 2
     found = [one for one in PROGRAMS if asked.program in {one.name, one.finding}]
     if not found:

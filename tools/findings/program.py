@@ -1,17 +1,19 @@
 """What the programs of the findings share: what they are given, and how they print a step."""
 
-from __future__ import annotations
-
 import random
 import time
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from typing import Any
 
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts
 from fixtures.clients.configs import alter
 from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.broker_proxies import FrameProxies
+from fixtures.proxies.conditions import INTERNAL
+from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.targets import Target
 from fixtures.wire.security import PLAINTEXT
 from suites.broker.share import Queue, Share, world
@@ -20,6 +22,7 @@ from suites.broker.state import Store, shown
 DIRECT = "DIRECT"
 """The listener that leads past the proxies."""
 
+ONCE = 10**9
 _BEGAN = time.monotonic()
 
 
@@ -31,15 +34,32 @@ class Run:
     scenario: str
     proxies: FrameProxies | None
 
-    @property
-    def frame_proxies(self) -> FrameProxies:
-        """The proxies between brokers."""
+    def intercept(
+        self,
+        api: str,
+        *nodes: int,
+        direction: Direction = Direction.REQUEST,
+        once: bool = False,
+        **how: Any,
+    ) -> FrameRule:
+        """Let one rule hold for frames that other brokers send to some: once, for the first one."""
+        rule = FrameRule(apis=frozenset({api}), direction=direction, **how)
+        if once:
+            rule.nth, rule.seen = ONCE, ONCE - 1
+        self._set_rules(nodes, rule)
+        return rule
+
+    def let_pass(self, *nodes: int) -> None:
+        """Let no rule hold any more for frames that other brokers send to some."""
+        self._set_rules(nodes)
+
+    def _set_rules(self, nodes: Sequence[int], *rules: FrameRule) -> None:
         assert self.proxies is not None, "the program's entry must ask for proxies"
-        return self.proxies
+        for node in nodes:
+            self.proxies.set_rules(self.proxies.listener(node, INTERNAL), *rules)
 
     @property
     def info(self) -> ClusterInfo:
-        """The cluster, past the proxies if there are some."""
         return self.target.info.at(DIRECT, PLAINTEXT) if self.proxies else self.target.info
 
     def world(self) -> AbstractAsyncContextManager[Share]:

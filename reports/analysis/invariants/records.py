@@ -66,19 +66,21 @@ INV_06 = Invariant(
     id="INV-06",
     over=DELIVERY_PAIRS,
     columns=columns(
-        "share_partition log offset acquired ends_by kind outcome attempts count present crc "
-        "drained log_start unseen_responses unseen_before_fetch lowest_limit highest_before "
+        "share_partition log offset acquired ends_by kind attempts count present crc "
+        "drained passed log_start unseen_responses unseen_before_fetch lowest_limit highest_before "
         "overtaken next_op"
     ),
-    # What was last released, dropped or let run out below the limit must come again before the
-    # group is done. What was deleted need not, nor what compaction may have taken, whose batch has
-    # no CRC to be known by.
-    cases="drained AND present AND kind IN (0, 2, 5) AND crc >= 0 AND offset >= log_start",
+    # What was last released, with whatever outcome, dropped or let run out below the limit must
+    # come again before the group is done, or a start offset beyond it is shown. What was deleted
+    # need not, nor what compaction may have taken, whose batch has no CRC to be known by.
+    cases="""
+        (drained OR offset < passed)
+        AND present AND kind IN (0, 2, 5) AND crc >= 0 AND offset >= log_start
+    """,
     breach="""
         next_op IS NULL
         AND NOT overtaken
         AND NOT coalesce(highest_before > count, false)
-        AND (kind IN (0, 5) OR (kind = 2 AND outcome = 1))
         AND attempts <= CASE WHEN kind = 2 THEN 1 ELSE 0 END
         AND count + unseen_responses - unseen_before_fetch < lowest_limit
     """,

@@ -66,6 +66,7 @@ FROM (
                 WHEN
                   kind IN (1, 3)
                   AND outcome = 1
+                  AND attempts = 1
                   AND ack_received <= least(holds_until, freed)
                   AND ack_received < kept_until
                   AND loads_before_fetch = loads_by_ack

@@ -1,7 +1,7 @@
 -- Each share-partition with what its run as a whole says about it: whether it reached the end of its
 -- log in the quiet at the end (the start offset that is shown is one write behind, the lag is not), how
 -- many fetches had responses that nobody saw, how far the log's start may have moved, and between which
--- values its delivery limit was changed. What was produced after "unseen_until" was delivered in fewer such
+-- values its delivery limit was changed. "passed" is the highest start offset that was ever shown. What was produced after "unseen_until" was delivered in fewer such
 -- responses than the limit allows; it is -1 if there were fewer at all.
 SELECT
   q.*,
@@ -12,6 +12,7 @@ SELECT
   least(q.delivery_limit, coalesce(l.lowest, q.delivery_limit)) AS lowest_limit,
   greatest(q.delivery_limit, coalesce(l.highest, q.delivery_limit)) AS highest_limit,
   coalesce(o.drained, false) AS drained,
+  coalesce(o.passed, 0) AS passed,
   c.close_uncounted,
   c.throttling
 FROM {share_partitions} AS q
@@ -22,6 +23,7 @@ LEFT JOIN (
   SELECT
     share_partition,
     max(log_start) AS log_start,
+    max(spso) AS passed,
     max(phase = 'quiet' AND (spso >= log_end OR lag = 0)) AS drained
   FROM {offsets}
   GROUP BY share_partition

@@ -1,12 +1,4 @@
-"""A refusal that never comes, and what waits behind it on the connection: finding 070.
-
-A user without DESCRIBE on the cluster asks for all users' SCRAM credentials: by an empty list, and
-by null, which means the same. Each request goes over a connection of its own, and is followed by a
-Metadata request over the same connection and one over another. Exit code 1 if the second request
-gets no response, nor what follows on its connection. One broker with an authorizer.
-"""
-
-from __future__ import annotations
+"""Single requests and their answers."""
 
 from typing import Any
 
@@ -16,6 +8,26 @@ from fixtures.wire.errors import error_name
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import Security
 from tools.findings.program import Run, say
+
+HEARTBEAT = 500
+"""The broker's heartbeat interval in milliseconds."""
+
+
+async def session_and_heartbeat(run: Run) -> bool:
+    """A group's session timeout and a heartbeat interval that only the broker has: finding 044.
+
+    One broker whose heartbeat interval is 500 ms. The group's session timeout is compared with
+    the group's default interval instead.
+    """
+    refused = False
+    async with run.world() as share:
+        for session in (500, 501, 4999, 5000, 5001):
+            configs = {"share.session.timeout.ms": str(session)}
+            answer = await share.admin.try_group_config(share.cluster.fresh_name("g"), configs)
+            refused |= session > HEARTBEAT and bool(answer.error_code)
+            print(session, error_name(answer.error_code), answer.error_message or "", flush=True)
+    return refused
+
 
 LISTENER, PASSWORD = "USERS", "finding"
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -30,7 +42,6 @@ PATIENCE = 10.0
 
 
 async def ask(connection: Connection, api: str, **body: Any) -> bool:
-    """Send a request, and tell whether there is a response."""
     try:
         response = await connection.call(api, timeout=PATIENCE, **body)
     except CallTimeout:
@@ -53,8 +64,15 @@ async def answered(cluster: Cluster, users: list[str] | None) -> tuple[bool, boo
     return first, behind
 
 
-async def play(run: Run) -> bool:
-    """Play; tell whether a request, and the connection with it, gets no response."""
+async def unanswered_refusal(run: Run) -> bool:
+    """A refusal that never comes, and what waits behind it on the connection: finding 070.
+
+    A user without DESCRIBE on the cluster asks for all users' SCRAM credentials: by an empty
+    list, and by null, which means the same. Each request goes over a connection of its own,
+    and is followed by a Metadata request over the same connection and one over another. Exit
+    code 1 if the second request gets no response, nor what follows on its connection. One
+    broker with an authorizer.
+    """
     nobody = Security(
         protocol="SASL_PLAINTEXT", mechanism="PLAIN", user="nobody", password=PASSWORD
     )

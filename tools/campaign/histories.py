@@ -1,0 +1,146 @@
+"""Random small histories: the judges must accuse those, and only those, that nothing explains.
+
+Each seed makes a legal history and then edits it until no legal execution explains it. An edit that
+left it legal counts as legal. All are judged by the oracle; Spark must say the same of some.
+``--seed N --count 1`` plays one seed again, and shows its histories.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib.util import find_spec
+from random import Random
+
+from spec.verdict import Undecided
+from tools.campaign.options import Options, Outcome
+from tools.histories.edits import EDITS, edited
+from tools.histories.judges import accused, disagreements
+from tools.histories.legal import legal
+from tools.histories.small import History
+from tools.histories.truth import is_legal
+
+NOTICED = 0.95
+"""At least this share of what is illegal is accused; ``docs/histories.md`` says what is not."""
+_TOGETHER = 50
+"""Seeds that are judged at a time."""
+_BY_SPARK = 100
+"""One of so many seeds is judged by Spark, too, and up to as many."""
+_TRIES = 8
+_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A history of a seed, by the edit it is of (nothing for the first), and what was found.
+
+    ``legal`` is None where the truth was not found in time.
+    """
+
+    seed: int
+    edit: str
+    legal: bool | None
+    history: History
+    broken: tuple[str, ...] = ()
+
+
+def histories(seed: int) -> Iterator[Played]:
+    """Yield the histories of a seed: a legal one, edits that stay legal, and one that does not."""
+    random, first = Random(seed), legal(seed)
+    yield Played(seed=seed, edit="", legal=_truth(first), history=first)
+    for _ in range(_TRIES):
+        edit = random.choice(EDITS)
+        changed = edited(first, edit, random)
+        if changed is None:
+            continue
+        truth = _truth(changed)
+        yield Played(seed=seed, edit=edit.__name__, legal=truth, history=changed)
+        if truth is False:
+            return
+
+
+def _truth(history: History) -> bool | None:
+    try:
+        return is_legal(history)
+    except Undecided:
+        return None
+
+
+def judged(seeds: Sequence[int]) -> list[Played]:
+    """Return the histories of some seeds with what the oracle finds in each."""
+    made = [one for seed in seeds for one in histories(seed)]
+    return [
+        Played(seed=one.seed, edit=one.edit, legal=one.legal, history=one.history, broken=broken)
+        for one, broken in zip(made, accused([one.history for one in made]), strict=True)
+    ]
+
+
+def play(asked: Options) -> Outcome:
+    """Make histories of ``count`` seeds, and hold both judges against the truth about each."""
+    seeds = range(asked.seed, asked.seed + asked.count)
+    parts = [seeds[at : at + _TOGETHER] for at in range(0, len(seeds), _TOGETHER)]
+    found: list[Played] = []
+    if len(parts) == 1:
+        found = judged(seeds)
+    else:
+        with ProcessPoolExecutor(asked.workers or os.cpu_count()) as pool:
+            for done, some in enumerate(pool.map(judged, parts), start=1):
+                found += some
+                asked.progress("histories", done, len(parts))
+    outcome = summary(found)
+    if asked.count == 1:
+        outcome.said += [_shown(one) for one in found]
+    share = seeds[: min(asked.count // _BY_SPARK, _BY_SPARK)]
+    if share and find_spec("pyspark"):
+        both = [one.history for seed in share for one in histories(seed)]
+        differing = disagreements(both)
+        outcome.said.append(f"Spark and the oracle agree on {len(both)} of them" * (not differing))
+        outcome.broken += [f"the judges differ: {one}" for one in differing]
+    return outcome
+
+
+def summary(found: Sequence[Played]) -> Outcome:
+    """Say how many legal histories were accused, and how many of the others were."""
+    outcome = Outcome()
+    fine = [one for one in found if one.legal]
+    unedited = sum(not one.edit for one in fine)
+    outcome.said.append(
+        f"{unedited} legal histories and {len(fine) - unedited} that an edit left legal: "
+        f"{sum(map(bool, (one.broken for one in fine)))} accused; "
+        f"{sum(one.legal is None for one in found)} undecided"
+    )
+    false = defaultdict(list)
+    for one in fine:
+        for rule in one.broken:
+            false[rule].append(one.seed)
+    outcome.broken += [f"{rule} accuses legal histories: {_seeds(s)}" for rule, s in false.items()]
+    outcome.broken += [
+        f"no execution is found for what the model did: {_seeds([one.seed])}"
+        for one in found
+        if one.legal is False and not one.edit
+    ]
+    wrong = [one for one in found if one.legal is False]
+    noticed = sum(bool(one.broken) for one in wrong)
+    outcome.said.append(f"{noticed} of {len(wrong)} illegal histories accused")
+    if noticed < NOTICED * len(wrong):
+        outcome.broken.append(f"fewer than {NOTICED:.0%} of the illegal histories are accused")
+    tried = Counter(one.edit for one in wrong)
+    for edit in sorted(tried):
+        missed = [one.seed for one in wrong if one.edit == edit and not one.broken]
+        line = f"{edit}: {tried[edit] - len(missed)} of {tried[edit]}"
+        outcome.said.append(line + (f"; not: {_seeds(missed)}" if missed else ""))
+    return outcome
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    some = ", ".join(map(str, seeds[:_SHOWN])) + ", ..." * (len(seeds) > _SHOWN)
+    return f"{len(seeds)} (seeds {some}; `python -m tools.campaign histories --count 1 --seed N`)"
+
+
+def _shown(one: Played) -> str:
+    truth = {True: "legal", False: "illegal", None: "undecided"}[one.legal]
+    head = f"{one.edit or 'unedited'}: {truth}, accused by {', '.join(one.broken) or 'no rule'}"
+    return f"\n{head}\n{one.history}"

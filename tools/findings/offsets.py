@@ -1,0 +1,521 @@
+"""Where share-partitions begin, and what administrators set."""
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import Any
+
+from fixtures.clients.cluster import SHARE, attempts, share_key
+from fixtures.clients.member import Ack, Member, accept, release
+from fixtures.proxies.exchange import Action
+from fixtures.proxies.rules import FrameRule, state_write_refused
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.verdict import Undecided
+from suites.broker.leaders import ReconnectingConsumer
+from suites.broker.share import Consumer, Queue
+from suites.broker.state import DELETE, INITIALIZE, STATE_TOPIC, Store, shown
+from tools.findings.program import Run, jam, say, stored
+
+OLD = 5
+"""How many records are older than the groups."""
+
+
+async def alter(queue: Queue) -> None:
+    """Set the start offset of partition 0 to the log's end."""
+    part = {"partition_index": 0, "start_offset": OLD}
+    answer = await queue.share.cluster.at_coordinator(
+        queue.group,
+        "AlterShareGroupOffsets",
+        group_id=queue.group,
+        topics=[{"topic_name": queue.topic.name, "partitions": [part]}],
+    )
+    errors = {
+        part.partition_index: f"{error_name(part.error_code)} {part.error_message or ''}".strip()
+        for topic in answer.responses
+        for part in topic.partitions
+    }
+    say("AlterShareGroupOffsets of partition 0 answered", errors)
+
+
+async def first_read(queue: Queue) -> list[int]:
+    """Join, read partition 1 up to a record that comes after the first fetch; return it all."""
+    member = await queue.share.member(queue.group)
+    await member.join(queue.topic, within=90)
+    session = await member.session(queue.topic.leaders[1])
+    seen: list[int] = []
+    named = [(queue.topic, 1)]
+    async for _ in attempts():
+        seen += (await session.fetch(*named)).offsets
+        if seen:
+            break
+        named = []
+        await queue.produce(1, 1)
+    await member.leave()
+    await session.connection.close()
+    return seen
+
+
+async def known_topic(run: Run) -> bool:
+    """Where partitions begin whose topic a share group knows by an alteration only: finding 047.
+
+    Nobody has set share.auto.offset.reset, so that a group begins at the log's end. In the
+    scene ``altered`` the start offset of partition 0 is set before the group is used for the
+    first time; in ``refused`` that is tried and answered with an error. Then a member reads
+    partition 1, and another group's member does. Exit code 1 if the first one is given records
+    that are older than its group. One broker.
+    """
+    async with run.world() as share:
+        warm = await share.queue(1)
+        await warm.consumer()
+        plain = await share.queue(partitions=2, reset=None)
+        for partition in plain.topic.partitions:
+            await plain.produce(OLD, partition, batches=OLD)
+        touched = Queue(share=share, topic=plain.topic, group=share.cluster.fresh_name("g"))
+        if run.scenario == "refused":
+            await jam(share, STATE_TOPIC, "1")
+        await alter(touched)
+        if run.scenario == "refused":
+            await jam(share, STATE_TOPIC, None)
+        found = {}
+        for what, queue in (("untouched", plain), (run.scenario, touched)):
+            found[what] = await first_read(queue)
+            say(f"the {what} group is first given, of partition 1,", found[what])
+        await share.disband()
+    return min(found[run.scenario], default=OLD) < OLD <= min(found["untouched"], default=OLD)
+
+
+NEW = 5
+
+
+async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
+    """Fetch until an offset came, or anything; return the delivery counts."""
+    counts: dict[int, int] = {}
+    async for _ in attempts():
+        answer = consumer.sound(await consumer.fetch())
+        counts |= answer.only.counts
+        if until in counts or (until is None and counts):
+            break
+    return counts
+
+
+async def unstored_start(run: Run) -> bool:
+    """A start offset at the log's end, before anything was acknowledged: finding 052.
+
+    Nobody has set share.auto.offset.reset. A member of a new group fetches, and gets nothing.
+    In the scene ``idle`` (one broker) it goes, records are produced, and another member comes.
+    In ``leader`` (three brokers) it is given the records that are produced, and while it holds
+    them, another broker becomes the partition's leader; ``earliest`` is the same with
+    share.auto.offset.reset=earliest. Exit code 1 if records that came after the group's first
+    fetch are not given to the member that comes last.
+    """
+    async with run.world() as share:
+        replicas = 1 if run.scenario == "idle" else 3
+        reset = "earliest" if run.scenario == "earliest" else None
+        queue = await share.queue(OLD, reset=reset, replicas=replicas, lock_ms=60_000)
+        consumer = await queue.consumer()
+        first = consumer.sound(await consumer.fetch()).only.counts
+        say(
+            f"the log has 0-{OLD - 1}; the first fetch of the group is given",
+            first or "nothing",
+        )
+        say("stored:", await stored(queue))
+        topic = queue.topic
+        if run.scenario == "idle":
+            await consumer.depart()
+            say("the member has gone")
+        await queue.produce(NEW, batches=NEW)
+        last = OLD + NEW - 1
+        say(f"{OLD}-{last} are produced")
+        if run.scenario != "idle":
+            say("the member is given", await taken(consumer, until=last))
+            say("stored:", await stored(queue))
+            new = next(node for node in sorted(share.cluster.brokers) if node != topic.leaders[0])
+            topic = await share.admin.move_leader(topic, new)
+            say(f"broker {new} leads, and nothing was acknowledged")
+        heir = ReconnectingConsumer(replace(queue, topic=topic))
+        async for _ in attempts():
+            if part := await heir.fetch():
+                break
+        counts = part.counts if part else {}
+        sentinel = await share.admin.produce(topic, 1)
+        counts |= await heir.take([sentinel])
+        say(f"{sentinel} is produced; the last member is given", counts)
+        lost = [offset for offset in range(OLD, OLD + NEW) if offset not in counts]
+        await share.disband()
+    return bool(lost)
+
+
+LAG_RECORDS, HELD, BEFORE = 20, 3, 15
+LOCK = 3.0
+WAITS = 10.0
+ACCEPT = (1,)
+
+
+async def seen(queue: Queue) -> str:
+    """Return what an admin is shown, and what the share coordinator has."""
+    found = await queue.offsets()
+    key = Store(queue.share).of(queue)
+    epoch = (await key.summary()).leader_epoch
+    _, _, start, batches = shown(await key.read(leader_epoch=epoch))
+    told = f"start offset {found.start}, lag {found.lag}"
+    return f"{told}; stored: start offset {start}, {[tuple(one) for one in batches]}"
+
+
+async def deleted_lag(run: Run) -> bool:
+    """Records that were deleted while somebody held them stay in the lag: finding 054.
+
+    A member holds one record and says nothing about it; all others of the log are accepted.
+    The records up to some of the accepted ones are deleted, and the lock ends. Another member
+    fetches all the while. Exit code 1 if the lag is not 0 ten seconds after the lock.
+    """
+    async with run.world() as share:
+        queue = await share.queue(0, lock_ms=int(LOCK * 1000))
+        await queue.produce(LAG_RECORDS)
+        holder, other = await queue.consumer(), await queue.consumer()
+        got = await holder.acquire(LAG_RECORDS)
+        await holder.acked(Ack(0, HELD - 1, ACCEPT), Ack(HELD + 1, LAG_RECORDS - 1, ACCEPT))
+        say(f"given {got.offsets}; all but {HELD} are accepted;", await seen(queue))
+        start = await share.admin.delete_records(queue.topic, BEFORE)
+        say(f"the log begins at {start} now;", await seen(queue))
+        end = time.monotonic() + LOCK + WAITS
+        before = ""
+        while time.monotonic() < end:
+            other.sound(await other.fetch(max_wait_ms=500))
+            if (now := await seen(queue)) != before:
+                say(now)
+            before = now
+        stays = (await queue.offsets()).lag != 0
+        await queue.produce(1)
+        last = (await other.acquire(1)).offsets
+        await other.acked(Ack(last[0], last[-1], ACCEPT))
+        say(f"{last} is produced and accepted;", await seen(queue))
+        await share.disband()
+    return stays
+
+
+LATE_RECORDS = 20
+HALF = LATE_RECORDS // 2
+TRIES = 3
+"""How many tries are refused: at once, after one and after three seconds. The next is at seven."""
+
+STUCK_FOR = 35.0
+"""Seconds for which a new member is watched: longer than group.share.initialize.retry.interval."""
+
+
+def refuse_late(run: Run, api: str) -> FrameRule:
+    """Let brokers be refused an API as by a coordinator that is loading."""
+    answer = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    return run.intercept(api, 1, action=Action.RESPOND, refusal=answer)
+
+
+async def asked(queue: Queue, api: str, **fields: Any) -> Struct:
+    """Send an administrator's request on a connection of its own."""
+    cluster = queue.share.cluster
+    connection = await cluster.dial(await cluster.coordinator(queue.group))
+    return await connection.call(api, timeout=90.0, **fields)
+
+
+def request(queue: Queue, scene: str) -> tuple[str, dict[str, Any]]:
+    name, group = queue.topic.name, queue.group
+    if scene == "altered":
+        part = {"partition_index": 0, "start_offset": 0}
+        topics: list[dict[str, Any]] = [{"topic_name": name, "partitions": [part]}]
+        return "AlterShareGroupOffsets", {"group_id": group, "topics": topics}
+    if scene == "deleted":
+        return "DeleteShareGroupOffsets", {"group_id": group, "topics": [{"topic_name": name}]}
+    return "DeleteGroups", {"groups_names": [group]}
+
+
+def errors_of(answer: Struct) -> str:
+    found: list[str] = []
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            if "error_code" in value:
+                found.append(error_name(value["error_code"]))
+            for inner in value.values():
+                walk(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                walk(inner)
+
+    walk(answer.to_dict())
+    return ", ".join(found)
+
+
+async def use(queue: Queue) -> None:
+    """Accept the first half of the records, release the other, and go."""
+    consumer = await queue.consumer()
+    await consumer.acquire(LATE_RECORDS)
+    await consumer.acked(accept(0, HALF - 1), release(HALF, LATE_RECORDS - 1))
+    await consumer.depart()
+
+
+async def given_late(consumer: Consumer, within: float) -> tuple[dict[int, int], str]:
+    """Fetch until something comes; return the delivery counts, or the last error there was."""
+    counts: dict[int, int] = {}
+    last = "nothing, without an error"
+    async for _ in attempts(within):
+        answer = await consumer.fetch()
+        for part in answer.parts:
+            counts |= part.counts
+            if part.error:
+                last = f"{error_name(part.error)}: {part.message}"
+        if answer.error:
+            last = error_name(answer.error)
+        if counts:
+            break
+    return counts, last
+
+
+async def late_administration(run: Run) -> bool:
+    """Requests of administrators that the share coordinator takes late: findings 048 and 049.
+
+    The scenarios are altered (048), deleted and group (049). One broker of the release, with a
+    proxy in front of the listener by which it speaks to itself: for four seconds it refuses
+    what the scenario is about as a share coordinator does that is loading. Exit code 1 if the
+    group was harmed that had members by then.
+    """
+    async with run.world() as share:
+        queue = await share.queue(LATE_RECORDS, batches=LATE_RECORDS, lock_ms=60_000)
+        await use(queue)
+        say(f"0-{HALF - 1} are accepted, nobody is in the group; stored:", await stored(queue))
+        api, fields = request(queue, run.scenario)
+        rule = refuse_late(run, INITIALIZE if run.scenario == "altered" else DELETE)
+        late = asyncio.create_task(asked(queue, api, **fields))
+        async for _ in attempts():
+            if rule.done >= TRIES:
+                break
+        run.let_pass(1)
+        say(f"{api} is under way, and was refused {rule.done} times; stored:", await stored(queue))
+        consumer = await queue.consumer()
+        first = HALF if run.scenario == "altered" else 0
+        caught = await consumer.acquire(LATE_RECORDS - first)
+        say("a new member is assigned the partition, and given", caught.counts)
+        part = await consumer.ack(accept(first, LATE_RECORDS - 1))
+        say(f"ACCEPT {first}-{LATE_RECORDS - 1} answered", error_name(part.ack_error))
+        if late.done():
+            raise Undecided("the request that was to be late was not")
+        say("stored:", await stored(queue))
+        say(f"{api} answered", errors_of(await late))
+        say("stored:", await stored(queue))
+        accepted = not part.ack_error
+        if run.scenario == "altered":
+            return await harmed_by_alteration(queue, consumer, first) and accepted
+        return await harmed_by_deletion(queue, consumer) and accepted
+
+
+async def harmed_by_alteration(queue: Queue, consumer: Consumer, first: int) -> bool:
+    """Load the share-partition anew; tell whether accepted records come again."""
+    await consumer.depart()
+    counts, _ = await given_late(await queue.consumer(), 10.0)
+    say("the next member is given", counts)
+    return any(offset in counts for offset in range(first, LATE_RECORDS))
+
+
+async def harmed_by_deletion(queue: Queue, consumer: Consumer) -> bool:
+    """Go on with the member, and then with a new one; tell whether that one gets nothing."""
+    await queue.produce(5, batches=5)
+    counts, last = await given_late(consumer, 10.0)
+    say("five more are produced; the member is given", counts or last)
+    if counts:
+        part = await consumer.ack(accept(LATE_RECORDS))
+        say(
+            f"ACCEPT {LATE_RECORDS} answered",
+            error_name(part.ack_error),
+            part.ack_message,
+        )
+    await consumer.member.leave()
+    await consumer.session.connection.close()
+    heir = await queue.consumer()
+    counts, last = await given_late(heir, STUCK_FOR)
+    say("the next member is assigned the partition, and given", counts or last)
+    return not counts
+
+
+EACH = 10
+PARTITIONS = 6
+UNANSWERED = 29.0
+"""Seconds without a response: a little less than group.share.initialize.retry.interval.ms."""
+
+REFUSED = 16.5
+"""Seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds."""
+
+OFTEN = 0.02
+
+
+def refuse_again(run: Run, node: int) -> FrameRule:
+    answer = state_write_refused(int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    return run.intercept(INITIALIZE, node, action=Action.RESPOND, refusal=answer)
+
+
+async def beat(member: Member, queue: Queue, *, joining: bool = False) -> None:
+    """Send a heartbeat; say so if an assignment came."""
+    before = member.assigned
+    fields = {"subscribed_topic_names": [queue.topic.name]} if joining else {}
+    answer = await member.heartbeat(**fields)
+    if answer.error_code:
+        say("heartbeat answered", error_name(answer.error_code), answer.error_message)
+    if member.assigned != before or joining:
+        say(f"{member.member_id} is assigned", sorted(index for _, index in member.assigned))
+
+
+async def given_again(
+    queue: Queue, member: Member, partition: int, within: float
+) -> dict[int, int]:
+    """Return what a member is given of a partition over a new connection, and its counts."""
+    where = (queue.topic, partition)
+    session = await member.new_session(queue.topic.leaders[partition])
+    consumer = Consumer(member, session, where)
+    counts: dict[int, int] = {}
+    async for _ in attempts(within):
+        answer = await consumer.fetch()
+        counts |= answer.only.counts
+        if counts:
+            break
+    if counts:
+        part = await consumer.ack(accept(min(counts), max(counts)))
+        say(f"  partition {partition}: given {counts}; accepting answered", error_name(part.error))
+    await consumer.close()
+    await session.connection.close()
+    return counts
+
+
+async def unanswered(run: Run) -> bool:
+    """Leave the first initialisation without a response; tell whether acceptances are lost."""
+    async with run.world() as share:
+        await (await share.queue(1)).consumer()  # the state topic is there from now on
+        queue = await share.queue(EACH, batches=EACH, reset=None)
+        rule = run.intercept(INITIALIZE, 1, action=Action.DROP)
+        member = await share.member(queue.group)
+        await beat(member, queue, joining=True)
+        since = time.monotonic()
+        while not member.assigned and time.monotonic() < since + 60:
+            if rule.done and time.monotonic() > since + UNANSWERED:
+                run.let_pass(1)
+            await asyncio.sleep(OFTEN)  # the pace of heartbeats of a group with many members
+            await beat(member, queue)
+        say(f"{rule.done} InitializeShareGroupState went unanswered; stored:", await stored(queue))
+        session = await member.session(1)
+        consumer = Consumer(member, session, (queue.topic, 0))
+        caught = (await consumer.fetch()).only.counts
+        newest = await queue.produce(EACH, batches=EACH)
+        while len(caught) < EACH:
+            caught |= (await consumer.fetch()).only.counts
+        last = min(caught) + EACH // 2 - 1
+        part = await consumer.ack(accept(min(caught), last))
+        say(f"of the records 0-{EACH - 1}, older than the group, and the newer ones it is given")
+        say(" ", caught, f"; ACCEPT {min(caught)}-{last} answered", error_name(part.error))
+        before = await stored(queue)
+        say("stored:", before)
+        async for _ in attempts(10.0):
+            if (after := await stored(queue)) != before:
+                say("stored:", after)
+                break
+        await consumer.depart()
+        heir = await share.member(queue.group)
+        await heir.join(queue.topic)
+        counts = await given_again(queue, heir, 0, 3.0)
+        say(f"the next member is given {counts or 'nothing'}; the log has 0 to {newest + 9}")
+        await share.disband()
+        owed = newest + EACH - 1 - last
+        return len(counts) != owed or min(caught) < EACH
+
+
+async def partial(run: Run) -> bool:
+    async with run.world() as share:
+        await (await share.queue(1)).consumer()
+        queue = await share.queue(partitions=PARTITIONS)
+        for partition in queue.topic.partitions:
+            await queue.produce(EACH, partition)
+        homes = {
+            p: await share.cluster.coordinator(share_key(queue.group, queue.topic.id, p), SHARE)
+            for p in queue.topic.partitions
+        }
+        away = homes[0]
+        early = [p for p, node in homes.items() if node != away]
+        say(f"broker {away} keeps the state of {[p for p in homes if p not in early]} and refuses")
+        rule = refuse_again(run, away)
+        member = await share.member(queue.group)
+        await beat(member, queue, joining=True)
+        since = time.monotonic()
+        taken: dict[int, dict[int, int]] = {}
+        owned: set[int] = set()
+        while time.monotonic() < since + 60 and len(member.assigned) < PARTITIONS:
+            if time.monotonic() > since + REFUSED:
+                run.let_pass(away)
+            for partition in early:
+                if partition in taken or not (await stored(queue, partition)).startswith("state"):
+                    continue
+                if counts := await given_again(queue, member, partition, 0.5):
+                    taken[partition] = counts
+                    owned |= {partition} & {index for _, index in member.assigned}
+                    say(f"  stored of {partition}:", await stored(queue, partition))
+            await asyncio.sleep(0.25)  # the pace of heartbeats
+            await beat(member, queue)
+        say(f"refused {rule.done} times; stored, accepted before they were assigned:")
+        again: dict[int, list[int]] = {}
+        for partition, accepted in taken.items():
+            say(f"  of {partition}:", await stored(queue, partition))
+            counts = await given_again(queue, member, partition, 2.0)
+            if repeated := sorted(accepted.keys() & counts.keys()):
+                again[partition] = repeated
+        say("accepted and given again, by partition:", again or "nothing")
+        say("of these, assigned when they were accepted:", sorted(owned & again.keys()))
+        await share.disband()
+        return bool(owned & again.keys())
+
+
+async def altered(run: Run) -> bool:
+    """Set start offsets of which some are refused; tell whether the others hold."""
+    async with run.world() as share:
+        await (await share.queue(1)).consumer()
+        queue = await share.queue(partitions=PARTITIONS)
+        for partition in queue.topic.partitions:
+            await queue.produce(EACH, partition)
+        away = await share.cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
+        refuse_again(run, away)
+        connection = await share.cluster.dial(await share.cluster.coordinator(queue.group))
+        half = EACH // 2
+        wanted = [{"partition_index": p, "start_offset": half} for p in queue.topic.partitions]
+        answer = await connection.call(
+            "AlterShareGroupOffsets",
+            timeout=90.0,
+            group_id=queue.group,
+            topics=[{"topic_name": queue.topic.name, "partitions": wanted}],
+        )
+        run.let_pass(away)
+        parts = answer.responses[0].partitions
+        told = {part.partition_index: error_name(part.error_code) for part in parts}
+        say(f"setting the start offsets to {half} was answered", told)
+        member = await share.member(queue.group)
+        await beat(member, queue, joining=True)
+        since = time.monotonic()
+        while time.monotonic() < since + 60 and len(member.assigned) < PARTITIONS:
+            await asyncio.sleep(0.25)  # the pace of heartbeats
+            await beat(member, queue)
+        undone = []
+        for partition in (p for p, error in told.items() if error == "NONE"):
+            say(f"stored of {partition}:", await stored(queue, partition))
+            if min(await given_again(queue, member, partition, 5.0), default=half) < half:
+                undone.append(partition)
+        say("partitions whose new start offset was answered NONE and does not hold:", undone)
+        await share.disband()
+        return bool(undone)
+
+
+async def initialised_again(run: Run) -> bool:
+    """Share-partitions whose state is initialised twice: findings 047 and 053, and no defect.
+
+    In the scenario ``unanswered`` (one broker) nobody answers the group coordinator's first
+    InitializeShareGroupState for half a minute, and all later ones are; the topic is older
+    than the group, and nobody has set share.auto.offset.reset. In ``partial`` and ``altered``
+    (three brokers) one share coordinator refuses for 16 seconds what the others take, when a
+    member joins, and when an administrator sets start offsets. The proxies between the brokers
+    do all this. Exit code 1 if a member is given what it has accepted on a partition that was
+    assigned to it, what is older than its group, or what is below a start offset whose setting
+    was answered NONE.
+    """
+    scenarios = {"altered": altered, "partial": partial, "unanswered": unanswered}
+    return await scenarios[run.scenario](run)

@@ -1,0 +1,191 @@
+"""Edits of one event of a small history: each is one thing that a broken broker might do.
+
+Many edits leave a history legal: whether one did is for ``truth`` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import TypeVar
+
+from spec.history import AckType, Outcome
+from tools.histories.legal import MEMBERS
+from tools.histories.small import NEVER, Ack, Close, Deletion, Event, Fetch, History, Look
+
+E = TypeVar("E", bound=Event)
+_SECOND = 1_000_000
+
+Edit = Callable[[History, Random], Sequence[Event] | None]
+"""Returns the events of the edited history, or None if there is nothing to edit."""
+
+
+def given_to_another(history: History, random: Random) -> Sequence[Event] | None:
+    """A delivery went to another member, with what became of it."""
+    fetch = _one(history, Fetch, random)
+    if fetch is None:
+        return None
+    moved = replace(fetch, member=_another(fetch.member, random))
+    return _instead(_without_op(history.events, fetch.op, acks=False), fetch, moved)
+
+
+def came_earlier(history: History, random: Random) -> Sequence[Event] | None:
+    """A delivery came earlier."""
+    fetch = _one(history, Fetch, random)
+    if fetch is None:
+        return None
+    by = random.randint(0, min(_SECOND, fetch.sent))
+    moved = replace(fetch, sent=fetch.sent - by, received=fetch.received - by)
+    return _instead(history.events, fetch, moved)
+
+
+def came_later(history: History, random: Random) -> Sequence[Event] | None:
+    """A delivery came later, though before its holder acknowledged it."""
+    fetch = _one(history, Fetch, random)
+    if fetch is None:
+        return None
+    acts = [one.sent for one in history.events if _is_about(one, fetch.op)]
+    by = random.randint(0, min([fetch.received + _SECOND, *acts]) - fetch.received)
+    moved = replace(fetch, sent=fetch.sent + by, received=fetch.received + by)
+    return _instead(history.events, fetch, moved)
+
+
+def given_twice(history: History, random: Random) -> Sequence[Event] | None:
+    """What was delivered came to another member, too, who often accepts it."""
+    fetch = _one(history, Fetch, random)
+    if fetch is None:
+        return None
+    begin, more = fetch.received + random.randint(-20_000, _SECOND // 2), random.randint(0, 1)
+    again = replace(
+        fetch,
+        op=len(history.events),
+        member=_another(fetch.member, random),
+        sent=max(begin, 1),
+        received=max(begin, 1) + random.randint(1, 30_000),
+        counts=tuple((offset, count + more) for offset, count in fetch.counts),
+    )
+    if random.random() < 0.5:
+        return [*history.events, again]
+    kinds = tuple((offset, AckType.ACCEPT) for offset, _ in again.counts)
+    sent = again.received + random.randint(1, 100_000)
+    times = {"sent": sent, "received": sent + random.randint(1, 30_000)}
+    return [*history.events, again, Ack(op=again.op, kinds=kinds, outcome=Outcome.OK, **times)]
+
+
+def counted_otherwise(history: History, random: Random) -> Sequence[Event] | None:
+    """A delivery has another count."""
+    fetch = _one(history, Fetch, random)
+    if fetch is None:
+        return None
+    which, by = random.choice(fetch.counts), random.choice((-1, 1, 2))
+    counts = tuple((o, n + by if (o, n) == which else n) for o, n in fetch.counts)
+    return _instead(history.events, fetch, replace(fetch, counts=counts))
+
+
+def outcome_turned(history: History, random: Random) -> Sequence[Event] | None:
+    """An acknowledgement had another outcome."""
+    ack = _one(history, Ack, random)
+    if ack is None:
+        return None
+    outcomes = {Outcome.OK, Outcome.FAILED, Outcome.UNKNOWN} - {ack.outcome}
+    outcome = random.choice(sorted(outcomes))
+    received = ack.sent + random.randint(1, 30_000) if ack.received == NEVER else ack.received
+    if outcome is Outcome.UNKNOWN:
+        received = NEVER
+    return _instead(history.events, ack, replace(ack, outcome=outcome, received=received))
+
+
+def kind_turned(history: History, random: Random) -> Sequence[Event] | None:
+    """An acknowledgement was of another kind."""
+    ack = _one(history, Ack, random)
+    if ack is None or ack.kinds[0][1] is AckType.RENEW:
+        return None
+    kind = random.choice((AckType.ACCEPT, AckType.RELEASE, AckType.REJECT))
+    return _instead(
+        history.events, ack, replace(ack, kinds=tuple((offset, kind) for offset, _ in ack.kinds))
+    )
+
+
+def dropped(history: History, random: Random) -> Sequence[Event] | None:
+    """Something did not happen, and nothing that came of it."""
+    event = _one(history, Event, random)
+    if event is None or isinstance(event, Deletion):
+        return None
+    left = [one for one in history.events if one is not event]
+    return _without_op(left, event.op) if isinstance(event, Fetch) else left
+
+
+def start_moved_back(history: History, random: Random) -> Sequence[Event] | None:
+    """A start offset was shown that is lower."""
+    shown = [one for one in history.events if isinstance(one, Look) and one.spso]
+    if not shown:
+        return None
+    look = random.choice(shown)
+    return _instead(history.events, look, replace(look, spso=random.randrange(look.spso)))
+
+
+EDITS: tuple[Edit, ...] = (
+    given_to_another,
+    came_earlier,
+    came_later,
+    given_twice,
+    counted_otherwise,
+    outcome_turned,
+    kind_turned,
+    dropped,
+    start_moved_back,
+)
+
+
+def edited(history: History, edit: Edit, random: Random) -> History | None:
+    """Return an edited history, unless there is nothing to edit or no client could have seen it.
+
+    Clients acknowledge the last delivery of a record that they have seen; brokers know no other.
+    """
+    events = edit(history, random)
+    if events is None:
+        return None
+    fetches = {one.op: one for one in events if isinstance(one, Fetch)}
+    for ack in (one for one in events if isinstance(one, Ack)):
+        mine, offsets = fetches[ack.op], {offset for offset, _ in ack.kinds}
+        for other in fetches.values():
+            same = (other.member, other.node) == (mine.member, mine.node)
+            if (
+                same
+                and mine.sent < other.sent < ack.sent
+                and offsets & {o for o, _ in other.counts}
+            ):
+                return None
+    return replace(history, events=tuple(events))
+
+
+def _one(history: History, kind: type[E], random: Random) -> E | None:
+    found = [one for one in history.events if isinstance(one, kind)]
+    return random.choice(found) if found else None
+
+
+def _another(member: int, random: Random) -> int:
+    return random.choice([one for one in MEMBERS if one != member])
+
+
+def _instead(events: Iterable[Event], old: Event, new: Event) -> list[Event]:
+    return [new if one is old else one for one in events]
+
+
+def _is_about(event: Event, op: int) -> bool:
+    if isinstance(event, Close):
+        return op in {other for other, _ in event.held}
+    return isinstance(event, Ack) and event.op == op
+
+
+def _without_op(events: Iterable[Event], op: int, *, acks: bool = True) -> list[Event]:
+    """Return events in which no session's end, nor acknowledgement, is about a fetch."""
+    left: list[Event] = []
+    for event in events:
+        if isinstance(event, Close):
+            held = tuple(one for one in event.held if one[0] != op)
+            left.append(replace(event, held=held))
+        elif not acks or not _is_about(event, op):
+            left.append(event)
+    return left

@@ -1,0 +1,83 @@
+"""What both judges say about one history, place by place, and where they differ."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fixtures.history.compaction import compact
+from reports.analysis import queries
+from reports.analysis.files import open_history
+from reports.analysis.rules import Invariant, by_relation, load_invariants
+from reports.oracle.judging import Verdicts, judge
+from tools.histories.small import History, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
+    """Return the cases and the broken cases of the registered history as the oracle counts them.
+
+    Rules over one view are asked together, as the judge does it.
+    """
+    found: Verdicts = {}
+    for together in by_relation(rules).values():
+        found |= _by_place(spark, together)
+    return {name: places for name, places in found.items() if places}
+
+
+def _by_place(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
+    of = range(len(rules))
+    counts = ", ".join(f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in of)
+    each = queries.asked(rules[0].over.name, rules, f"{queries.place(rules[0])} AS place")
+    rows = spark.sql(f"SELECT place, {counts} FROM ({each}) GROUP BY place").collect()  # noqa: S608
+    return {
+        rules[n].id: {row.place: (row[f"x{n}"], row[f"b{n}"]) for row in rows if row[f"x{n}"]}
+        for n in of
+    }
+
+
+def differences(spark: Verdicts, oracle: Verdicts) -> Iterator[str]:
+    """Yield a sentence for each rule and place of which the two say something else."""
+    for rule in sorted({*spark, *oracle}):
+        theirs, ours = spark.get(rule, {}), oracle.get(rule, {})
+        for place in sorted({*theirs, *ours}):
+            if theirs.get(place) != ours.get(place):
+                said = f"Spark (tested, broken) {theirs.get(place)}, oracle {ours.get(place)}"
+                yield f"{rule} at {place}: {said}"
+
+
+def accused(histories: Sequence[History]) -> list[tuple[str, ...]]:
+    """Return the rules that the oracle finds broken in each of some histories."""
+    with tempfile.TemporaryDirectory(prefix="shareproof-histories-") as room:
+        write(Path(room), histories)
+        found = judge(Path(room))
+    broken: list[list[str]] = [[] for _ in histories]
+    for rule in sorted(found):
+        for place, (_, wrong) in found[rule].items():
+            if wrong:
+                broken[place].append(rule)
+    return [tuple(rules) for rules in broken]
+
+
+def disagreements(histories: Sequence[History]) -> list[str]:
+    """Judge histories as one by Spark's SQL, and return where the oracle says something else."""
+    from reports.analysis.session import SMALL, open_session  # noqa: PLC0415 - with the extra
+    from reports.analysis.tables import register, unregister  # noqa: PLC0415
+
+    rules = load_invariants()
+    with tempfile.TemporaryDirectory(prefix="shareproof-histories-") as room:
+        folder = Path(room)
+        write(folder, histories)
+        compact(folder)
+        spark = open_session("local[2]", "1g", SMALL)
+        try:
+            register(spark, [open_history(folder)], "random").need(rule.over for rule in rules)
+            found = by_spark(spark, rules)
+            unregister(spark, "random")
+        finally:
+            spark.stop()
+        return list(differences(found, judge(folder)))
