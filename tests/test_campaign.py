@@ -6,7 +6,7 @@ import inspect
 import json
 import random
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -446,10 +446,27 @@ def test_checks_of_the_table_exist() -> None:
     assert NO_BAD.keys() <= requests
 
 
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
+    """The frames of all transcripts."""
+    found: list[Frame] = []
+
+    class Kept(deque[Frame]):
+        def append(self, frame: Frame) -> None:
+            found.append(frame)
+            super().append(frame)
+
+    def create(transcript: Transcript, keep: int = 400) -> None:
+        created(transcript)
+        transcript.frames = Kept(maxlen=keep)
+
+    created = Transcript.__init__
+    monkeypatch.setattr(Transcript, "__init__", create)
+    return found
+
+
 @pytest.mark.parametrize("path", sorted(p for p in LISTS if "Request." in p and p not in NO_BAD))
-def test_bad_element_stands_everywhere(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    frames: list[Frame] = []
-    monkeypatch.setattr(Transcript, "add", lambda _, frame: frames.append(frame))
+def test_bad_element_stands_everywhere(path: str, frames: list[Frame]) -> None:
     seen: set[str] = set()
     for case in cases_of(placed_by(path)):
         frames.clear()
@@ -459,10 +476,8 @@ def test_bad_element_stands_everywhere(path: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("check", MET)
-def test_check_meets_its_lists(check: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_meets_its_lists(check: str, frames: list[Frame]) -> None:
     claimed = [path for path, by in LISTS.items() if by == check]
-    frames: list[Frame] = []
-    monkeypatch.setattr(Transcript, "add", lambda _, frame: frames.append(frame))
     seen: dict[str, dict[str, int]] = {}
     for case in cases_of(check):
         frames.clear()

@@ -16,6 +16,7 @@ from chaos import play
 from chaos.faults import Fault
 from chaos.play import Player
 from chaos.schedule import Schedule, Strike
+from spec.history import FaultSpan
 from spec.verdict import EnvironmentFault, Undecided
 
 ONCE = Schedule(seed=1, seconds=1, strikes=(Strike(fault="it", at=0.0, lasts=0.0),))
@@ -33,7 +34,7 @@ class Cluster:
     course: Any = None
 
     def __post_init__(self) -> None:
-        journal = SimpleNamespace(add=lambda *row: self.rows.append(row))
+        journal = SimpleNamespace(add=self.rows.append)
         self.course = SimpleNamespace(
             ended=asyncio.Event(), journal=journal, load=SimpleNamespace(patience=10.0)
         )
@@ -123,7 +124,7 @@ def test_a_cluster_that_does_not_come_back_is_trouble() -> None:
     world = Cluster(comes_back=False)
     player, _ = _played(Injection, world)
     assert player.trouble == ["broker 2 did not come back"]
-    assert [row[0] for row in world.rows] == ["faults"]
+    assert [type(row) for row in world.rows] == [FaultSpan]
 
 
 def test_a_restart_that_was_needed_is_told() -> None:
