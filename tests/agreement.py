@@ -24,15 +24,13 @@ from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
 from spec.model.release import RELEASES, Release
-from tests.corrupted import EDITS
-from tests.model_runs import ModelRun, make_runs, never_came, write
+from tests.stories import EDITS, ModelRun, make_runs, never_came, write
 from tools.histories.judges import by_spark, differences
 
 FAULTS = (*EDITS, never_came)
 
 
 def broken_at(found: Verdicts, place: int) -> set[str]:
-    """Return the rules that are broken at a share-partition."""
     return {rule for rule, places in found.items() if places.get(place, (0, 0))[1]}
 
 
@@ -42,12 +40,12 @@ def known(release: Release) -> frozenset[str]:
 
 
 def runs(release: Release, seeds: Sequence[int], start: int = 0) -> list[ModelRun]:
-    """Return valid runs of the model and such with one fault, numbered from ``start`` on."""
     numbers = zip(count(start), islice(log_numbers(), start, None), strict=False)
     return [told for seed in seeds for told in make_runs(seed, release, numbers, FAULTS)]
 
 
-def _compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
+def compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
+    """Return what Spark says of a history, and where the oracle says something else."""
     history = open_history(run)
     rules = load_invariants()
     register(spark, [history], name).need(rule.over for rule in rules)
@@ -63,7 +61,7 @@ def _compare_runs(spark: SparkSession, release: Release, seeds: Sequence[int]) -
     with tempfile.TemporaryDirectory(prefix="shareproof-model-runs-") as room:
         write(Path(room), told)
         compact(Path(room))
-        found, differing = _compare(
+        found, differing = compare(
             spark, Path(room), f"model_runs_{release.name.replace('.', '_')}"
         )
     noticed: Counter[str] = Counter()
@@ -91,7 +89,7 @@ def main() -> int:
     spark = open_session("local[2]", "1g", SMALL)
     wrong = 0
     for number, run in enumerate(options.runs):
-        _, differing = _compare(spark, run, f"run_{number}")
+        _, differing = compare(spark, run, f"run_{number}")
         print(f"{run}: {len(differing)} differences", *differing[:20], sep="\n  ")
         wrong += len(differing)
     if options.model_runs:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.targets.optional import RECORD_VARIABLE, not_run
+from tests.shell import Shell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,21 +19,11 @@ if TYPE_CHECKING:
 _RECORD = os.environ.pop(RECORD_VARIABLE, "")
 
 LONGEST = (
-    "refusing",
-    "spark",
-    "credentials",
-    "storage",
-    "hosts",
-    "reach",
-    "hooks",
-    "analysis",
-    "app",
-    "again",
-    "campaign",
-    "repairs",
+    *("refusing", "spark", "credentials", "storage", "hosts", "reach", "kafka", "analysis"),
+    *("app", "nights", "campaign", "repairs", "runner"),
 )
 """The modules that take longest; whoever is handed one of them last keeps the others waiting."""
-SPARK = ("altered", "invariants", "timeline", "together", "two_judges", "warming")
+SPARK = ("judges", "queries")
 """The modules that ask the Spark of their process: one worker has them all."""
 
 
@@ -47,7 +38,6 @@ def _rank(item: pytest.Item) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest modules first."""
     items.sort(key=_rank)
 
 
@@ -72,6 +62,12 @@ def spark() -> Iterator[SparkSession]:
     session = open_session("local[2]", "1g", SMALL)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """The command line in this process."""
+    return Shell(monkeypatch, capsys)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

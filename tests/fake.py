@@ -96,7 +96,6 @@ class FakeHouse:
         self.canary("False")
 
     def checks(self, source: str) -> None:
-        """Write the checks."""
         file = self.folder / "suites" / "broker" / "test_fake.py"
         file.write_text(HEAD + source, encoding="utf-8")
 
@@ -106,7 +105,6 @@ class FakeHouse:
         file.write_text(HEAD + CANARY.format(claim), encoding="utf-8")
 
     def ledger(self, entries: str) -> None:
-        """Write the ledger."""
         (self.folder / "fake.toml").write_text(PROFILE + entries, encoding="utf-8")
 
     def start(self, *options: str, where: str = "", **environment: str) -> subprocess.Popen[str]:
@@ -136,11 +134,9 @@ class FakeHouse:
         )
 
     def run(self, *options: str, where: str = "", **environment: str) -> Ran:
-        """Run pytest on the checks to its end."""
         return self.finish(self.start(*options, where=where, **environment))
 
     def finish(self, process: subprocess.Popen[str]) -> Ran:
-        """Wait for a started run."""
         output, _ = process.communicate(timeout=60)
         return Ran(self, process.returncode, output)
 
@@ -163,7 +159,6 @@ class Ran:
 
     @property
     def document(self) -> dict[str, Any]:
-        """Its results."""
         found: dict[str, Any] = json.loads((self.house.out / "results.json").read_bytes())
         return found
 
@@ -174,11 +169,9 @@ class Ran:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """Its verdicts by rule number."""
         return {number: entry["verdict"] for number, entry in self.rules.items()}
 
     @property
     def notes(self) -> list[str]:
-        """What its target was told."""
         notes = self.house.notes
         return notes.read_text(encoding="utf-8").split() if notes.exists() else []

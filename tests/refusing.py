@@ -32,31 +32,27 @@ _ALL = tuple(
     for resource in Resource
 )
 
+_CLUSTER, _TOPIC, _GROUP = Resource.CLUSTER, Resource.TOPIC, Resource.GROUP
+
 DENIED: Mapping[str, Sequence[tuple[Operation, Resource]]] = {
     "everything": (),
-    "no-topics": ((Operation.CREATE, Resource.TOPIC), (Operation.CREATE, Resource.CLUSTER)),
-    "no-group-configs": ((Operation.ALTER_CONFIGS, Resource.GROUP),),
-    "no-describe-configs": ((Operation.DESCRIBE_CONFIGS, Resource.CLUSTER),),
+    "no-topics": ((Operation.CREATE, _TOPIC), (Operation.CREATE, _CLUSTER)),
+    "no-group-configs": ((Operation.ALTER_CONFIGS, _GROUP),),
+    "no-describe-configs": ((Operation.DESCRIBE_CONFIGS, _CLUSTER),),
     "no-admin": (
-        *(
-            (operation, Resource.CLUSTER)
-            for operation in (Operation.ALTER, Operation.ALTER_CONFIGS)
-        ),
-        *((operation, Resource.TOPIC) for operation in (Operation.ALTER, Operation.DELETE)),
-        (Operation.CLUSTER_ACTION, Resource.CLUSTER),
+        *((Operation.ALTER, _CLUSTER), (Operation.ALTER_CONFIGS, _CLUSTER)),
+        *((Operation.ALTER, _TOPIC), (Operation.DELETE, _TOPIC)),
+        (Operation.CLUSTER_ACTION, _CLUSTER),
     ),
 }
 """Users who may do everything but some things."""
 
 ALLOWED: Mapping[str, Sequence[tuple[Operation, Resource]]] = {
     "application": (
-        *((operation, Resource.TOPIC) for operation in (Operation.READ, Operation.WRITE)),
-        (Operation.READ, Resource.GROUP),
+        *((Operation.READ, _TOPIC), (Operation.WRITE, _TOPIC)),
+        (Operation.READ, _GROUP),
     ),
-    "team": (
-        (Operation.ALL, Resource.TOPIC),
-        (Operation.ALL, Resource.GROUP),
-    ),
+    "team": ((Operation.ALL, _TOPIC), (Operation.ALL, _GROUP)),
     "nobody": (),
 }
 """Users who may do nothing but some things, and only to what begins with ``PREFIX``."""
@@ -75,7 +71,6 @@ class Refusing:
     files: Mapping[str, Path]
 
     def create_topics(self, prefix: str, count: int, partitions: int = 1) -> None:
-        """Create topics as somebody who may."""
         run_blocking(_create_topics(self.target, prefix, count, partitions))
 
 
@@ -101,8 +96,8 @@ def refusing(folder: Path, options: TargetOptions | None = None) -> Iterator[Ref
     try:
         target.start()
         run_blocking(_grant(target))
-        files = {name: _file(folder, name, target) for name in USERS}
-        yield Refusing(target=target, files={**files, SECOND: _second(folder, target)})
+        files = {name: _file(folder, name, target) for name in (*USERS, SECOND)}
+        yield Refusing(target=target, files=files)
     finally:
         target.stop()
 
@@ -133,29 +128,21 @@ async def _create_topics(target: Target, prefix: str, count: int, partitions: in
 
 
 def _file(folder: Path, user: str, target: Target) -> Path:
+    mechanism, module, password = "PLAIN", _MODULE, PASSWORD
+    if user == SECOND:
+        mechanism, module = "SCRAM-SHA-256", _SCRAM_MODULE
+        password = run_blocking(_scram_user(target, mechanism)).password
     file = folder / f"{user}.properties"
     servers = ",".join(target.info.listeners["USERS"])
     file.write_text(
-        f"bootstrap.servers={servers}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
-        f'sasl.jaas.config={_MODULE} required username="{user}" password="{PASSWORD}";\n'
-    )
-    return file
-
-
-def _second(folder: Path, target: Target) -> Path:
-    file = folder / f"{SECOND}.properties"
-    login = run_blocking(_scram_user(target))
-    servers = ",".join(target.info.listeners["USERS"])
-    file.write_text(
         f"bootstrap.servers={servers}\nsecurity.protocol=SASL_PLAINTEXT\n"
-        f"sasl.mechanism={login.mechanism}\nsasl.jaas.config={_SCRAM_MODULE} required "
-        f'username="{login.user}" password="{login.password}";\n'
+        f"sasl.mechanism={mechanism}\n"
+        f'sasl.jaas.config={module} required username="{user}" password="{password}";\n'
     )
     return file
 
 
-async def _scram_user(target: Target) -> Security:
-    mechanism = "SCRAM-SHA-256"
+async def _scram_user(target: Target, mechanism: str) -> Security:
     entrance = target.info.at("USERS", Security(protocol="SASL_PLAINTEXT", mechanism=mechanism))
     async with Cluster(target.info) as cluster:
         return await create_user(cluster, SECOND, mechanism, entrance=entrance)

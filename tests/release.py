@@ -13,7 +13,6 @@ RELEASE = DEFAULT_VERSION
 
 @cache
 def schemas() -> Schemas:
-    """Return the definitions of the release."""
     return Schemas.from_jar(clients_jar(RELEASE))
 
 

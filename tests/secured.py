@@ -88,7 +88,6 @@ class TokenEndpoint:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def keys(self) -> dict[str, object]:
-        """Return the public key as a JSON Web Key Set."""
         numbers = self._key.public_key().public_numbers()
         shown = {name: _base64(value.to_bytes((value.bit_length() + 7) // 8)) for name, value in
                  (("n", numbers.n), ("e", numbers.e))}  # fmt: skip
@@ -111,7 +110,6 @@ class TokenEndpoint:
         return f"{text}.{_base64(signature)}"
 
     def close(self) -> None:
-        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -157,10 +155,7 @@ def secured(folder: Path, version: str = DEFAULT_TARGET.partition(":")[2]) -> It
         passwords = run_blocking(_scram_users(target))
         files = _client_files(folder, target, endpoint, passwords)
         yield Secured(
-            target=target,
-            endpoint=endpoint,
-            files=files,
-            secrets=(*SECRETS, *passwords.values()),
+            target=target, endpoint=endpoint, files=files, secrets=(*SECRETS, *passwords.values())
         )
     finally:
         target.stop()
@@ -257,64 +252,42 @@ def _broker_properties(folder: Path, endpoint: TokenEndpoint) -> dict[str, str]:
 def _client_files(
     folder: Path, target: Target, endpoint: TokenEndpoint, passwords: Mapping[str, str]
 ) -> dict[str, Path]:
-    jks = {
-        "ssl.truststore.location": str(folder / "trust.jks"),
-        "ssl.truststore.password": PASSWORD,
-    }
-    p12 = {
-        "ssl.truststore.type": "PKCS12",
-        "ssl.truststore.location": str(folder / "trust.p12"),
-        "ssl.truststore.password": PASSWORD,
-    }
-    pem = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(folder / "ca.pem")}
-    own_p12 = {
-        "ssl.keystore.type": "PKCS12",
-        "ssl.keystore.location": str(folder / "client.p12"),
-        "ssl.keystore.password": PASSWORD,
-    }
-    own_jks = {
-        "ssl.keystore.location": str(folder / "client.jks"),
-        "ssl.keystore.password": PASSWORD,
-    }
-    own_pem = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(folder / "client.pem")}
-    plain = (
-        f'{_LOGIN}.plain.PlainLoginModule required username="plain" password="{PLAIN_PASSWORD}";'
-    )
-    (folder / "token").write_text(endpoint.token(3600))
+    def store(kind: str, name: str, type_: str = "", password: str = PASSWORD) -> dict[str, str]:
+        told = {"type": type_, "location": str(folder / name), "password": password}
+        return {f"ssl.{kind}store.{key}": value for key, value in told.items() if value}
+
+    def login(mechanism: str, module: str = "", **words: str) -> dict[str, str]:
+        given = "".join(f' {key}="{value}"' for key, value in words.items())
+        jaas = {"sasl.jaas.config": f"{_LOGIN}.{module} required{given};"} if module else {}
+        return {"sasl.mechanism": mechanism, **jaas}
 
     def scram(mechanism: str) -> dict[str, str]:
-        words = f'username="user{mechanism[-3:]}" password="{passwords[mechanism]}"'
-        module = f"{_LOGIN}.scram.ScramLoginModule required {words};"
-        return {"sasl.mechanism": mechanism, "sasl.jaas.config": module}
+        user = {"username": f"user{mechanism[-3:]}", "password": passwords[mechanism]}
+        return login(mechanism, "scram.ScramLoginModule", **user)
 
-    client = {
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.oauthbearer.token.endpoint.url": f"{endpoint.url}/token",
-        "sasl.jaas.config": f'{_BEARER} clientId="client" clientSecret="{CLIENT_SECRET}";',
-    }
-    static = {
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.oauthbearer.token.endpoint.url": f"file://{folder / 'token'}",
-    }
+    jks, p12 = store("trust", "trust.jks"), store("trust", "trust.p12", "PKCS12")
+    pem = store("trust", "ca.pem", "PEM", password="")
+    own_pem = store("key", "client.pem", "PEM", password="")
+    plain = login("PLAIN", "plain.PlainLoginModule", username="plain", password=PLAIN_PASSWORD)
+    secret = {"clientId": "client", "clientSecret": CLIENT_SECRET}
+    client = login("OAUTHBEARER", "oauthbearer.OAuthBearerLoginModule", **secret)
+    tokens = "sasl.oauthbearer.token.endpoint.url"
+    (folder / "token").write_text(endpoint.token(3600))
     ways = {
-        "plain": ("PLAIN", {"sasl.mechanism": "PLAIN", "sasl.jaas.config": plain, **jks}),
+        "plain": ("PLAIN", {**plain, **jks}),
         "scram-256": ("SCRAM", scram("SCRAM-SHA-256")),
         "scram-512": ("SCRAMTLS", {**scram("SCRAM-SHA-512"), **p12}),
-        "oauth": ("OAUTH", client),
-        "oauth-static": ("OAUTH", static),
+        "oauth": ("OAUTH", {**client, tokens: f"{endpoint.url}/token"}),
+        "oauth-static": ("OAUTH", {**login("OAUTHBEARER"), tokens: f"file://{folder / 'token'}"}),
         "tls": ("TLS", pem),
         "mutual-pem": ("MUTUAL", {**pem, **own_pem}),
-        "mutual-p12": ("MUTUAL", {**p12, **own_p12}),
-        "mutual-jks": ("MUTUAL", {**jks, **own_jks}),
+        "mutual-p12": ("MUTUAL", {**p12, **store("key", "client.p12", "PKCS12")}),
+        "mutual-jks": ("MUTUAL", {**jks, **store("key", "client.jks")}),
     }
     files = {}
     for name, (listener, values) in ways.items():
         where = ",".join(target.info.listeners[listener])
-        lines = {
-            "bootstrap.servers": where,
-            "security.protocol": LISTENERS[listener],
-            **values,
-        }
+        lines = {"bootstrap.servers": where, "security.protocol": LISTENERS[listener], **values}
         files[name] = folder / f"{name}.properties"
         files[name].write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     return files

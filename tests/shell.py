@@ -1,4 +1,4 @@
-"""The command line, and other Python, in a process of its own."""
+"""The command line in this process, and other Python in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
+from shareproof import cli
 from tests.fake import ROOT
 
 
@@ -42,5 +45,20 @@ def python(
 def shareproof(
     *words: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a person does."""
     return python("-m", "shareproof", *words, environment=environment)
+
+
+class Shell:
+    """Calls the command line in this process."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        self._patch = patch
+        self._capture = capture
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        """Return exit code, standard output and standard error."""
+        self._patch.setattr(sys, "argv", ["shareproof", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = self._capture.readouterr()
+        return int(ended.value.code or 0), out, err

@@ -26,13 +26,12 @@ from spec.history import (
     Produced,
     Reload,
     SeenDeadLetter,
-    SharePartition,
     ShownOffsets,
     Transaction,
     UnseenResponse,
     log_numbers,
 )
-from tests.model_runs import ModelRun, RunWriter
+from tests.stories import ModelRun, RunWriter, write_share_partition
 
 FILE = Path(__file__).with_name("histories.toml")
 MS = 1_000_000
@@ -61,7 +60,6 @@ class Case:
 
     @property
     def version(self) -> str:
-        """The release that the history is of."""
         return str(self.plain.get("version", "4.4.0"))
 
     @property
@@ -110,39 +108,19 @@ def write_history(folder: Path, cases: Iterable[Case], runs: Iterable[ModelRun] 
 
 
 def _write(journal: Journal, case: Case) -> None:
-    plain = case.plain
-    _write_queue(journal, case, case.share_partition, 0)
+    plain, number = case.plain, case.share_partition
+    kept = {"limit", "lock_ms", "window", "batch", "committed_only"} & plain.keys()
+    limits = {name: plain[name] for name in kept} | {"dead_letters": "dead_letters" in plain}
+    write_share_partition(journal, number, case.log, **limits)
     end = _produce(journal, case)
-    _deliver(journal, case, case.share_partition, plain["deliveries"])
-    _show(journal, case.share_partition, plain, end)
+    _deliver(journal, case, number, plain["deliveries"])
+    _show(journal, number, plain, end)
     if "neighbour" in plain:
-        neighbour = case.share_partition + _NEIGHBOURS
-        _write_queue(journal, case, neighbour, 1)
-        _deliver(journal, case, neighbour, plain["neighbour"])
-        _show(journal, neighbour, {}, end)
+        number += _NEIGHBOURS
+        write_share_partition(journal, number, case.log, 1, **limits)
+        _deliver(journal, case, number, plain["neighbour"])
+        _show(journal, number, {}, end)
     _write_further(journal, case)
-
-
-def _write_queue(journal: Journal, case: Case, share_partition: int, slot: int) -> None:
-    plain = case.plain
-    journal.add(
-        SharePartition(
-            share_partition,
-            case.log,
-            slot,
-            f"group-{share_partition}",
-            f"topic-{case.log}",
-            "",
-            0,
-            0,
-            plain.get("limit", 5),
-            plain.get("lock_ms", 1000),
-            plain.get("window", 2000),
-            plain.get("batch", 500),
-            plain.get("committed_only", False),
-            "dead_letters" in plain,
-        )
-    )
 
 
 def _write_further(journal: Journal, case: Case) -> None:
@@ -240,16 +218,9 @@ def _show(journal: Journal, share_partition: int, plain: Plain, end: int) -> Non
     ending = {"at": _END, "spso": end, "end": end, "lag": 0, "phase": "quiet"}
     for one in plain.get("shown", (ending,)):
         at = one["at"] * MS
-        row = (
-            share_partition,
-            at - MS,
-            at,
-            one["spso"],
-            one["lag"],
-            one.get("start", 0),
-            one["end"],
-        )
-        journal.add(ShownOffsets(*row, one.get("epoch", 0), one.get("phase", "load")))
+        row = (at - MS, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
+        further = (one.get("epoch", 0), one.get("phase", "load"))
+        journal.add(ShownOffsets(share_partition, *row, *further))
     epochs = itertools.count(1)
     for one in plain.get("kept", ()):
         head = (share_partition, one["position"], False, -1, next(epochs), 0, one.get("spso", 0))

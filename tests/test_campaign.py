@@ -1,23 +1,37 @@
-"""Campaigns: hunts that can come back empty, and a command line that says so."""
+"""Campaigns: hunts that can come back empty, situations, and lists with one bad element."""
 
 from __future__ import annotations
 
+import inspect
 import json
+import random
 import sys
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fixtures import virtual
+from fixtures.interface.names import REFERENCE_VERSION
+from fixtures.machine.maven import clients_jar
 from fixtures.mutants import MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.virtual.world import reference_world
+from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
+from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
 from reports import evidence
 from reports.evidence import Entry, read
 from reports.reading import parse
 from reports.results import Results
 from shareproof.runner.inventory import read_checks
+from shareproof.runner.outcome import observe
+from spec.verdict import OutOfReach
+from suites.broker.check import SETUPS, SITUATIONS, check
+from suites.broker.many import LISTS, MANY, POSITIONS
+from suites.broker.share import Share, world
+from suites.judge import AS_WRITTEN, Judge
 from tests.shell import python
 from tests.test_results import document
 from tools.campaign import alterations, reference, repeats
@@ -34,7 +48,7 @@ from tools.campaign.hunting import (
     rejection,
 )
 from tools.campaign.options import Options, chosen_mutants
-from tools.campaign.player import HONEST, play
+from tools.campaign.player import HONEST, Case, play
 from tools.campaign.record import Keeper
 from tools.campaign.reference import Plan, Seen
 
@@ -59,7 +73,6 @@ print(seen.digest)
 
 
 def digest(hash_seed: int) -> str:
-    """Return the digest of a subset, played in a process of its own."""
     done = python("-c", DIGEST, environment={"PYTHONHASHSEED": str(hash_seed)})
     done.check_returncode()
     return done.stdout.strip()
@@ -71,63 +84,55 @@ def test_same_seed_same_transcripts() -> None:
     In full: `python -m tools.campaign --json`, twice, and compare `subjects.reference.digest`.
     """
     first = digest(hash_seed=1)
-
     assert len(first) == 64
     assert digest(hash_seed=2) == first
     assert control(EXPIRED, seed=7).digest != control(EXPIRED, seed=8).digest
 
 
-def test_cases_have_the_same_names_in_every_process() -> None:
+def test_every_entry_can_be_played_again_under_the_same_name() -> None:
     names = [case.name for check in playable() for case in cases_of(check)]
     assert [name for name in names if " at 0x" in name] == []
+    owners = Counter(
+        sum(subject.owns(one) and subject.replay is not None for subject in SUBJECTS.values())
+        for one in read()
+    )
+    assert owners == {1: len(read())}
+    keeper = Keeper(record=False)
+    both = [checks()[ACCEPTED], checks()[EXPIRED]]
+    assert alterations.pending(Options(keeper=keeper), both) == []
+    keeper.known = [one for one in keeper.known if one.check != EXPIRED]
+    assert alterations.pending(Options(keeper=keeper), both) == [checks()[EXPIRED]]
 
 
-def test_honest_broker_is_accepted() -> None:
+def test_mutant_is_killed_by_its_rule_and_the_honest_broker_accepted() -> None:
     found = control(EXPIRED, seed=3)
-
     assert found.evidence.keys() == set(checks()[EXPIRED].rules)
     assert all(counted["assertions"] > 0 for counted in found.evidence.values())
     assert (found.trouble, found.reachable) == ("", True)
-
-
-def test_mutant_is_killed_by_its_rule() -> None:
     [seen] = hunt_mutant("locks-never-end", 1, [(EXPIRED, 1)], full=False)
-
     assert (seen.check, seen.rule, kills(seen)) == (EXPIRED, "LCK-01", True)
     assert seen.reason
     assert again(seen) == [seen]
-
-
-def test_check_that_sees_nothing_kills_nothing() -> None:
     assert rejection("reference:locks-never-end", ACCEPTED, 1) is None
 
 
 def test_check_that_fails_anyway_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = play("reference:accept-releases", cases_of(ACCEPTED)[0], 1)
     monkeypatch.setattr("tools.campaign.hunting._honest", lambda *_: wrong)
-
     assert wrong.broken is not None
     assert rejection("reference:accept-releases", ACCEPTED, 1) is None
 
 
 def test_check_rejects_an_alteration() -> None:
-    name = next(
-        one.name for one in read() if (one.kind, one.check) == (evidence.ALTERATION, ACCEPTED)
-    )
+    kept = (one.name for one in read() if (one.kind, one.check) == (evidence.ALTERATION, ACCEPTED))
+    name = next(kept)
     [seen] = hunt_for(ACCEPTED, 1, [(f"altered:{name}@{HONEST}", 1)], [])
-
     assert (seen.check, seen.rule, seen.kind) == (ACCEPTED, "ACK-01", evidence.ALTERATION)
-    assert seen.name == name
-    assert name in ALTERATIONS
-
-
-def seen_of(mutants: Sequence[str] = (), names: Sequence[str] = ()) -> Seen:
-    """Return what came of a plan of which nothing was found."""
-    return Seen(plan=Plan(mutants=mutants, checks=names))
+    assert (seen.name, name in ALTERATIONS) == (name, True)
 
 
 def test_survivors_and_blind_checks_are_named() -> None:
-    found = seen_of(["locks-never-end"], [ACCEPTED, EXPIRED])
+    found = Seen(plan=Plan(mutants=["locks-never-end"], checks=[ACCEPTED, EXPIRED]))
     wrong = Entry(
         kind=evidence.REFERENCE_MUTANT,
         name="locks-never-end",
@@ -135,25 +140,25 @@ def test_survivors_and_blind_checks_are_named() -> None:
         check=ACCEPTED,
         verdict="fail",
         release=evidence.REFERENCE,
-        date="",
         seed=1,
         reason="x",
     )
     found.rejections.append(wrong)
-
-    assert found.alive == ["locks-never-end"]
-    assert found.blind == [EXPIRED]
+    assert (found.alive, found.blind) == (["locks-never-end"], [EXPIRED])
 
 
 def test_words_choose_mutants_and_checks() -> None:
     plan = reference.everything()
-
     assert reference.matching(plan, "locks-never-end") == (["locks-never-end"], [])
     mutants, names = reference.matching(plan, "lck-01")
     assert "locks-never-end" in mutants
     assert EXPIRED in names
     assert reference.matching(plan, "test_accepted_record") == ([], [ACCEPTED])
     assert reference.matching(plan, "nonsense") == ([], [])
+    inventory = read_checks()
+    assert chosen_mutants(["lock-a-third"], MUTANTS, inventory) == ["lock-a-third"]
+    for word in ("LCK-01", "test_expired_lock_frees"):
+        assert "lock-never-expires" in chosen_mutants([word], MUTANTS, inventory)
 
 
 def test_command_line() -> None:
@@ -161,7 +166,6 @@ def test_command_line() -> None:
     done = python("-m", "tools.campaign", *words)
     told: dict[str, Any] = json.loads(done.stdout)
     found = told["subjects"]["reference"]
-
     assert (done.returncode, told["run"]["exit_code"], found["alive"]) == (0, 0, [])
     assert found["summary"]["killed"] == 1
     assert "LCK-01" in found["mutants"]["locks-never-end"]["killed_by"].values()
@@ -190,34 +194,8 @@ def test_wrong_usage(
     monkeypatch.setattr(sys, "argv", ["campaign", *words])
     with pytest.raises(SystemExit) as ended:
         main()
-
     assert ended.value.code == 2
     assert told in capsys.readouterr().err
-
-
-def test_every_entry_can_be_played_again() -> None:
-    owners = Counter(
-        sum(subject.owns(one) and subject.replay is not None for subject in SUBJECTS.values())
-        for one in read()
-    )
-    assert owners == {1: len(read())}
-
-
-def test_checks_without_evidence_are_pending() -> None:
-    keeper = Keeper(record=False)
-    both = [checks()[ACCEPTED], checks()[EXPIRED]]
-    assert alterations.pending(Options(keeper=keeper), both) == []
-    keeper.known = [one for one in keeper.known if one.check != EXPIRED]
-    assert alterations.pending(Options(keeper=keeper), both) == [checks()[EXPIRED]]
-
-
-def test_mutants_of_kafka_are_chosen_by_their_rules() -> None:
-    def chosen(words: Sequence[str]) -> list[str]:
-        return chosen_mutants(words, MUTANTS, read_checks())
-
-    assert chosen(["lock-a-third"]) == ["lock-a-third"]
-    assert "lock-never-expires" in chosen(["LCK-01"])
-    assert "lock-never-expires" in chosen(["test_expired_lock_frees"])
 
 
 def test_verdicts_that_differ_are_named() -> None:
@@ -234,3 +212,281 @@ def test_verdicts_that_differ_are_named() -> None:
     assert repeats.differing([good, bad, run(ACK_01="pass")]) == {
         "ACK-02": {"pass": 1, "fail": 1, "missing": 1}
     }
+
+
+# --- Situations -------------------------------------------------------------------------------
+
+
+SLOW = {"range across a gap"}
+"""Met by checks that wait for compaction, which are not played here."""
+
+ENOUGH = 370
+"""Checks that there are at least to be played in other set-ups."""
+
+
+def setup_of(case: Case) -> str:
+    return str(case.parameters.get("setup", ""))
+
+
+CROSSED = {
+    name: [case for case in cases_of(name) if setup_of(case)]
+    for name in checks()
+    if any(map(setup_of, cases_of(name)))
+}
+
+
+def test_enough_checks_are_crossed() -> None:
+    assert len(CROSSED) >= ENOUGH
+    for cases in CROSSED.values():
+        names = list(dict.fromkeys(map(setup_of, cases)))
+        assert names[0] == AS_WRITTEN
+        assert 1 <= len(names[1:]) <= len(SETUPS)
+        assert set(names[1:]) <= SETUPS.keys()
+
+
+def test_setups_and_checks_meet_every_situation() -> None:
+    seen: set[str] = set()
+    for name in checks():
+        if name in CROSSED or "_many.py" in name or "between" in name or "idle" in name:
+            for case in cases_of(name)[:4]:
+                seen |= {
+                    met for one in play(HONEST, case, 1).observations for met in one.situations
+                }
+        if SITUATIONS.keys() - seen <= SLOW:
+            break
+    assert seen <= SITUATIONS.keys()
+    assert SITUATIONS.keys() - seen <= SLOW
+
+
+def test_a_check_as_written_has_one_situation_and_a_broken_one_none() -> None:
+    judge = Judge(["ACK-01"])
+    judge.holds(True, "it is so")
+    [seen] = observe("a check", judge, None, 0.0)
+    [broken] = observe("a check", Judge(["ACK-01"]), ValueError("no"), 0.0)
+    assert (seen.situations, broken.situations) == ((AS_WRITTEN,), ())
+
+
+def test_decorators_keep_the_arguments() -> None:
+    @check("ACK-01", crossed="beside", meets="reload")
+    async def nothing(share: object, judge: object, extra: int) -> None:
+        raise AssertionError(share, judge, extra)
+
+    assert list(inspect.signature(nothing).parameters) == ["share", "judge", "extra", "setup"]
+    marks = [mark for mark in nothing.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
+    assert [getattr(value, "values", (value,))[0] for value in marks[0].args[1]] == [
+        AS_WRITTEN,
+        "beside",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"),
+    [
+        ("test_accepted_record_never_comes_back", "accept-releases"),
+        ("test_released_record_comes_again_counted_once_more", "release-does-nothing"),
+    ],
+)
+def test_a_broken_broker_is_seen_in_each_setup(name: str, mutant: str) -> None:
+    cases = CROSSED[f"suites/broker/test_ack_types.py::{name}"]
+    noticed = {setup_of(case): play(f"{HONEST}:{mutant}", case, 1).broken for case in cases}
+    assert len(noticed) == 3
+    assert [setup for setup, broken in noticed.items() if broken is None] == []
+
+
+def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
+    seen: list[str] = []
+
+    @check("ACK-01", crossed="beside")
+    async def fussy(share: Share, judge: Judge) -> None:
+        seen.append(type(share).__name__)
+        if len(seen) == 1:
+            raise OutOfReach("needs topics of its own")
+        judge.holds(True, "it is so")
+
+    async def played() -> Judge:
+        judge = Judge(["ACK-01"])
+        async with (
+            reference_world("reference", brokers=1, properties={}, seed=1) as here,
+            world(here.info, random.Random(1), [], here.schemas) as share,
+        ):
+            await fussy(share=share, judge=judge, setup="beside")
+        return judge
+
+    [one] = observe("a check", virtual.run(played()), None, 0.0)
+    assert seen == ["CrossedShare", "Share"]
+    assert (one.verdict, one.situations) == ("pass", (AS_WRITTEN,))
+
+
+# --- Lists of the share APIs ------------------------------------------------------------------
+
+
+MET = sorted(set(LISTS.values()))
+
+NO_BAD = {
+    "WriteShareGroupStateRequest.topics.partitions.state_batches": (
+        "no rule refuses one batch of a Write: a share coordinator keeps what its leader tells"
+    )
+}
+"""Lists of requests without a bad element, and why."""
+
+ELSEWHERE = {
+    "acknowledgement_batches": "suites/broker/test_ack_many.py::test_one_bad_batch",
+    "forgotten_topics_data.partitions": (
+        "suites/broker/test_ses_many.py::test_forgetting_what_is_not_there"
+    ),
+    "GroupOffsetsRequest.groups.topics.partitions": (
+        "suites/broker/test_adm_many.py::test_offsets_beside_no_partition"
+    ),
+    "StateRequest.topics": "suites/broker/test_per_many.py::test_one_unknown_topic",
+    "StateSummaryRequest.topics": "suites/broker/test_per_many.py::test_one_unknown_topic",
+    "ShareFetchRequest.topics": "suites/broker/test_ses_many.py::test_one_unknown_among_many",
+}
+"""The check that has a bad element in a list, by the end of its path, where :data:`LISTS` names
+another one."""
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Schemas:
+    return Schemas.from_jar(clients_jar(REFERENCE_VERSION))
+
+
+def lists_of(struct: StructSpec, path: str) -> Iterator[str]:
+    """Yield the path of every list in a definition."""
+    for field in struct.fields:
+        here = f"{path}.{field.name}"
+        if field.element:
+            yield here
+        if field.struct:
+            yield from lists_of(field.struct, here)
+
+
+def placed_by(path: str) -> str:
+    """Return the check that puts a bad element into a list of a request."""
+    named = [check for end, check in ELSEWHERE.items() if path.endswith(end)]
+    return named[0] if named else LISTS[path]
+
+
+def known_of(frames: list[Frame]) -> set[object]:
+    """Return the names and ids of what there is: topics that were created, groups with members."""
+    found: set[object] = set()
+    for frame in frames:
+        if frame.api == "CreateTopics" and not frame.sent:
+            body = decode_response(frame.schemas, frame.api, frame.version, frame.payload)
+            found |= {each for topic in body.topics for each in (topic.name, topic.topic_id)}
+        if frame.api in ("ShareGroupHeartbeat", "AlterShareGroupOffsets") and frame.sent:
+            found.add(decode_request(frame.schemas, frame.payload)[3].group_id)
+    return found
+
+
+def bad(element: object, known: set[object]) -> bool:
+    """Tell whether an element of a request is the bad one: unknown, or impossible."""
+    if isinstance(element, str):
+        return element not in known
+    if not isinstance(element, dict):
+        return element in (77, 1000)
+    if "acknowledge_types" in element:
+        return 77 in element["acknowledge_types"]
+    for name in ("partition", "partition_index"):
+        if name in element:
+            return bool(element[name] == 1000)
+    names = ("topic_id", "topic_name", "group_id")
+    return next((element[name] not in known for name in names if name in element), False)
+
+
+def every_list(value: object, path: str) -> Iterator[tuple[str, list[object]]]:
+    """Yield the path of every list in a message, and the list."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from every_list(inner, f"{path}.{name}")
+    elif isinstance(value, list):
+        yield path, value
+        for inner in value:
+            yield from every_list(inner, path)
+
+
+def places(frames: list[Frame], path: str) -> set[str]:
+    """Return where among three elements or more a bad one stood in some list of requests."""
+    known, found = known_of(frames), set()
+    for frame in frames:
+        if not frame.sent or not path.startswith(f"{frame.api}Request."):
+            continue
+        body = decode_request(frame.schemas, frame.payload)[3].to_dict()
+        for where, value in every_list(body, f"{frame.api}Request"):
+            at = [index for index, element in enumerate(value) if bad(element, known)]
+            if where == path and len(at) == 1 and len(value) >= MANY:
+                last = at[0] == len(value) - 1
+                found.add("first" if not at[0] else "last" if last else "middle")
+    return found
+
+
+def longest(frames: list[Frame]) -> dict[str, int]:
+    """Return the longest of each list that went over the wire."""
+    found: Counter[str] = Counter()
+    for frame in frames:
+        if frame.api in SHARE_APIS:
+            if frame.sent:
+                name, body = "Request", decode_request(frame.schemas, frame.payload)[3]
+            else:
+                name = "Response"
+                body = decode_response(frame.schemas, frame.api, frame.version, frame.payload)
+            for path, value in every_list(body.to_dict(), frame.api + name):
+                found[path] = max(found[path], len(value))
+    return found
+
+
+def test_every_list_of_the_definitions_is_in_the_table(schemas: Schemas) -> None:
+    messages = [find(api) for api in SHARE_APIS for find in (schemas.request, schemas.response)]
+    every = [path for spec in messages for path in lists_of(spec.body, spec.name)]
+    assert sorted(LISTS) == sorted(every)
+
+
+def test_checks_of_the_table_exist() -> None:
+    requests = {path for path in LISTS if "Request." in path}
+    assert set(MET) | {placed_by(path) for path in requests} <= checks().keys()
+    assert NO_BAD.keys() <= requests
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
+    """The frames of all transcripts."""
+    found: list[Frame] = []
+
+    class Kept(deque[Frame]):
+        def append(self, frame: Frame) -> None:
+            found.append(frame)
+            super().append(frame)
+
+    def create(transcript: Transcript, keep: int = 400) -> None:
+        created(transcript)
+        transcript.frames = Kept(maxlen=keep)
+
+    created = Transcript.__init__
+    monkeypatch.setattr(Transcript, "__init__", create)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(p for p in LISTS if "Request." in p and p not in NO_BAD))
+def test_bad_element_stands_everywhere(path: str, frames: list[Frame]) -> None:
+    seen: set[str] = set()
+    for case in cases_of(placed_by(path)):
+        frames.clear()
+        assert play(HONEST, case, 1).held
+        seen |= places(frames, path)
+    assert seen == set(POSITIONS)
+
+
+@pytest.mark.parametrize("check", MET)
+def test_check_meets_its_lists(check: str, frames: list[Frame]) -> None:
+    claimed = [path for path, by in LISTS.items() if by == check]
+    seen: dict[str, dict[str, int]] = {}
+    for case in cases_of(check):
+        frames.clear()
+        assert play(HONEST, case, 1).held
+        met = longest(frames)
+        where = case.parameters.get("position")
+        for position in [where] if where else POSITIONS:
+            best = seen.setdefault(position, {})
+            best |= {path: max(met.get(path, 0), best.get(path, 0)) for path in claimed}
+    short = [(at, path) for at, met in seen.items() for path in claimed if met[path] < MANY]
+    assert set(seen) == set(POSITIONS)
+    assert short == []

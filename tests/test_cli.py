@@ -1,50 +1,34 @@
-"""The command line: exit codes, one sentence per failure, JSON and nothing else."""
+"""The command line: exit codes, one sentence per failure, JSON, examples, and words to complete."""
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from fixtures.targets.doctor import Finding
+from reports.console import UNWRAPPED, screen
 from reports.reading import parse
-from shareproof import cli
+from shareproof.cli import app
 from shareproof.commands import cluster
+from shareproof.manual import EXAMPLES, SETTINGS, rules
 from shareproof.runner import run
 from shareproof.runner.run import Ended
 from spec.requirement import Level, load_requirements
 from spec.verdict import EnvironmentFault
 from suites.options import Client, RunOptions
-from tests.shell import python
+from tests.fake import ROOT
+from tests.shell import Shell, python, shareproof
 from tests.test_results import document, keep
-
-Shot = tuple[int, str, str]
-
-
-class Shell:
-    """Calls the command line in this process."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
-        self._patch = patch
-        self._capture = capture
-
-    def __call__(self, *arguments: str) -> Shot:
-        """Return exit code, standard output and standard error."""
-        self._patch.setattr(sys, "argv", ["shareproof", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = self._capture.readouterr()
-        return int(ended.value.code or 0), out, err
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    """The command line."""
-    return Shell(monkeypatch, capsys)
+from tools.documents.manpage import page
 
 
 @pytest.mark.parametrize(
@@ -82,41 +66,22 @@ def test_wrong_usage_is_one_sentence_and_two(
     shell: Shell, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     extra = ("--out", str(tmp_path / "out")) if arguments[0] == "broker" else ()
-
     code, out, err = shell(*arguments, *extra)
-
     assert (code, out) == (2, "")
     assert err.splitlines()[-1].startswith("shareproof: ")
 
 
-def test_a_name_that_is_not_there_is_told_the_nearest(shell: Shell, tmp_path: Path) -> None:
+def test_what_is_wrong_with_names_and_files_is_told(shell: Shell, tmp_path: Path) -> None:
     _, _, err = shell("broker", "--out", str(tmp_path), "--target", "reference:lock-never-ends")
-
     assert "did you mean locks-never-end" in err
     assert "`python -m tools.campaign reference --list`" in err
     assert len(err) < 300
-
-
-def test_a_ledger_that_is_no_text_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
+    said = f"shareproof: {tmp_path}: no history is there: give the directory of a run.\n"
+    assert shell("analyse", str(tmp_path)) == (2, "", said)
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
     _, _, err = shell("broker", "--profile", str(tmp_path / "x.toml"))
-
     assert err.splitlines()[-1].startswith(f"shareproof: --profile {tmp_path / 'x.toml'}: ")
-
-
-def test_a_directory_without_a_history_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
-    code, _, err = shell("analyse", str(tmp_path))
-
-    assert (code, err) == (
-        2,
-        f"shareproof: {tmp_path}: no history is there: give the directory of a run.\n",
-    )
-
-
-def test_directory_of_other_things_is_not_overwritten(shell: Shell, tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").touch()
-
-    assert shell("broker", "--out", str(tmp_path))[0] == 2
+    assert shell("broker", "--out", str(tmp_path))[0] == 2, "a directory of other things stays"
 
 
 @pytest.mark.parametrize("json_flag", [(), ("--json",)])
@@ -139,10 +104,8 @@ def test_unreachable_cluster_is_three(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
     command = ["-m", "shareproof", "broker", "--target", f"external:{address}"]
-
     how = ["--out", "out", "--json", "--workers", "0"]
     ran = python(*command, *how, cwd=tmp_path, timeout=60)
-
     assert ran.returncode == 3, ran.stderr
     assert address in json.loads(ran.stdout)["run"]["errors"][0]
 
@@ -200,60 +163,39 @@ def test_options_reach_the_run_as_one_value(
     ]
 
 
-def test_list_prints_every_rule(shell: Shell) -> None:
+def test_list_prints_every_rule_and_no_command_the_help(shell: Shell) -> None:
     code, out, _ = shell("list", "--json")
-
-    assert code == 0
-    assert [entry["id"] for entry in json.loads(out)] == list(load_requirements())
-
-
-def test_list_is_a_table_for_people(shell: Shell) -> None:
+    assert (code, [entry["id"] for entry in json.loads(out)]) == (0, list(load_requirements()))
     code, out, _ = shell("list", "--only", "SEC")
-
-    assert code == 0
-    assert "SEC-01" in out
-    assert "ACK-01" not in out
-
-
-def test_report_renders_a_finished_run_again(shell: Shell, tmp_path: Path) -> None:
-    keep(tmp_path, document())
-
-    code, out, _ = shell("report", str(tmp_path))
-
-    assert (code, out.strip()) == (0, str(tmp_path / "report.html"))
-    assert "A rule." in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert (code, "SEC-01" in out, "ACK-01" in out) == (0, True, False)
+    code, out, _ = shell()
+    assert (code, "broker" in out) == (2, True)
 
 
-def test_report_builds_a_site(shell: Shell, tmp_path: Path) -> None:
-    keep(tmp_path / "archive" / "one", document())
-    code, out, _ = shell("report", str(tmp_path / "archive"), "--site", str(tmp_path / "site"))
-    assert (code, out.strip()) == (0, str(tmp_path / "site" / "index.html"))
-    assert (tmp_path / "site" / "feed.xml").exists()
+def test_report_renders_a_finished_run_again_and_builds_a_site(
+    shell: Shell, tmp_path: Path
+) -> None:
+    run, site = tmp_path / "archive" / "one", tmp_path / "site"
+    keep(run, document())
+    code, out, _ = shell("report", str(run))
+    assert (code, out.strip()) == (0, str(run / "report.html"))
+    assert "A rule." in (run / "report.html").read_text(encoding="utf-8")
+    code, out, _ = shell("report", str(tmp_path / "archive"), "--site", str(site))
+    assert (code, out.strip()) == (0, str(site / "index.html"))
+    assert (site / "feed.xml").exists()
 
 
-def test_doctor_reports_in_json(shell: Shell) -> None:
+def test_doctor_reports_in_json_and_keeps_words_in_brackets(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, out, _ = shell("doctor", "--json")
     findings = json.loads(out)
-
     assert findings
     assert code == (0 if all(each["ok"] for each in findings if each["needed"]) else 3)
-
-
-def test_doctor_keeps_words_in_brackets(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = Finding(name="a", ok=False, needed=True, detail="x[one]", remedy="x[two]")
     monkeypatch.setattr("fixtures.targets.doctor.examine", lambda: [lacking])
     code, out, _ = shell("doctor")
-
-    assert code == 3
-    assert "x[one]" in out
-    assert "x[two]" in out
-
-
-def test_no_command_prints_the_help(shell: Shell) -> None:
-    code, out, _ = shell()
-
-    assert code == 2
-    assert "broker" in out
+    assert (code, "x[one]" in out, "x[two]" in out) == (3, True, True)
 
 
 def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
@@ -270,3 +212,116 @@ def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
     changed = json.loads(shell(*given, "--json")[1])["changes"]
     assert changed == [{"rule": first["id"], "before": was, "after": first["verdict"]}]
     assert shell(*given[:2], "--diff")[0] == 2
+
+
+# --- What it says of itself -------------------------------------------------------------------
+
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+VARIABLES = ROOT / "docs" / "environment.md"
+LINES = [(name, words) for name, shown in EXAMPLES.items() for _, words in shown]
+
+
+def asking(typed: str) -> dict[str, str]:
+    """Return the environment in which bash asks how a line goes on."""
+    return {
+        "_SHAREPROOF_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+
+
+@pytest.mark.parametrize(("name", "words"), LINES)
+def test_examples_are_understood(name: str, words: str) -> None:
+    assert set(COMMANDS) == set(EXAMPLES)
+    assert COMMANDS[name].make_context(name, shlex.split(words)).params
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("shareproof br", ["broker"]),
+        ("shareproof broker --prof", ["--profile"]),
+        ("shareproof broker --level M", ["MUST", "MAY"]),
+        ("shareproof broker --target ref", ["reference"]),
+        ("shareproof broker --only LC", ["LCK"]),
+        ("shareproof broker --only ACK,LC", ["ACK,LCK"]),
+        ("shareproof client --client kraf", ["krafka"]),
+        ("shareproof broker --profile kf", ["kfake"]),
+    ],
+)
+def test_words_are_completed(typed: str, offered: list[str]) -> None:
+    said = CliRunner().invoke(app, [], env=asking(typed), prog_name="shareproof")
+    assert said.stdout.split() == offered
+
+
+def test_a_shell_is_answered_at_once() -> None:
+    script = """
+import sys
+sys.argv = ["shareproof"]
+from shareproof.cli import main
+try:
+    main()
+finally:
+    print(*sys.modules)
+"""
+    done = python("-c", script, environment=asking("shareproof cha"))
+    offered, modules = done.stdout.splitlines()
+    assert offered == "chaos", done.stderr
+    costly = {
+        "suites.judge",
+        "chaos",
+        "reports",
+        "fixtures.wire",
+        "pytest",
+        "jinja2",
+        "psutil",
+        "rich",
+    }
+    assert not costly & set(modules.split())
+    assert rules("ACK")[:2] == ["ACK", "ACK-01"]
+    assert "LCK,ACK-02" in rules("lck,ack-0")
+
+
+def test_the_manual_page_tells_all() -> None:
+    told = page().replace(r"\-", "-")
+    for name, command in COMMANDS.items():
+        assert f".SS shareproof {name}\n" in told
+        for option in command.params:
+            assert all(each in told for each in option.opts)
+    for name, words in LINES:
+        assert f"    shareproof {name} {words}".rstrip() in told
+    assert all(name in told and meaning in told for name, meaning in SETTINGS.items())
+
+
+@pytest.mark.skipif(not VARIABLES.exists(), reason="an installation has no documents")
+def test_the_documents_have_the_same_variables() -> None:
+    rows = re.findall(r"^\| `(SHAREPROOF_\w+)` \| (.*) \|$", VARIABLES.read_text(), re.MULTILINE)
+    assert {name: meaning.replace("`", "") for name, meaning in rows} == SETTINGS
+
+
+@pytest.mark.parametrize("command", ["broker", "chaos", "doctor", ""])
+def test_help_is_not_wrapped_for_a_pipe(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    _, said, _ = shell(*filter(None, (command, "--help")))
+    options = said.split("Options:")[1].split("\n\n")[0].strip().splitlines()
+    assert [line for line in options if not line.strip().startswith("-")] == []
+    assert "--help" in options[-1]
+
+
+def test_a_table_is_not_wrapped_for_a_pipe() -> None:
+    said = shareproof("list", "--only", "ACK", environment={"COLUMNS": "40"}).stdout
+    head, *lines = said.splitlines()
+    assert head.split() == ["rule", "level", "since", "reached", "text"]
+    assert {line.strip()[:4] for line in lines} == {"ACK-"}
+    assert max(map(len, lines)) > 100
+
+
+def test_a_screen_that_is_no_terminal_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert (screen().width, screen(stderr=True).width) == (UNWRAPPED, UNWRAPPED)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert screen().width == 40

@@ -15,13 +15,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from chaos.fitting import OURS, TOXIPROXY, fitting, offered, usual_proxies
+from chaos.fitting import OURS, TOXIPROXY, usual_proxies
 from chaos.run import Chaos, check
 from chaos.schedule import Schedule
 from fixtures.interface.handle import Plugged
 from fixtures.interface.names import Address, ContainerName, parse_target
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
+from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.config import cluster_properties
 from fixtures.targets.container import naming
 from fixtures.targets.container.broker import ContainerBroker
@@ -51,17 +51,14 @@ def test_a_tag_tells_the_release(name: str, image: str, version: str) -> None:
     assert parse_target(name) == ContainerName(image=image, version=version)
 
 
-@pytest.mark.parametrize("name", ["container:apache/kafka", "container:apache/kafka:latest"])
-def test_an_image_without_a_release_is_refused(name: str) -> None:
-    with pytest.raises(UsageFault, match="give a tag with the release"):
-        parse_target(name)
-
-
-def test_containers_know_no_files_of_this_machine() -> None:
-    with pytest.raises(UsageFault, match="no files of this machine"):
-        open_target(CONTAINER, TargetOptions(jvm=("-javaagent:x.jar",)))
-    with pytest.raises(UsageFault, match="no files of this machine"):
-        open_target(CONTAINER, TargetOptions(listeners={"SECURE": "SASL_SSL"}))
+def test_images_without_a_release_and_files_of_this_machine_are_refused() -> None:
+    for name in ("container:apache/kafka", "container:apache/kafka:latest"):
+        with pytest.raises(UsageFault, match="give a tag with the release"):
+            parse_target(name)
+    jvm = TargetOptions(jvm=("-javaagent:x.jar",))
+    for options in (jvm, TargetOptions(listeners={"SECURE": "SASL_SSL"})):
+        with pytest.raises(UsageFault, match="no files of this machine"):
+            open_target(CONTAINER, options)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +66,6 @@ def test_containers_know_no_files_of_this_machine() -> None:
 )
 def test_variables_become_properties_again(key: str) -> None:
     name = naming.variable(key).removeprefix("KAFKA_").lower()
-
     assert name.replace("_", ".").replace("...", "-").replace("..", "_") == key
 
 
@@ -94,27 +90,10 @@ def test_brokers_find_each_other_by_name() -> None:
 # --- what fits containers ----------------------------------------------------------------------
 
 
-def test_plugs_are_pulled_in_containers_only() -> None:
-    with pytest.raises(UsageFault, match="give --target container:IMAGE"):
-        fitting(("disconnect-leader",), offered(DEFAULT_TARGET))
-    with pytest.raises(UsageFault, match="give --target kafka:VERSION"):
-        fitting(("fill-leader",), offered(CONTAINER))
-
-    everywhere = {kind.name for kind in fitting((), offered(DEFAULT_TARGET))}
-    inside = {kind.name for kind in fitting((), offered(CONTAINER))}
-    assert {"disconnect-leader", "kill-leader"} <= inside
-    assert {"fill-leader", "kill-leader"} <= everywhere
-    assert "disconnect-leader" not in everywhere
-    assert "fill-leader" not in inside
-
-
-def test_toxiproxy_stands_before_containers() -> None:
+def test_which_proxies_stand_before_containers() -> None:
     assert usual_proxies(CONTAINER, ("kill-leader",)) == TOXIPROXY
     assert usual_proxies(CONTAINER, ("kill-leader", "lose-responses")) == OURS
     assert usual_proxies("kafka:4.4.0", ("kill-leader",)) == OURS
-
-
-def test_a_lie_stands_before_ours_alone() -> None:
     asked = Chaos(
         target=f"altered:honest@{CONTAINER}",
         schedule=Schedule(seed=1, seconds=5),
@@ -137,9 +116,7 @@ def test_no_engine_is_said_and_is_no_pass(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(contained, "lacking", lambda: "docker.io")
-
     assert contained.main([]) == 0
-
     said = capsys.readouterr().out
     assert said.startswith("NOT RUN, and therefore not passed")
     assert "Missing: docker.io" in said
@@ -234,9 +211,7 @@ def running() -> Iterator[Running]:
 
 def test_an_orderly_end_leaves_nothing(running: Running) -> None:
     assert any("sleep" in line for line in running.traces())
-
     running.process.communicate("")
-
     assert running.process.returncode == 0
     assert running.ended()
     assert running.traces() == []
@@ -246,9 +221,7 @@ def test_the_next_start_clears_what_a_killed_run_left(running: Running) -> None:
     running.process.kill()
     running.process.wait()
     assert running.ended()
-
     dockerd.sweep()
-
     assert running.traces() == []
 
 

@@ -47,8 +47,22 @@ def found(folder: Path, comments: tuple[str, str] = ("", ""), **newer: Any) -> l
     return [str(change) for change in changes(messages_in([old]), messages_in([new]))]
 
 
-def test_nothing_changed(tmp_path: Path) -> None:
+LICENCE = """\
+// Licensed to the Apache Software Foundation (ASF) under one or more
+// contributor license agreements.
+//
+//    http://www.apache.org/licenses/LICENSE-2.0
+//
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+"""
+
+
+def test_a_licence_that_came_is_no_change(tmp_path: Path) -> None:
     assert found(tmp_path) == []
+    errors = "// Supported errors:\n// - INVALID_REQUEST (version 0+)"
+    assert found(tmp_path, (errors, LICENCE + errors)) == []
 
 
 def test_versions_and_fields(tmp_path: Path) -> None:
@@ -70,28 +84,9 @@ def test_versions_and_fields(tmp_path: Path) -> None:
 def test_comments_are_part_of_the_contract(tmp_path: Path) -> None:
     before = "// Licensed to the Apache Software Foundation\n//\n// Version 1 is first."
     after = "// Version 0 was early access.\n//\n// Version 1 is\n// first."
-
     assert found(tmp_path, (before, after)) == [
         "ShareFetchRequest: comment added: Version 0 was early access."
     ]
-
-
-LICENCE = """\
-// Licensed to the Apache Software Foundation (ASF) under one or more
-// contributor license agreements.
-//
-//    http://www.apache.org/licenses/LICENSE-2.0
-//
-// See the License for the specific language governing permissions and
-// limitations under the License.
-
-"""
-
-
-def test_a_licence_that_came_is_no_change(tmp_path: Path) -> None:
-    errors = "// Supported errors:\n// - INVALID_REQUEST (version 0+)"
-
-    assert found(tmp_path, (errors, LICENCE + errors)) == []
 
 
 def test_errors_are_told_one_by_one(tmp_path: Path) -> None:
@@ -100,7 +95,6 @@ def test_errors_are_told_one_by_one(tmp_path: Path) -> None:
         "// Supported errors:\n// - INVALID_REQUEST (version 0-1)\n"
         "// - CORRUPT_MESSAGE (version 2+) - only\n//   for records"
     )
-
     assert found(tmp_path, (before, after)) == [
         "ShareFetchRequest: error INVALID_REQUEST: (version 0+) -> (version 0-1)",
         "ShareFetchRequest: error CORRUPT_MESSAGE added: (version 2+) - only for records",
@@ -111,9 +105,7 @@ def test_a_reworded_comment_is_one_change(tmp_path: Path) -> None:
     before = "// Version 0 was used for early access of KIP-932 in Apacke Kafka 4.0."
     after = before.replace("Apacke", "Apache")
     old, new = (jar(tmp_path, f"{at}.jar", text) for at, text in enumerate((before, after)))
-
     (change,) = changes(messages_in([old]), messages_in([new]))
-
     assert (
         change.short
         == "comment: ... of KIP-932 in Apacke Kafka 4.0. -> ... of KIP-932 in Apache Kafka 4.0."
@@ -133,24 +125,18 @@ def test_long_texts_are_told_where_they_differ(old: str, new: str, told: str) ->
     assert Change(definition="D", part="", what="x", old=old, new=new).short == told
 
 
-def test_a_definition_that_came_is_one_change(tmp_path: Path) -> None:
+def test_a_definition_and_a_key_that_came_are_one_change(tmp_path: Path) -> None:
     new = messages_in([jar(tmp_path, "new.jar", "")])
-
     assert [str(change) for change in changes({}, new)] == [
         "ShareFetchRequest: definition added: apiKey 78, type request, validVersions 1"
     ]
-
-
-def test_a_key_is_told_once() -> None:
     facts = "INT\t5\t[1,...]\tLOW\tHow many."
     printed = f"a.KafkaConfig\tshare.x\t{facts}\na.ShareGroupConfig\tshare.x\t{facts}\n"
-
     assert list(_parsed(printed)) == ["ShareGroupConfig share.x"]
 
 
 def test_a_release_is_asked_for_its_configs() -> None:
     facts = configs_in(kafka_release(VERSION).jars)["GroupConfig share.isolation.level"][""]
-
     assert facts["type"] == "STRING"
     assert facts["default"] == "read_uncommitted"
 
@@ -174,38 +160,20 @@ def test_rules_that_name_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "CFG-19" in work[1].rules
 
 
-def test_rules_rest_on_what_changed_of_a_message() -> None:
-    rules = load_requirements()
-    error = Change(
-        definition="ShareGroupHeartbeatResponse",
-        part="",
-        what="error GROUP_ID_NOT_FOUND",
-        old="",
-        new="(version 0+)",
-    )
-    version = Change(
-        definition="ShareFetchRequest", part="", what="validVersions", old="1", new="1-2"
-    )
-
-    assert "MEM-03" in _naming_message(error, rules)
-    assert "MEM-01" not in _naming_message(error, rules)
-    assert "CFG-24" in _naming_message(version, rules)
-    assert "ACQ-43" not in _naming_message(version, rules)
-
-
-def test_a_word_is_no_key() -> None:
-    key = Change(definition="SocketServerConfigs listeners", part="", what="type", old="a", new="b")
+def test_rules_rest_on_what_changed() -> None:
     rules = load_requirements()
 
-    assert all(
-        any(
-            source.name == "listeners" or "listeners" in str(source) for source in rules[one].source
-        )
-        for one in _naming_config(key, rules)
-    )
-    assert "ADM-41" not in _naming_config(key, rules)
+    def change(definition: str, what: str, old: str, new: str) -> Change:
+        return Change(definition=definition, part="", what=what, old=old, new=new)
 
-
-def test_what_is_no_release_is_wrong_usage() -> None:
+    error = "error GROUP_ID_NOT_FOUND"
+    named = _naming_message(change("ShareGroupHeartbeatResponse", error, "", "(version 0+)"), rules)
+    assert ("MEM-03" in named, "MEM-01" in named) == (True, False)
+    named = _naming_message(change("ShareFetchRequest", "validVersions", "1", "1-2"), rules)
+    assert ("CFG-24" in named, "ACQ-43" in named) == (True, False)
+    # A word is no key.
+    named = _naming_config(change("SocketServerConfigs listeners", "type", "a", "b"), rules)
+    assert "ADM-41" not in named
+    assert all(any("listeners" in str(source) for source in rules[one].source) for one in named)
     with pytest.raises(UsageFault, match="is no Kafka release"):
         compare("reference", "4.4.0", {}, everything=False)

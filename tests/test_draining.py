@@ -14,7 +14,6 @@ from fixtures.workload.terms import Load
 
 
 def shown(start: int, lag: int) -> ShareOffset:
-    """Return what an admin is shown."""
     return ShareOffset(start=start, lag=lag, leader_epoch=0, error=0)
 
 

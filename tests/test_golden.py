@@ -50,7 +50,6 @@ class MessageCase:
 
     @cached_property
     def ours(self) -> bytes:
-        """The bytes as we write them."""
         tagged = {"_tags": self.tags} if self.tags else {}
         return encode(self.spec, self.version, self.body | tagged)
 
@@ -67,7 +66,6 @@ class MessageCase:
 
 
 def message_case(spec: MessageSpec, version: int, number: int) -> MessageCase:
-    """Return one body, the same at every run."""
     rnd = Random(f"{SEED} {spec.name} {version} {number}")
     tags = {UNKNOWN_TAG: rnd.randbytes(3)} if number and version in spec.flexible else {}
     return MessageCase(spec, version, random_body(spec.body, version, rnd), tags)
@@ -170,7 +168,6 @@ def _marker(kind: ControlType) -> Question:
 
 
 def api_versions() -> Iterator[tuple[int, str, int]]:
-    """Yield key, name and version of everything that can be asked of a broker."""
     for key, api in schemas().apis.items():
         valid = schemas().request(api).valid
         yield from ((key, api, version) for version in range(valid.low, valid.high + 1))
@@ -225,21 +222,16 @@ def _bytes(answer: Answer) -> bytes:
     return base64.b64decode(answer["bytes"])
 
 
-def test_java_writes_the_same_bytes_for_every_message_and_version(golden: Golden) -> None:
+def test_java_writes_and_reads_the_same_bytes_for_every_message_and_version(golden: Golden) -> None:
     different = [
         f"{case.spec.name} v{case.version}: {case.ours.hex()} / {answer}"
         for case, answer in golden.messages
         if "bytes" not in answer or case.ours != base64.b64decode(answer["bytes"])
     ]
-
     assert different == []
     assert len(golden.messages) == BODIES * len(message_versions())
-
-
-def test_java_bytes_decode_to_the_body_they_were_made_of(golden: Golden) -> None:
     for case, answer in golden.messages:
         body = decode(case.spec, case.version, _bytes(answer)).to_dict()
-
         assert body.pop("_tags", {}) == case.tags
         assert body == case.body, f"{case.spec.name} v{case.version}"
 
@@ -250,7 +242,6 @@ def test_a_message_of_which_nothing_is_said_is_java_s_new_message(golden: Golden
         for spec, version, answer in golden.defaults
         if encode(spec, version, {}) != _bytes(answer)
     ]
-
     assert different == []
 
 
@@ -260,7 +251,6 @@ def test_frames_have_the_header_versions_that_java_uses(golden: Golden) -> None:
             "request": request_header_version(schemas(), api, version),
             "response": response_header_version(schemas(), api, version),
         }
-
         assert versions == answer, f"{api} v{version}"
 
 
@@ -271,14 +261,12 @@ def test_both_sides_of_each_share_api_are_among_the_golden_messages(
     for kind in ("Request", "Response"):
         compared = {c.version for c, _ in golden.messages if c.spec.name == api + kind}
         spec = next(c.spec for c, _ in golden.messages if c.spec.name == api + kind)
-
         assert compared == set(range(spec.valid.low, spec.valid.high + 1))
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name.lower())
 def test_a_batch_of_java_is_read_with_all_its_records(golden: Golden, codec: Compression) -> None:
     (batch,) = decode_batches(golden.built[codec])
-
     assert batch.compression is codec
     assert list(batch.records) == RECORDS
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (77, 3, 5)
@@ -291,20 +279,13 @@ def test_an_uncompressed_batch_is_java_s_byte_for_byte(golden: Golden) -> None:
 @pytest.mark.parametrize("name", sorted(our_batches()))
 def test_java_reads_our_batches_as_we_do(golden: Golden, name: str) -> None:
     batches = decode_batches(our_batches()[name])
-
     assert golden.read[name] == {"batches": [_batch_json(batch) for batch in batches]}
 
 
 @pytest.mark.parametrize("kind", MARKERS, ids=lambda kind: kind.name.lower())
 def test_a_transaction_marker_is_java_s_byte_for_byte(golden: Golden, kind: ControlType) -> None:
     ours = encode_marker(
-        kind,
-        producer_id=5,
-        producer_epoch=6,
-        coordinator_epoch=7,
-        base_offset=10,
-        timestamp=123,
+        kind, producer_id=5, producer_epoch=6, coordinator_epoch=7, base_offset=10, timestamp=123
     )
-
     assert ours == golden.markers[kind]
     assert decode_batches(ours)[0].markers[0].type is kind

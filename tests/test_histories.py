@@ -36,9 +36,9 @@ from spec.history import (
     Phase,
     Produced,
     Reload,
-    SharePartition,
 )
 from spec.verdict import EnvironmentFault
+from tests.stories import write_share_partition
 
 ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000
@@ -54,11 +54,6 @@ with Journal(Path(sys.argv[1]), 3) as journal:
         journal.add(FaultSpan(0, "none", "", time.monotonic_ns(), 0, ""))
         time.sleep(0.001)
 """
-
-
-def _phases(journal: Journal, count: int) -> None:
-    for number in range(count):
-        journal.add(Phase(f"phase {number}", number, number + 1))
 
 
 def test_a_kill_loses_at_most_a_second(tmp_path: Path) -> None:
@@ -83,48 +78,38 @@ def test_a_kill_loses_at_most_a_second(tmp_path: Path) -> None:
     assert found.broken == ()
 
 
-def test_a_journal_that_was_closed_is_whole(tmp_path: Path) -> None:
-    with Journal(tmp_path, 1) as journal:
-        _phases(journal, 3)
-
+def test_a_journal_that_was_closed_is_whole_and_any_prefix_can_be_read(tmp_path: Path) -> None:
+    file, every = _four_phases(tmp_path)
     found = read_journals(tmp_path)
-
     assert (found.cut, found.broken) == ((), ())
-    assert found.tables["phases"]["phase"].to_pylist() == ["phase 0", "phase 1", "phase 2"]
-
-
-def test_any_prefix_can_be_read(tmp_path: Path) -> None:
-    with Journal(tmp_path, 1) as journal:
-        for number in range(4):
-            journal.add(Phase(f"phase {number}", number, number))
-            journal.flush()
-    file = tmp_path / "journal" / "0001" / "phases.arrows"
+    assert found.tables["phases"]["phase"].to_pylist() == every
     whole = file.read_bytes()
-    every = [f"phase {number}" for number in range(4)]
-
-    for size in range(0, len(whole), 7):
+    for size in range(0, len(whole) - 8, 7):
         file.write_bytes(whole[:size])
         found = read_journals(tmp_path)
         names = found.tables["phases"]["phase"].to_pylist()
-
         assert names == every[: len(names)]
         assert found.cut == ("journal/0001/phases.arrows",)
 
 
-def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
-    with Journal(tmp_path, 1) as journal:
-        for number in range(4):
-            journal.add(Phase(f"phase {number}", number, number))
+def _four_phases(folder: Path) -> tuple[Path, list[str]]:
+    """Write four rows, a batch each, and one of another table; return the journal and the names."""
+    every = [f"phase {number}" for number in range(4)]
+    with Journal(folder, 1) as journal:
+        for number, name in enumerate(every):
+            journal.add(Phase(name, number, number))
             journal.flush()
         journal.add(FaultSpan(0, "kill", "broker 1", 1, 2, "seen"))
-    file = tmp_path / "journal" / "0001" / "phases.arrows"
+    return folder / "journal" / "0001" / "phases.arrows", every
+
+
+def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
+    file, _ = _four_phases(tmp_path)
     data = bytearray(file.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 64] = b"\xee" * 64
     file.write_bytes(data)
-
     found = read_journals(tmp_path)
-
     assert found.broken == ("journal/0001/phases.arrows",)
     assert found.tables["faults"]["kind"].to_pylist() == ["kill"]
 
@@ -150,7 +135,7 @@ def test_ranges_mean_records(tmp_path: Path) -> None:
     rng = random.Random(5)
     expected: dict[tuple[int, int], tuple[int, int]] = {}
     with Journal(tmp_path, 1) as journal:
-        journal.add(SharePartition(0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False))
+        write_share_partition(journal, 0, 0, lock_ms=30000)
         for _ in range(40):
             op = journal.next_operation()
             first = rng.randrange(100)
@@ -196,7 +181,7 @@ def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def test_spoiled_files_are_named(tmp_path: Path) -> None:
     with Journal(tmp_path, 1) as journal:
-        journal.add(SharePartition(0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False))
+        write_share_partition(journal, 0, 0, lock_ms=30000)
         journal.add(Produced(0, 0, 5, 1, 0, -1, 0, 1, 1, 0, 0))
     manifest = compact(tmp_path)
     stored = next(file for file in manifest.files if file.table == "produced")
@@ -220,9 +205,7 @@ def test_a_manifest_of_another_schema_is_refused() -> None:
 
 def test_payloads_say_who_they_are() -> None:
     batch, crc = shape(70, 64).write(producer=3, log=9, sequence=1000)
-
     (run,) = runs_of(batch)
-
     assert (run.first, run.count, run.producer, run.log) == (0, 70, 3, 9)
     assert (run.sequence, run.crc) == (1000, crc)
     (stranger,) = runs_of(encode_batch([Record(offset=4, timestamp=0, value=b"?")], base_offset=4))
@@ -233,9 +216,7 @@ def test_a_thinned_batch_is_read_record_by_record() -> None:
     batch, _ = shape(10, 64).write(producer=3, log=9, sequence=0)
     whole = runs_of(batch)[0]
     thin, _ = shape(1, 64).write(producer=3, log=9, sequence=4)
-
     parts = list(pieces(2, 12, [whole]))
-
     assert [(first, last, run is None) for first, last, run in parts] == [
         (2, 9, False),
         (10, 12, True),

@@ -21,8 +21,8 @@ from reports.analysis.rules import BORNE, load_invariants
 from reports.oracle.judging import judge
 from spec.history import JOURNALS, Manifest
 from spec.verdict import Verdict
+from tests.servers import SKEWS, Cluster, lacking, skewed
 from tests.shell import shareproof
-from tests.skewed import SKEWS, Cluster, lacking, skewed
 
 MS, SECOND = 1_000_000, 1_000_000_000
 RULES = {rule.id: rule for rule in load_invariants()}
@@ -84,7 +84,6 @@ def test_what_clocks_do_not_bear_is_unknown(
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two hosts whose clocks are minutes off ours, and drift."""
     with skewed(tmp_path_factory.mktemp("hosts")) as started:
         yield started
 

@@ -55,7 +55,6 @@ def test_scripts_are_read_back() -> None:
 def test_lines_that_are_no_actions(line: str, tmp_path: Path) -> None:
     script = tmp_path / "script.jsonl"
     script.write_text(f'{{"do": "look"}}\n{line}\n', encoding="utf-8")
-
     assert main(["--replay", str(script), "--target", "reference"]) == 2
     with pytest.raises(ValueError, match="line 2 is no action"):
         from_text(script.read_text(encoding="utf-8"))
@@ -64,14 +63,12 @@ def test_lines_that_are_no_actions(line: str, tmp_path: Path) -> None:
 def test_every_action_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = tmp_path / "script.jsonl"
     script.write_text(to_text(ALL), encoding="utf-8")
-
     assert main(["--replay", str(script), "--target", "reference"]) == 0
     assert f"{len(ALL)} actions played, everything allowed" in capsys.readouterr().out
 
 
 def test_the_reference_broker_is_never_accused(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--target", "reference", "--seed", "7", "--steps", "150", "--json"]
-
     assert main([*arguments, "--actions", "30", "--minutes", "10"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["violation"] is None
@@ -92,7 +89,6 @@ def test_mutants_are_found_and_shrunk(
 ) -> None:
     script, target = tmp_path / "script.jsonl", f"reference:{mutant}"
     arguments = ["--target", target, "--seed", "3", "--minutes", "5", "--json"]
-
     assert main([*arguments, "--shrinking", "1", "--out", str(script)]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["violation"].partition(":")[0] in rules

@@ -39,25 +39,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", network.BUNDLES)
 def test_one_bundle_of_certificates_serves_every_tool(name: str) -> None:
     found = network.fetching({name: "/ca.pem"})
-
     assert found == dict.fromkeys((*network.BUNDLES, network.EXTRA), "/ca.pem")
 
 
-def test_what_is_set_stays() -> None:
+def test_what_is_set_stays_and_a_proxy_has_both_spellings(monkeypatch: pytest.MonkeyPatch) -> None:
     found = network.fetching({"PIP_CERT": "/pip.pem", "SSL_CERT_FILE": "/all.pem"})
-
     assert (found["PIP_CERT"], found["CURL_CA_BUNDLE"]) == ("/pip.pem", "/all.pem")
     assert network.fetching({network.EXTRA: "/x.pem"}) == {network.EXTRA: "/x.pem"}
-
-
-def test_a_proxy_is_named_in_both_spellings() -> None:
     found = network.fetching({"HTTPS_PROXY": "http://p:1", "no_proxy": "a", "NO_PROXY": "b"})
-
-    assert found["https_proxy"] == "http://p:1"
-    assert (found["no_proxy"], found["NO_PROXY"]) == ("a", "b")
-
-
-def test_our_own_downloads_take_part_for_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (found["https_proxy"], found["no_proxy"], found["NO_PROXY"]) == ("http://p:1", "a", "b")
     monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
     with network.fetching_here():
         assert os.environ["REQUESTS_CA_BUNDLE"] == "/ca.pem"
@@ -100,9 +90,7 @@ def test_the_registry_of_npms_settings(home: Path, monkeypatch: pytest.MonkeyPat
 
 def test_nobody_answers() -> None:
     port = free_ports(1)[0]
-
     why = network.unreachable(f"http://user:secret@127.0.0.1:{port}/x", within=5)
-
     assert why == "ConnectionError at 127.0.0.1"
 
 
@@ -144,7 +132,6 @@ def test_a_file_that_is_not_there_is_told(home: Path, monkeypatch: pytest.Monkey
 def test_a_tools_settings_are_told(tool: str) -> None:
     sentence = network.advice(tool)
     handed_on = (ROOT / "tox.ini").read_text()
-
     assert re.fullmatch(r".* reads .*PROXY.*\.", sentence)
     for name in re.findall(r"\b[A-Za-z]+_[A-Z_]*[A-Z]\b|\bGO[A-Z]+\b", sentence):
         stem = re.match(r"SHAREPROOF|PIP|NODE|GO|CARGO|SSL_CERT|REQUESTS_CA_BUNDLE|HTTPS", name)
@@ -152,7 +139,11 @@ def test_a_tools_settings_are_told(tool: str) -> None:
         assert f"    {stem[0]}" in handed_on or stem[0] == "HTTPS", name
 
 
-def test_a_build_that_cannot_fetch_says_what_its_tool_reads() -> None:
+def test_a_build_has_the_users_settings_and_says_what_its_tool_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
+    run("x", ["sh", "-c", 'test "$CARGO_HTTP_CAINFO$X" = /ca.pem1'], env={"X": "1"})
     fetch = ["sh", "-c", "echo 'x509: certificate signed by unknown authority.' >&2; exit 1"]
     with pytest.raises(EnvironmentFault, match=r"unknown authority\. Go reads GOPROXY"):
         run("kfake", fetch, fetcher="Go")
@@ -160,19 +151,12 @@ def test_a_build_that_cannot_fetch_says_what_its_tool_reads() -> None:
         run("kfake", ["sh", "-c", "echo 'undefined: x' >&2; exit 1"], fetcher="Go")
 
 
-def test_a_build_has_the_users_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
-    run("x", ["sh", "-c", 'test "$CARGO_HTTP_CAINFO$X" = /ca.pem1'], env={"X": "1"})
-
-
 def test_a_jvm_that_speaks_to_others_keeps_their_certificates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trusted = "-Djavax.net.ssl.trustStore=/a b"
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Xmx9g '{trusted}' -Dhttps.proxyHost=p")
-
     kept = client_environment()["JAVA_TOOL_OPTIONS"]
-
     assert kept == f"'{trusted}' -Dhttps.proxyHost=p"
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx9g")
     assert "JAVA_TOOL_OPTIONS" not in client_environment()

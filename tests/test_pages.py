@@ -1,29 +1,94 @@
-"""Pages as a reader meets them: opened in a headless Chromium, searched, followed and printed."""
+"""Pages as a reader meets them: in a headless Chromium, searched, followed, printed, on a phone."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from fixtures.targets import optional
 from reports import html
 from reports.reading import parse
 from reports.site.archive import find
 from reports.site.build import build
 from reports.site.detecting import Detection
-from tests.chromium import chromium, look
+from shareproof.detected import detection
 from tests.test_results import HOSTILE, document, keep
+from tests.test_site import judged
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """Give a browser: the one that is named or installed, or that Playwright has fetched.
+
+    Without any the tests are skipped, and the run says at its end that they were not run.
+    """
+    if lacks := optional.missing("Chromium"):
+        pytest.skip(lacks)
+    with (
+        sync_playwright() as play,
+        contextlib.closing(
+            # A sandbox needs privileges that containers lack, and the pages are our own.
+            play.chromium.launch(executable_path=optional.chromium(), args=["--no-sandbox"])
+        ) as browser,
+    ):
+        yield browser
+
+
+@dataclass
+class Look:
+    """A page that is open, and all that went wrong on it since."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    def axe(self) -> list[str]:
+        """Return what axe-core finds wrong for those who do not see, hear or point."""
+        found = Axe().run(self.page).response["violations"]
+        return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
+
+    def overflow(self) -> int:
+        """Return by how many pixels the page is wider than its window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
+@contextlib.contextmanager
+def look(
+    browser: Browser, file: Path, anchor: str = "", *, dark: bool = False, width: int = 1280
+) -> Iterator[Look]:
+    """Open a file in a window of its own, without a network."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if dark else "light",
+        offline=True,
+    )
+    with contextlib.closing(context):
+        page = context.new_page()
+        seen = Look(page)
+        page.on("console", lambda said: seen.complaints.append(f"{said.type}: {said.text}"))
+        page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        page.on("request", lambda asked: _note_strangers(seen, asked.url))
+        page.goto(file.as_uri() + anchor)
+        yield seen
+
+
+def _note_strangers(seen: Look, url: str) -> None:
+    if not url.startswith(("file:", "blob:", "data:")):
+        seen.complaints.append(f"asked the network for {url}")
+
 
 FRAMES = f"1.000 → 127.0.0.1:1 ShareFetch v2 #1\n      group_id: {HOSTILE}\n1.001 ← bye\n"
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A Chromium for all tests of this file."""
     with chromium() as found:
         yield found
 
@@ -54,9 +119,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return html.write(folder, parse(results(HOSTILE)))
 
 
-def test_page_opens_without_a_complaint(browser: Browser, page: Path) -> None:
+def test_page_opens_without_a_complaint_and_links_lead_somewhere(
+    browser: Browser, page: Path
+) -> None:
     with look(browser, page) as seen:
         assert seen.page.title() == f"shareproof: {HOSTILE}"
+        dead = seen.page.evaluate(
+            """[...document.querySelectorAll('a[href^="#"]')].map(each => each.hash.slice(1))
+                .filter(name => !document.getElementById(name))"""
+        )
+        assert dead == []
         assert seen.complaints == []
 
 
@@ -90,15 +162,6 @@ def test_anchor_opens_its_rule(browser: Browser, page: Path) -> None:
         seen.page.locator("#ACK-01[open]").wait_for(state="visible")
 
 
-def test_links_lead_somewhere(browser: Browser, page: Path) -> None:
-    with look(browser, page) as seen:
-        dead = seen.page.evaluate(
-            """[...document.querySelectorAll('a[href^="#"]')].map(each => each.hash.slice(1))
-                .filter(name => !document.getElementById(name))"""
-        )
-        assert dead == []
-
-
 def test_frames_are_unpacked_on_demand(browser: Browser, page: Path) -> None:
     with look(browser, page, "#ACK-01") as seen:
         seen.page.locator("#ACK-01 .frames > summary").click()
@@ -125,15 +188,11 @@ def test_hostile_text_stays_text(browser: Browser, page: Path) -> None:
         assert seen.page.title() != "broken into"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("anchor", ["", "#ACK-01", "#certificate"])
-def test_accessible(browser: Browser, page: Path, anchor: str, *, dark: bool) -> None:
-    with look(browser, page, anchor, dark=dark) as seen:
-        assert seen.axe() == []
-
-
-@pytest.mark.parametrize("anchor", ["", "#ACK-01", "#certificate"])
-def test_fits_a_phone(browser: Browser, page: Path, anchor: str) -> None:
+def test_accessible_and_fits_a_phone(browser: Browser, page: Path, anchor: str) -> None:
+    for dark in (False, True):
+        with look(browser, page, anchor, dark=dark) as seen:
+            assert seen.axe() == []
     with look(browser, page, anchor, width=360) as seen:
         assert seen.overflow() <= 0
 
@@ -201,7 +260,6 @@ def test_what_came_before_it_was_due_is_drawn(tmp_path: Path) -> None:
     row = {"during": "load", "measure": "redelivery", "count": 7}
     early = {"median": -3514, "p90": -1003, "p99": -1003, "max": -1002}
     found["distributions"] = {"/run/history": [row | early]}
-
     assert "-1002" in html.write(tmp_path, parse(found)).read_text(encoding="utf-8")
 
 
@@ -253,7 +311,7 @@ def test_an_hour_of_chaos_is_drawn(browser: Browser, chaos: Path) -> None:
         assert seen.complaints == []
 
 
-def test_plots_zoom_together(browser: Browser, chaos: Path) -> None:
+def test_plots_zoom_together_and_draw_another_group(browser: Browser, chaos: Path) -> None:
     with look(browser, chaos, "#chaos") as seen:
         box = seen.page.locator(".plots")
         seen.page.locator(".uplot canvas").nth(4).wait_for()
@@ -274,26 +332,73 @@ def test_plots_zoom_together(browser: Browser, chaos: Path) -> None:
         expect(box).not_to_have_attribute("data-shown", "0.0 to 3600.0")
         shown = [float(end) for end in str(box.get_attribute("data-shown")).split(" to ")]
         assert shown == pytest.approx([900, 1800], rel=0.05)
-
-
-def test_another_group_is_drawn(browser: Browser, chaos: Path) -> None:
-    with look(browser, chaos, "#chaos") as seen:
-        seen.page.locator(".uplot canvas").nth(4).wait_for()
         seen.page.get_by_label("Group").select_option(label="odd")
         seen.page.locator(".uplot canvas").nth(4).wait_for()
         assert seen.page.locator("figure").count() == 5
         assert seen.complaints == []
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_timeline_is_accessible(browser: Browser, chaos: Path, *, dark: bool) -> None:
-    with look(browser, chaos, "#chaos", dark=dark) as seen:
-        seen.page.locator(".uplot canvas").nth(4).wait_for()
-        seen.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-        assert seen.axe() == []
-
-
-def test_timeline_fits_a_phone(browser: Browser, chaos: Path) -> None:
+def test_timeline_is_accessible_and_fits_a_phone(browser: Browser, chaos: Path) -> None:
+    for dark in (False, True):
+        with look(browser, chaos, "#chaos", dark=dark) as seen:
+            seen.page.locator(".uplot canvas").nth(4).wait_for()
+            unfold = "document.querySelectorAll('details').forEach(each => each.open = true)"
+            seen.page.evaluate(unfold)
+            assert seen.axe() == []
     with look(browser, chaos, "#chaos", width=360) as seen:
         seen.page.locator(".uplot canvas").nth(4).wait_for()
         assert seen.overflow() <= 0
+
+
+# --- The site ---------------------------------------------------------------------------------
+
+
+PAGES = ("index", "rules", "detection", "track-record", "rules/ACK-01")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site over two releases and two clients, with the matrix of today's records."""
+    room = tmp_path_factory.mktemp("archive")
+    for day, (release, verdict) in enumerate((("4.3.1", "fail"), ("4.4.0", "pass")), start=1):
+        keep(room / release, judged(verdict, day=day, target=f"kafka:{release}"))
+        client = judged(verdict, day=day + 2)
+        client["client"] = {
+            "name": "java",
+            "version": release,
+            "language": "Java",
+            "runtime": "OpenJDK 21",
+            "capabilities": [],
+            "facing": "kafka:4.4.0",
+            "facing_version": "4.4.0",
+            "brokers": {},
+        }
+        keep(room / f"java-{release}", client)
+    return build(find([room]), room / "site", detection()).parent
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_of_a_site_are_accessible_and_fit_a_phone(
+    browser: Browser, site: Path, name: str
+) -> None:
+    for dark in (False, True):
+        with look(browser, site / f"{name}.html", dark=dark) as seen:
+            assert seen.axe() == []
+            assert seen.complaints == []
+    with look(browser, site / f"{name}.html", width=360) as seen:
+        assert seen.overflow() <= 0
+
+
+def test_changes_are_accessible(browser: Browser, site: Path) -> None:
+    for page in (site / "changes").iterdir():
+        with look(browser, page, width=360) as seen:
+            assert seen.axe() == []
+            assert seen.overflow() <= 0
+
+
+def test_a_row_of_the_matrix_opens(browser: Browser, site: Path) -> None:
+    with look(browser, site / "detection.html", "#ACK-07") as seen:
+        row = seen.page.locator("#ACK-07")
+        assert not row.locator("li").first.is_visible()
+        row.locator("summary").click()
+        assert row.locator("li").first.is_visible()

@@ -76,7 +76,6 @@ def test_what_is_refused_is_out_of_reach(
 ) -> None:
     with restricted(*refused.split()) as info:
         code, found = judged(tmp_path, info, rules)
-
     assert code == 0, found
     assert {verdict for verdict, _ in found.values()} <= {"pass", "out of reach"}
     assert {rule for rule, (verdict, _) in found.items() if verdict == "pass"} >= held
@@ -85,15 +84,12 @@ def test_what_is_refused_is_out_of_reach(
         assert reason in found[rule][1]
 
 
-def test_names_may_have_to_begin_with_a_prefix(tmp_path: Path) -> None:
-    with restricted("names") as info:
-        assert judged(tmp_path, info, KEPT, "--prefix", PREFIX)[1][KEPT][0] == "pass"
-        assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
-
-
-def test_what_a_quota_refuses_at_first_is_removed(tmp_path: Path) -> None:
-    with restricted("quotas") as info:
-        assert judged(tmp_path, info, KEPT)[1][KEPT][0] == "pass"
+@pytest.mark.parametrize(("refused", "words"), [("names", ("--prefix", PREFIX)), ("quotas", ())])
+def test_prefixes_are_kept_and_what_a_quota_refuses_at_first_is_removed(
+    tmp_path: Path, refused: str, words: tuple[str, ...]
+) -> None:
+    with restricted(refused) as info:
+        assert judged(tmp_path, info, KEPT, *words)[1][KEPT][0] == "pass"
         assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
 
 
@@ -133,7 +129,6 @@ def test_topics_may_be_given(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module", params=[1, 40])
 def sized(request: pytest.FixtureRequest) -> Iterator[tuple[int, ClusterInfo]]:
-    """A cluster of one broker, and one of forty."""
     with restricted(brokers=request.param) as info:
         yield request.param, info
 
@@ -141,7 +136,6 @@ def sized(request: pytest.FixtureRequest) -> Iterator[tuple[int, ClusterInfo]]:
 def test_one_broker_and_forty(tmp_path: Path, sized: tuple[int, ClusterInfo]) -> None:
     brokers, info = sized
     code, found = judged(tmp_path, info, f"{KEPT},{LEADER}")
-
     assert code == 0, found
     assert found[KEPT][0] == "pass"
     assert found[LEADER][0] == ("out of reach" if brokers == 1 else "pass"), found

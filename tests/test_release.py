@@ -1,14 +1,18 @@
-"""The release checklist tells what is missing; see tools/release.py."""
+"""What we hand out holds everything, and the release checklist tells what is missing."""
 
 from __future__ import annotations
 
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from fixtures.targets import optional
 from tools import release
+from tools.packaged import HOME, build, lost, tracked, unwanted
 
 PROJECT = """
 [project]
@@ -66,3 +70,40 @@ def test_a_pre_release_fails_with_exit_code_1(
     (tree / "pyproject.toml").write_text(PROJECT.format(version="1.2.0rc1"), encoding="utf-8")
     assert release.main(["--check", "--only", "version", "lock"]) == 1
     assert "FAIL  version  1.2.0rc1 is a pre-release" in capsys.readouterr().out
+
+
+# --- The wheel and the sdist ------------------------------------------------------------------
+
+
+LOCK = HOME / "lock.txt"
+
+
+@pytest.mark.skipif(not (HOME / ".git").exists(), reason="only git knows which files are ours")
+def test_wheel_and_sdist_hold_every_file_of_the_rooms(tmp_path: Path) -> None:
+    if lacks := optional.missing("git"):
+        pytest.skip(lacks)
+    built = build(tmp_path)
+    assert lost(built, tracked()) == []
+    assert unwanted(built) == []
+    assert lost(built, ["spec/forgotten.toml"]) == [
+        "spec/forgotten.toml is not in the wheel",
+        "spec/forgotten.toml is not in the sdist",
+    ]
+
+
+@pytest.mark.skipif(not LOCK.exists(), reason="an installation has no lock")
+def test_the_lock_agrees_with_the_pins() -> None:
+    project = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    pins = [
+        Requirement(line) for line in [*project["dependencies"], *(p for e in extras for p in e)]
+    ]
+    locked = {
+        canonicalize_name(line.split("==")[0]): line.split("==")[1].split(" ")[0]
+        for line in LOCK.read_text().splitlines()
+        if "==" in line
+    }
+
+    for pin in pins:
+        if canonicalize_name(pin.name) != "shareproof":
+            assert str(pin.specifier) == f"=={locked[canonicalize_name(pin.name)]}", pin.name

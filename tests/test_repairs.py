@@ -75,6 +75,5 @@ def test_no_rule_forbids_a_repair(name: str) -> None:
         case for check in playable() if near & {*checks()[check].rules} for case in cases_of(check)
     ]
     played = {case.name: play(f"{HONEST}:{name}", case, seed=1) for case in cases}
-
     assert {case: seen.observations for case, seen in played.items() if not seen.held} == {}
     assert near <= {seen.requirement for one in played.values() for seen in one.observations}

@@ -1,10 +1,11 @@
-"""Opening Spark: on a machine whose name nobody knows, and where its JVM does not start."""
+"""Opening Spark: without a word, on a machine without a name, and where its JVM does not start."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -15,8 +16,10 @@ from pyspark.errors import PySparkRuntimeError
 
 from fixtures.machine.java import find_java
 from reports.analysis import session
+from reports.analysis.quiet import without_chatter
 from shareproof.chaos import judging
 from spec.verdict import EnvironmentFault
+from tests.shell import python
 
 PLACES = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")
 
@@ -25,11 +28,9 @@ class Unstartable:
     """Spark's builder on a machine where Java ends at once."""
 
     def __getattr__(self, name: str) -> object:
-        """Take every setting."""
         return lambda *_: self
 
     def getOrCreate(self) -> object:  # noqa: N802 - pyspark's name
-        """Say what pyspark says then."""
         raise PySparkRuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited")
 
 
@@ -88,3 +89,25 @@ def test_the_compiler_is_told_what_to_leave_to_the_quick_one() -> None:
         )
         assert ("1 compiler directives added" in done.stdout) == told
         assert bool(done.stdout) == told
+
+
+SAID = """WARNING: Using incubator modules: jdk.incubator.vector
+Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
+26/11/22 22:59:01 WARN NativeCodeLoader: Unable to load native-hadoop library
+Setting default log level to "WARN".
+26/11/22 22:59:02 ERROR SparkContext: Error initializing SparkContext.
+Error: Could not find or load main class
+"""
+
+
+def test_chatter_is_dropped_and_errors_are_not(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(subprocess.CalledProcessError), without_chatter():
+        subprocess.run(["sh", "-c", "cat; exit 1"], input=SAID.encode(), stdout=2, check=True)
+    print("ours", file=sys.stderr)
+    assert capfd.readouterr().err.splitlines() == [*SAID.splitlines()[-2:], "ours"]
+
+
+def test_spark_starts_without_a_word() -> None:
+    work = "from reports.analysis.session import open_session as o; s = o(); s.range(9).count()"
+    done = python("-c", f"{work}; s.stop()")
+    assert (done.returncode, done.stderr) == (0, "")

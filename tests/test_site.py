@@ -26,24 +26,18 @@ from spec.requirement import Honesty, load_requirements
 from tests.shell import python
 from tests.test_results import HOSTILE, client, document, keep
 
+FIB = Noticed(
+    kind=ALTERATION, name="fib", sentence="It fibs.", rule="ACK-01", check="a/b.py::test_x"
+)
+LATE = Noticed(
+    kind=KAFKA_MUTANT, name="late", sentence="It lags.", rule="ACK-02", check="b.py::test_y"
+)
+ODD = Missed(kind=KAFKA_MUTANT, name="odd", sentence="It is odd.", why="nobody looks there")
 SEEN = Detection(
     made={KAFKA_MUTANT: 2},
-    noticed=(
-        Noticed(
-            kind=ALTERATION, name="fib", sentence="It fibs.", rule="ACK-01", check="a/b.py::test_x"
-        ),
-        Noticed(
-            kind=KAFKA_MUTANT, name="late", sentence="It lags.", rule="ACK-02", check="b.py::test_y"
-        ),
-    ),
-    missed=(
-        Missed(kind=KAFKA_MUTANT, name="odd", sentence="It is odd.", why="nobody looks there"),
-    ),
-    kills={
-        "ACK-01": Noticed(
-            kind=ALTERATION, name="fib", sentence="It fibs.", rule="ACK-01", check="a/b.py::test_x"
-        )
-    },
+    noticed=(FIB, LATE),
+    missed=(ODD,),
+    kills={"ACK-01": FIB},
     exempt={"ACK-02": "it cannot be broken"},
 )
 
@@ -60,7 +54,6 @@ def judged(verdict: str, *, day: int, target: str = "kafka:4.4.0", **summary: in
 
 
 def java(version: str, facing: str) -> Any:
-    """Return a version of the Java client that faced a broker."""
     return to_plain(client("x", name="java", version=version, facing=facing))
 
 
@@ -85,14 +78,11 @@ def test_runs_are_found_in_order(runs: Path) -> None:
     ]
 
 
-def test_client_is_the_subject() -> None:
+def test_clients_and_histories_are_subjects_of_their_own() -> None:
     found = judged("pass", day=1)
     found["client"] = java("4.4.0", "reference")
     (run,) = _archive(found).runs
     assert (run.kind, run.subject) == ("client", "java 4.4.0 facing reference")
-
-
-def test_history_is_a_subject_of_its_own() -> None:
     chaos = judged("fail", day=2) | {"distributions": {}, "chaos": []}
     load = judged("fail", day=3) | {"distributions": {}}
     archive = _archive(judged("pass", day=1), chaos, load)
@@ -102,6 +92,10 @@ def test_history_is_a_subject_of_its_own() -> None:
         "kafka:4.4.0 under load": "history",
     }
     assert archive.changes == ()
+    # What judged a part only does not stand for a whole run.
+    whole, glance = judged("pass", day=1), judged("fail", day=2)
+    whole["requirements"].append(whole["requirements"][0] | {"id": "ACK-03"})
+    assert to_plain(_archive(whole, glance).newest[0].results) == whole
 
 
 def _archive(*documents: Any) -> Archive:
@@ -110,12 +104,6 @@ def _archive(*documents: Any) -> Archive:
         for number, found in enumerate(documents)
     )
     return Archive(runs=tuple(runs))
-
-
-def test_glance_does_not_stand_for_a_whole_run() -> None:
-    whole, glance = judged("pass", day=1), judged("fail", day=2)
-    whole["requirements"].append(whole["requirements"][0] | {"id": "ACK-03"})
-    assert to_plain(_archive(whole, glance).newest[0].results) == whole
 
 
 def test_broken_files_are_named_and_left_out(runs: Path) -> None:
@@ -148,8 +136,16 @@ def test_rules_judged_once_are_no_change() -> None:
     assert (found.changes, found.dropped, found.added) == ({}, ("ACK-01",), ())
 
 
-def test_site_links_hold(runs: Path, tmp_path: Path) -> None:
-    first = build(find([runs]), tmp_path / "site", SEEN)
+def test_site_links_hold_and_whoever_waits_is_told(runs: Path, tmp_path: Path) -> None:
+    given: list[str] = []
+
+    def watched(found: Sequence[Run]) -> Iterator[Run]:
+        for run in found:
+            given.append(run.subject)
+            yield run
+
+    first = build(find([runs]), tmp_path / "site", SEEN, watched=watched)
+    assert given == ["kafka:4.4.0", "kafka:4.4.0", "reference"]
     pages = list(first.parent.rglob("*.html"))
     shared = {page.name for page in pages if page.parent == first.parent}
     assert shared == {"index.html", "rules.html", "detection.html", "track-record.html"}
@@ -165,21 +161,8 @@ def test_site_needs_no_extra(runs: Path, tmp_path: Path) -> None:
     without = "sys.modules.update(dict.fromkeys(['numpy', 'pyarrow', 'pyspark']))"
     program = f"import sys; {without}; from shareproof.cli import main; main()"
     done = python("-c", program, "report", str(runs), "--site", str(tmp_path / "site"))
-
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "index.html").exists()
-
-
-def test_whoever_waits_is_told(runs: Path, tmp_path: Path) -> None:
-    given: list[str] = []
-
-    def watched(found: Sequence[Run]) -> Iterator[Run]:
-        for run in found:
-            given.append(run.subject)
-            yield run
-
-    build(find([runs]), tmp_path / "site", SEEN, watched=watched)
-    assert given == ["kafka:4.4.0", "kafka:4.4.0", "reference"]
 
 
 def test_implementations_are_crossed_with_releases() -> None:
@@ -193,27 +176,19 @@ def test_implementations_are_crossed_with_releases() -> None:
     ]
 
 
-def test_clients_are_crossed_with_brokers() -> None:
-    runs = [judged("pass", day=day) for day in (1, 2)]
-    for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
-        run["client"] = java(version, f"kafka:{version}")
-    found = cross(_archive(*runs).newest, by_broker)
-    assert (found.rows, found.columns) == (
-        ("java 4.1.2", "java 4.4.0"),
-        ("kafka:4.1.2", "kafka:4.4.0"),
-    )
-    assert found.neighbours == ()
+def test_clients_are_crossed_with_brokers_and_their_versions_neighbours() -> None:
+    def faced(*brokers: str) -> Archive:
+        runs = [judged("pass", day=day) for day in (1, 2)]
+        for run, version, broker in zip(runs, ("4.1.2", "4.4.0"), brokers, strict=True):
+            run["client"] = java(version, broker)
+        return _archive(*runs)
 
-
-def test_versions_of_a_client_are_neighbours() -> None:
-    runs = [judged("pass", day=day) for day in (1, 2)]
-    for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
-        run["client"] = java(version, "kafka:4.4.0")
-    ((old, new),) = cross(_archive(*runs).newest, by_version).neighbours
-    assert (old.subject, new.subject) == (
-        "java 4.1.2 facing kafka:4.4.0",
-        "java 4.4.0 facing kafka:4.4.0",
-    )
+    found = cross(faced("kafka:4.1.2", "kafka:4.4.0").newest, by_broker)
+    assert found.rows == ("java 4.1.2", "java 4.4.0")
+    assert (found.columns, found.neighbours) == (("kafka:4.1.2", "kafka:4.4.0"), ())
+    ((old, new),) = cross(faced("kafka:4.4.0", "kafka:4.4.0").newest, by_version).neighbours
+    assert old.subject == "java 4.1.2 facing kafka:4.4.0"
+    assert new.subject == "java 4.4.0 facing kafka:4.4.0"
 
 
 def test_releases_are_compared(tmp_path: Path) -> None:
@@ -304,28 +279,25 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"run", "site"}
 
 
-def test_badge_is_never_green_for_a_broken_run() -> None:
-    good = judged("pass", day=1)
-    good["run"]["exit_code"] = 0
-    assert badge.of_results(parse(good)) == badge.Badge("share groups", "1 of 1 rules", badge.GOOD)
-    known = judged("fail", day=1)
-    known["run"]["exit_code"] = 0
-    assert badge.of_results(parse(known)) == badge.Badge(
-        "share groups", "0 of 1 rules, 1 known bugs", badge.DIM
-    )
-    known["summary"]["pass"] = 9
-    assert badge.of_results(parse(known)).colour == badge.GOOD
-    cut = judged("pass", day=1)
-    cut["run"] |= {"exit_code": 0, "partial": True}
-    assert badge.of_results(parse(cut)).colour == badge.DIM
-    bad = judged("fail", day=1)
-    bad["run"]["exit_code"] = 1
-    assert badge.of_results(parse(bad)).colour == badge.BAD
-
-
-def test_badge_of_nothing_is_not_green() -> None:
-    nothing = judged("pass", day=1) | {
-        "summary": dict.fromkeys(judged("pass", day=1)["summary"], 0)
-    }
-    found = badge.of_results(parse(nothing))
-    assert (found.message, found.colour) == ("nothing could be judged", badge.DIM)
+@pytest.mark.parametrize(
+    ("verdict", "run", "summary", "message", "colour"),
+    [
+        ("pass", {}, {}, "1 of 1 rules", badge.GOOD),
+        ("fail", {}, {}, "0 of 1 rules, 1 known bugs", badge.DIM),
+        ("fail", {}, {"pass": 9}, "9 of 10 rules, 1 known bugs", badge.GOOD),
+        ("pass", {"partial": True}, {}, None, badge.DIM),
+        ("fail", {"exit_code": 1}, {}, None, badge.BAD),
+        ("pass", {}, {"pass": 0}, "nothing could be judged", badge.DIM),
+    ],
+)
+def test_badge_is_green_for_a_whole_run_that_held_alone(
+    verdict: str, run: dict[str, Any], summary: dict[str, int], message: str | None, colour: str
+) -> None:
+    found = judged(verdict, day=1)
+    found["summary"] |= summary
+    found["run"] |= {"exit_code": 0, **run}
+    if message == "nothing could be judged":
+        found["summary"] = dict.fromkeys(found["summary"], 0)
+    made = badge.of_results(parse(found))
+    assert (made.label, made.colour) == ("share groups", colour)
+    assert message in (None, made.message)

@@ -21,11 +21,9 @@ from fixtures.machine.storage import fetch, is_remote, place, send, settings
 from fixtures.targets import optional
 from reports.analysis.files import open_history
 from spec.verdict import EnvironmentFault
+from tests.servers import BUCKET, KEY, SECRET, SPARK, Server, hdfs, s3, standalone, yarn
 from tests.shell import shareproof
 from tests.small_histories import read_cases, write_history
-from tests.standalone import SPARK, standalone
-from tests.storage import BUCKET, KEY, SECRET, Server, hdfs, s3
-from tests.yarn import yarn
 
 ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000
@@ -36,7 +34,6 @@ NO_S3 = pytest.mark.skipif(bool(optional.missing("Go")), reason=optional.missing
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URI of an empty place in HDFS."""
     with hdfs(tmp_path_factory.mktemp("hdfs")) as server:
         yield server.uri
 

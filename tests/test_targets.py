@@ -1,78 +1,75 @@
-"""The targets' pure parts and their faults: names, properties, ports, cache, logs."""
+"""The targets' pure parts and their faults, fakes, metrics, and the tools that suit a cluster."""
 
 from __future__ import annotations
 
+import asyncio
 import http.server
+import os
 import socket
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fixtures.clients.tools import CONSOLE_CONSUMER, GROUPS, SHARE_GROUPS, ToolRun, Tools
+from fixtures.fakes.target import of_kfake
 from fixtures.interface.info import ClusterInfo
-from fixtures.interface.names import parse_target, release_line
+from fixtures.interface.names import FAKES, FakeName, parse_target, release_line
 from fixtures.machine.cache import staged
 from fixtures.machine.java import find_java, parse_major
-from fixtures.machine.maven import is_complete, kafka_release, store
+from fixtures.machine.maven import Release, clients_jar, is_complete, kafka_release, store
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, optional
 from fixtures.targets.broker import last_error
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.doctor import examine
+from fixtures.targets.metrics import Sample
+from fixtures.targets.metrics import parse as parse_metrics
+from fixtures.wire.schema import Schemas
+from spec.profile import load_profile, parse_profile
 from spec.releases import line_by_levels, newest
-from spec.verdict import EnvironmentFault
+from spec.requirement import SpecError
+from spec.verdict import EnvironmentFault, OutOfReach, Undecided
 
 # --- names -----------------------------------------------------------------------------------
 
 
-def test_external_names_hold_addresses() -> None:
-    target = open_target("external:kafka.example:9092,[::1]:9093")
+NAMES = (
+    "|kafka|kafka:|kafka:4.4|kafka:latest|external:|external:host|external:host:0"
+    "|external:host:70000|external:a:1,,b:2|zookeeper:1|kfake:|kfake:latest one|librdkafka-mock:x"
+)
 
-    assert target.name == "external:kafka.example:9092,[::1]:9093"
 
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "kafka", "kafka:", "kafka:4.4", "kafka:latest", "external:", "external:host",
-     "external:host:0", "external:host:70000", "external:a:1,,b:2", "zookeeper:1"],
-)  # fmt: skip
+@pytest.mark.parametrize("name", NAMES.split("|"))
 def test_bad_names_are_usage_faults_in_one_line(name: str) -> None:
     with pytest.raises(UsageFault) as fault:
         parse_target(name)
-
     assert "\n" not in str(fault.value)
 
 
-def test_releases_without_share_groups_are_refused() -> None:
-    with pytest.raises(UsageFault, match=r"begin with 4\.1"):
-        parse_target("kafka:3.9.1")
-    with pytest.raises(UsageFault, match="early access"):
-        parse_target("container:apache/kafka:4.0.2")
-
-
-def test_other_peoples_brokers_take_no_properties() -> None:
-    with pytest.raises(UsageFault, match="not ours to configure"):
-        open_target("external:host:9092", TargetOptions(properties={"a": "b"}))
-
-
-@pytest.mark.parametrize("brokers", [0, 2, 4])
-def test_only_one_or_three_brokers(brokers: int) -> None:
-    with pytest.raises(UsageFault, match="1 or 3"):
-        open_target(DEFAULT_TARGET, TargetOptions(brokers=brokers))
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("kafka:3.9.1", {}, r"begin with 4\.1"),
+        ("container:apache/kafka:4.0.2", {}, "early access"),
+        ("external:host:9092", {"properties": {"a": "b"}}, "not ours to configure"),
+        *[(DEFAULT_TARGET, {"brokers": brokers}, "1 or 3") for brokers in (0, 2, 4)],
+    ],
+)
+def test_targets_that_cannot_be_are_refused(name: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageFault, match=said):
+        open_target(name, TargetOptions(**options))
 
 
 def test_cluster_info_survives_json() -> None:
-    info = ClusterInfo(
-        name="kafka:4.4.0",
-        version="4.4.0",
-        profile="apache-kafka",
-        bootstrap=("127.0.0.1:1", "127.0.0.1:2"),
-        schema_jar="/x.jar",
-        prefix="sp-",
-        properties={"a": "ü"},
-    )
-
+    info = cluster("4.4.0")
+    info = replace(info, bootstrap=("127.0.0.1:1", "127.0.0.1:2"), properties={"a": "ü"})
     assert info == ClusterInfo.from_json(info.to_json())
+    name = "external:kafka.example:9092,[::1]:9093"
+    assert open_target(name).name == name
 
 
 # --- properties ------------------------------------------------------------------------------
@@ -81,30 +78,17 @@ def test_cluster_info_survives_json() -> None:
 @pytest.mark.parametrize(("brokers", "in_sync"), [(1, "1"), (3, "2")])
 def test_state_topic_is_on_all_brokers(brokers: int, in_sync: str) -> None:
     properties = cluster_properties("4.4.0", TargetOptions(brokers=brokers))
-
     assert str(brokers) == properties["share.coordinator.state.topic.replication.factor"]
     assert in_sync == properties["share.coordinator.state.topic.min.isr"]
 
 
-@pytest.mark.parametrize(
-    ("version", "interval"),
-    [("4.1.2", False), ("4.2.1", False), ("4.3.1", True), ("4.4.0", True)],
-)
-def test_each_release_gets_only_keys_it_has(version: str, interval: bool) -> None:
-    properties = cluster_properties(version)
-
-    assert interval == ("group.share.assignment.interval.ms" in properties)
-
-
-def test_the_callers_wishes_win() -> None:
+def test_each_release_gets_only_keys_it_has_and_the_callers_wishes_win() -> None:
+    interval = "group.share.assignment.interval.ms"
+    having = [v for v in ("4.1.2", "4.2.1", "4.3.1", "4.4.0") if interval in cluster_properties(v)]
+    assert having == ["4.3.1", "4.4.0"]
     key = "group.share.min.record.lock.duration.ms"
-
     assert cluster_properties("4.4.0", TargetOptions(properties={key: "5000"}))[key] == "5000"
-
-
-def test_brokers_as_shipped_have_no_bounds_of_ours() -> None:
     shipped = cluster_properties("4.4.0", TargetOptions(shipped=True))
-
     assert not [name for name in shipped if name.startswith(("group.", "auto.", "log.cleaner"))]
     assert shipped["log.retention.check.interval.ms"] == "300000"
 
@@ -112,63 +96,42 @@ def test_brokers_as_shipped_have_no_bounds_of_ours() -> None:
 def test_nodes_share_the_voters_and_nothing_else() -> None:
     ports = [Ports(client=i, internal=i + 1, controller=i + 2) for i in (10, 20, 30)]
     first, second = (node_properties(node, ports, Path("/d")) for node in (1, 2))
-
     assert first["controller.quorum.voters"] == "1@127.0.0.1:12,2@127.0.0.1:22,3@127.0.0.1:32"
     assert first["controller.quorum.voters"] == second["controller.quorum.voters"]
     assert first["listeners"].startswith("CLIENT://127.0.0.1:10,INTERNAL://127.0.0.1:11,")
     assert second["listeners"].startswith("CLIENT://127.0.0.1:20,")
-
-
-def test_properties_files_escape_what_java_reads_specially() -> None:
     assert render({"a b": "x=\\y\nü"}) == "a\\ b=x\\=\\\\y\\n\\u00fc\n"
-
-
-def test_release_lines() -> None:
-    assert release_line("4.3.1") == (4, 3)
-    assert release_line("4.4.0-rc1") == (4, 4)
+    assert (release_line("4.3.1"), release_line("4.4.0-rc1")) == ((4, 3), (4, 4))
 
 
 # --- ports -----------------------------------------------------------------------------------
 
 
-def test_ports_are_distinct_and_below_the_ephemeral_range() -> None:
+def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = free_ports(9)
-
     assert len(set(ports)) == 9
-    assert max(ports) < 32768
-
-
-def test_a_full_port_range_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert max(ports) < 32768, "below the ephemeral range"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setenv("SHAREPROOF_PORTS", f"{port}-{port}")
-
         with pytest.raises(EnvironmentFault, match="SHAREPROOF_PORTS=LOW-HIGH"):
             free_ports(1)
-
-
-@pytest.mark.parametrize("text", ["x", "20000", "30000-20000", "0-5", "1-70000"])
-def test_a_bad_port_range_is_a_usage_fault(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("SHAREPROOF_PORTS", text)
-
-    with pytest.raises(UsageFault, match="LOW-HIGH"):
-        free_ports(1)
+    for text in ("x", "20000", "30000-20000", "0-5", "1-70000"):
+        monkeypatch.setenv("SHAREPROOF_PORTS", text)
+        with pytest.raises(UsageFault, match="LOW-HIGH"):
+            free_ports(1)
 
 
 # --- cache and registry ----------------------------------------------------------------------
 
 
 def test_a_stored_release_is_complete_until_a_jar_shrinks(tmp_path: Path) -> None:
-    jar = tmp_path / "a.jar"
+    jar, home = tmp_path / "a.jar", tmp_path / "kafka-0"
     jar.write_bytes(b"12345")
-    home = tmp_path / "kafka-0"
     store(home, [jar])
-
     assert is_complete(home)
-
     (home / "jars" / "a.jar").unlink()
     (home / "jars" / "a.jar").write_bytes(b"1234")
-
     assert not is_complete(home)
 
 
@@ -184,18 +147,19 @@ def test_a_failed_build_leaves_the_old_directory(tmp_path: Path) -> None:
 
     with pytest.raises(ZeroDivisionError):
         build()
-
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     assert (final / "old").exists()
 
 
-def test_an_unwritable_cache_is_an_environment_fault(
+@pytest.mark.usefixtures("empty_cache")
+def test_an_unwritable_cache_and_an_unreachable_registry_are_environment_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocker = tmp_path / "file"
-    blocker.touch()
-    monkeypatch.setenv("SHAREPROOF_CACHE", str(blocker / "cache"))
-
+    monkeypatch.setenv("SHAREPROOF_MAVEN_REPOSITORY", f"http://127.0.0.1:{free_ports(1)[0]}")
+    with pytest.raises(EnvironmentFault, match="registry cannot be reached"):
+        kafka_release("4.4.0")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SHAREPROOF_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(EnvironmentFault, match="set SHAREPROOF_CACHE"):
         kafka_release("4.4.0")
 
@@ -236,14 +200,6 @@ def test_an_unknown_release_is_named_with_the_known_ones(monkeypatch: pytest.Mon
             registry.shutdown()
 
 
-@pytest.mark.usefixtures("empty_cache")
-def test_an_unreachable_registry_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHAREPROOF_MAVEN_REPOSITORY", f"http://127.0.0.1:{free_ports(1)[0]}")
-
-    with pytest.raises(EnvironmentFault, match="registry cannot be reached"):
-        kafka_release("4.4.0")
-
-
 # --- Java and the machine --------------------------------------------------------------------
 
 
@@ -256,23 +212,18 @@ def test_java_versions(text: str, major: int | None) -> None:
     assert major == parse_major(text)
 
 
-def test_a_missing_java_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", "")
-
-    with pytest.raises(EnvironmentFault, match=r"No Java was found: install .* 17"):
-        find_java()
-
-
-def test_an_old_java_is_an_environment_fault(
+def test_a_missing_or_old_java_is_an_environment_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EnvironmentFault, match=r"No Java was found: install .* 17"):
+        find_java()
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-
     with pytest.raises(EnvironmentFault, match="is Java 11, and Kafka 4 needs 17"):
         find_java()
 
@@ -324,3 +275,169 @@ def test_the_closest_release_line(
     features: dict[str, int], share_fetch: tuple[int, int] | None, line: str
 ) -> None:
     assert line == line_by_levels(features, share_fetch)
+
+
+# --- Fakes ------------------------------------------------------------------------------------
+
+
+HEAD = """[profile]
+name = "p"
+[[absent]]
+feature = "f"
+versions = ""
+probe = "b"
+reason = "r"
+"""
+
+
+@pytest.mark.parametrize("fake", sorted(FAKES))
+def test_a_fake_has_a_newest_edition_and_a_ledger(fake: str) -> None:
+    named = parse_target(fake)
+    assert isinstance(named, FakeName)
+    assert (named.edition, named.version) == FAKES[fake]
+    assert load_profile(fake).name == fake
+
+
+def test_what_a_fake_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OutOfReach, match=r"does not know share[.]nothing"):
+        open_target("kfake", TargetOptions(properties={"share.nothing": "1"})).start()
+    with pytest.raises(OutOfReach, match="plain listener"):
+        open_target("kfake", TargetOptions(listeners={"SECURE": "SSL"})).start()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EnvironmentFault, match=r"no go on PATH: kfake is a library of Go"):
+        open_target("kfake").start()
+
+
+@pytest.mark.skipif(bool(optional.missing("Go")), reason=optional.missing("Go"))
+def test_kfake_shows_its_brokers_and_ends_with_its_input() -> None:
+    target = open_target("kfake", TargetOptions(brokers=3))
+    target.start()
+    process = target._process  # type: ignore[attr-defined]
+    try:
+        assert len(target.info.bootstrap) == 3
+        assert target.info.properties["share.record.lock.sweep.interval.ms"] == "100"
+    finally:
+        target.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+    with pytest.raises(EnvironmentFault, match="is not running"):
+        _ = target.info
+
+
+def test_only_the_records_of_a_share_fetch_may_be_null() -> None:
+    jar = clients_jar("4.4.0")
+    ours, theirs = (Schemas.from_jar(path).texts for path in (of_kfake(jar), jar))
+    changed = [name for name in theirs if ours[name] != theirs[name]]
+    assert ours.keys() == theirs.keys()
+    assert changed == ["ShareFetchResponse"]
+
+
+def test_an_absence_can_name_rules_areas_or_all() -> None:
+    entry = parse_profile(HEAD + 'rules = ["PER", "ACK-01"]', "p.toml").absent[0]
+    every = parse_profile(HEAD + 'rules = ["*"]', "p.toml").absent[0]
+    none = parse_profile(HEAD, "p.toml").absent[0]
+    concerned = [rule for rule in ("PER-07", "ACK-01", "ACK-02") if entry.concerns(rule)]
+    assert concerned == ["PER-07", "ACK-01"]
+    assert every.concerns("ACK-02")
+    assert not none.concerns("ACK-02")
+    with pytest.raises(SpecError, match="rules must be a list"):
+        parse_profile(HEAD + 'rules = "PER"', "p.toml")
+
+
+# --- Metrics ----------------------------------------------------------------------------------
+
+
+PAGE = """\
+# HELP kafka_server_SharePartitionMetrics_Value Attribute exposed for management
+# TYPE kafka_server_SharePartitionMetrics_Value untyped
+kafka_server_SharePartitionMetrics_Value{group="g",name="InFlight",partition="0",topic="a\\"b"} 3.0
+kafka_server_group_coordinator_metrics_share_group_count{state="stable",} 1.0
+jvm_threads_current 22.0
+kafka_server_KafkaServer_BrokerState 3.0
+"""
+
+
+def test_samples_of_a_page() -> None:
+    first, second = parse_metrics(PAGE)
+    assert (first.bean, first.attribute, first.value) == ("SharePartitionMetrics", "Value", 3.0)
+    assert first.labels == {"group": "g", "name": "InFlight", "partition": "0", "topic": 'a\\"b'}
+    assert second == Sample(
+        bean="group-coordinator-metrics",
+        attribute="share_group_count",
+        labels={"state": "stable"},
+        value=1.0,
+    )
+
+
+# --- Command line tools -----------------------------------------------------------------------
+
+
+def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
+    """Return a registry that has the tools of some releases, and notes what it is asked for."""
+
+    def jars(version: str) -> Release:
+        asked.append(version)
+        if version not in published:
+            raise EnvironmentFault(f"no tools of {version}")
+        return Release(version=version, home=Path(), jars=())
+
+    return jars
+
+
+def cluster(version: str) -> ClusterInfo:
+    """Return a cluster that says it is of a release, or of a line of them."""
+    return ClusterInfo(
+        name=f"kafka:{version}",
+        version=version,
+        profile="apache-kafka",
+        bootstrap=(),
+        schema_jar="",
+        prefix="sp-",
+        properties={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "published", "expected"),
+    [
+        pytest.param("4.3.0", {"4.3.0", "4.3.1"}, ["4.3.0"], id="its own"),
+        pytest.param("4.3", {"4.3.0", "4.3.1"}, ["4.3.1"], id="the last of the line it shows"),
+        pytest.param("4.2.2", {"4.2.1", "4.2.2"}, ["4.2.1"], id="known to have none"),
+        pytest.param("4.4.0", {"4.3.1"}, ["4.3.1"], id="a line that has none"),
+        pytest.param("4.2.9", {"4.2.1"}, ["4.2.9", "4.2.1"], id="found to have none"),
+    ],
+)
+def test_tools_that_suit_a_cluster(version: str, published: set[str], expected: list[str]) -> None:
+    asked: list[str] = []
+    tools = asyncio.run(Tools.of(cluster(version), registry(published, asked)))
+    assert asked == expected
+    assert tools.version == expected[-1]
+
+
+@pytest.mark.parametrize(
+    ("version", "why"), [("4.2.9", "no tools of 4.2.1"), ("9.0.0", "no tools of 9.0.0"), ("", "''")]
+)
+def test_no_tools_are_out_of_reach(version: str, why: str) -> None:
+    with pytest.raises(OutOfReach, match=why):
+        asyncio.run(Tools.of(cluster(version), registry(set(), [])))
+
+
+@pytest.mark.parametrize(
+    ("main", "gives_up"), [(SHARE_GROUPS, True), (GROUPS, True), (CONSOLE_CONSUMER, False)]
+)
+def test_a_tool_that_gave_up_shows_nothing(
+    main: str, gives_up: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Error: org.apache.kafka.common.errors.TimeoutException: Call(callName=listGroups)"
+
+    async def ended(_self: Tools, command: str, _arguments: tuple[str, ...]) -> ToolRun:
+        return ToolRun(command=command, status=1, out=said, err="")
+
+    monkeypatch.setattr(Tools, "_run", ended)
+    tools = asyncio.run(Tools.of(cluster("4.3.1"), registry({"4.3.1"}, [])))
+
+    if gives_up:
+        with pytest.raises(Undecided, match="gave up waiting for the cluster: TimeoutException"):
+            asyncio.run(tools.run(main, "--list"))
+    else:
+        assert asyncio.run(tools.run(main)).out == said

@@ -1,4 +1,4 @@
-"""The targets with a real broker of the default release: what runs, and what is left of it."""
+"""Targets with a real broker: what runs, and what is left of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import Address, ExternalName, KafkaName
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, broker, open_target
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.external import ExternalTarget
 from fixtures.targets.kafka import KafkaTarget
@@ -89,7 +89,6 @@ def _groups(info: ClusterInfo) -> set[str]:
 
 def test_a_started_cluster_serves_share_groups(kafka: KafkaTarget) -> None:
     answer = _heartbeat(kafka.info, "g", str(uuid.uuid4()), 0)
-
     assert answer.error_code == 0
     assert answer.heartbeat_interval_ms == 500
 
@@ -118,7 +117,6 @@ def test_a_paused_broker_is_silent_until_resumed(kafka: KafkaTarget) -> None:
             _call(kafka.info, "Metadata", timeout=0.2, topics=[])
     finally:
         broker.resume()
-
     assert [each.node_id for each in _call(kafka.info, "Metadata", topics=[]).brokers] == [1]
 
 
@@ -144,7 +142,6 @@ def test_an_external_cluster_is_recognised_and_left_clean(kafka: KafkaTarget) ->
 def test_an_unreachable_cluster_is_an_environment_fault(kafka: KafkaTarget) -> None:
     assert kafka.info.schema_jar  # the definitions are in the cache
     nobody = Address(host="127.0.0.1", port=free_ports(1)[0])
-
     with pytest.raises(EnvironmentFault, match=f"No Kafka broker answers at {nobody}"):
         ExternalTarget(ExternalName(addresses=(nobody,))).start(timeout=1.0)
 
@@ -156,10 +153,8 @@ def test_an_unreachable_cluster_is_an_environment_fault(kafka: KafkaTarget) -> N
 )  # fmt: skip
 def test_a_broker_that_refuses_its_properties_is_quoted(key: str, value: str, words: str) -> None:
     target = KafkaTarget(KafkaName(version=VERSION), TargetOptions(properties={key: value}))
-
     with pytest.raises(EnvironmentFault, match=f"did not start: .*{words}.*its log: "):
         target.start()
-
     assert target.brokers == ()
 
 
@@ -216,8 +211,37 @@ def test_a_stopped_cluster_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     target.start()
     info, pids = target.info, [broker.pid for broker in target.brokers]
     target.stop()
-
     assert not any(psutil.pid_exists(pid) for pid in pids if pid)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(CallFailed):
         _call(info, "Metadata", timeout=1.0, topics=[])
+
+
+# --- A frozen process -------------------------------------------------------------------------
+
+
+BUSY = """
+import threading
+def spin():
+    while True: pass
+for _ in range(8): threading.Thread(target=spin, daemon=True).start()
+print("busy", flush=True)
+spin()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="only Linux tells of threads")
+def test_no_thread_runs_on() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            tasks = Path(f"/proc/{process.pid}/task")
+            assert not broker._is_still(tasks)
+
+            process.send_signal(signal.SIGSTOP)
+            broker._until_still(process.pid)
+
+            assert broker._is_still(tasks)
+        finally:
+            process.kill()

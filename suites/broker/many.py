@@ -1,8 +1,9 @@
 """Requests in which every list has three elements or more, and one of them is bad.
 
 A defect that acts from the second topic, partition or group on is not met by a request about one.
-:data:`LISTS` has every list of the share APIs' requests and responses. ``tests/test_many.py`` holds
-it against the message definitions, and plays the checks to see that they met what they claim.
+:data:`LISTS` has every list of the share APIs' requests and responses. ``tests/test_campaign.py``
+holds it against the message definitions, and plays the checks to see that they met what they
+claim.
 """
 
 import asyncio

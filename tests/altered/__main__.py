@@ -8,7 +8,8 @@ from pathlib import Path
 
 from reports.analysis.files import open_history
 from reports.analysis.session import MEDIUM, open_session
-from tests.altered.judged import alter, mistakes, verdicts
+from tests.agreement import compare
+from tests.altered.judged import alter, mistakes
 
 
 def main() -> int:
@@ -19,7 +20,7 @@ def main() -> int:
     spark = open_session("local[2]", "1g", MEDIUM)
     with tempfile.TemporaryDirectory(prefix="shareproof-altered-") as room:
         altered = alter(history.folder, Path(room) / "history", history.version, both=True)
-        found, differing = verdicts(spark, altered)
+        found, differing = compare(spark, altered.folder, "altered")
     wrong = list(mistakes(found, altered))
     print(f"{len(altered.made)} alterations, {len(differing)} differences, {len(wrong)} mistakes")
     print(*wrong, *differing[:20], sep="\n  ")

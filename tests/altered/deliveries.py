@@ -1,12 +1,21 @@
-"""Alterations of who got a record when: INV-01, 02, 03, 09, 15, 18, 23 and 26."""
+"""Alterations of who got a record, when and how often: INV-01 to 03, 09, 12 to 15 and others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from spec.history import NEVER, AckType, Outcome
-from tests.altered.alteration import breaks, keeps
-from tests.altered.copies import MS, SECOND, Copy, Row, acknowledged, is_proven
+from tests.altered.alteration import (
+    MS,
+    SECOND,
+    Copy,
+    Row,
+    acknowledged,
+    breaks,
+    ended_as,
+    is_proven,
+    keeps,
+)
 
 FINAL = (AckType.ACCEPT, AckType.REJECT)
 _OPEN = (AckType.NONE, AckType.CLOSED)
@@ -77,9 +86,6 @@ def _late(copy: Copy, row: Row) -> Row:
     return copy.again(row, sent=at, acquired=at + MS, count=row["count"] + 1)
 
 
-# --- INV-01 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-01")
 def _a_second_member_has_it_before_the_first_lets_go(copy: Copy) -> None:
     (row,) = copy.choose(once)
@@ -107,11 +113,8 @@ def _a_second_member_has_it_after_a_lock_whose_holder_speaks_too_late(copy: Copy
     copy.again(row, sent=at + 1, acquired=at + MS, count=2)
 
 
-# --- INV-02 and INV-03 --------------------------------------------------------------------------
-
-
-@breaks("INV-02", name="an accepted record comes again at once", of=ACCEPTED)
-@breaks("INV-03", name="a rejected record comes again at once", of=REJECTED)
+@breaks("INV-02", "an accepted record comes again at once", of=ACCEPTED)
+@breaks("INV-03", "a rejected record comes again at once", of=REJECTED)
 def _comes_again_at_once(copy: Copy, of: Chosen) -> None:
     (row,) = copy.choose(*of)
     copy.again(row, sent=row["ack_received"], acquired=row["ack_received"] + MS, count=2)
@@ -123,8 +126,8 @@ def _an_accepted_record_comes_to_a_member_that_waited(copy: Copy) -> None:
     copy.again(row, sent=row["sent"] - MS, acquired=row["ack_sent"] + 1, count=2)
 
 
-@breaks("INV-02", name="an accepted record comes after a load", of=ACCEPTED)
-@breaks("INV-03", name="a rejected record comes after a load", of=REJECTED)
+@breaks("INV-02", "an accepted record comes after a load", of=ACCEPTED)
+@breaks("INV-03", "a rejected record comes after a load", of=REJECTED)
 def _comes_after_a_load(copy: Copy, of: Chosen) -> None:
     (row,) = copy.choose(*of)
     at = row["ack_received"]
@@ -132,8 +135,8 @@ def _comes_after_a_load(copy: Copy, of: Chosen) -> None:
     copy.again(row, sent=at + 3, acquired=at + MS, count=1)
 
 
-@breaks("INV-02", name="a record accepted at the last moment of its lock comes again", of=ACCEPTED)
-@breaks("INV-03", name="a record rejected at the last moment of its lock comes again", of=REJECTED)
+@breaks("INV-02", "a record accepted at the last moment of its lock comes again", of=ACCEPTED)
+@breaks("INV-03", "a record rejected at the last moment of its lock comes again", of=REJECTED)
 def _was_finished_at_the_last_moment(copy: Copy, of: Chosen) -> None:
     (row,) = copy.choose(*of)
     row["ack_received"] = row["holds_until"]
@@ -147,17 +150,14 @@ def _an_acceptance_that_is_answered_a_moment_late_was_made_all_the_same(copy: Co
     _late(copy, row)
 
 
-@keeps("INV-02")
-def _an_acceptance_that_was_refused_is_none(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
-    _late(copy, row)
-
-
-@keeps("INV-02")
-def _an_acceptance_without_an_answer_may_not_have_happened(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], NEVER, Outcome.UNKNOWN))
+@keeps("INV-02", "an acceptance that was refused is none", outcome=Outcome.FAILED)
+@keeps(
+    "INV-03", "a rejection that was refused is none", outcome=Outcome.FAILED, of=(_rejected, "odd")
+)
+@keeps("INV-02", "an acceptance without an answer may not have happened", outcome=Outcome.UNKNOWN)
+def _is_none(copy: Copy, outcome: Outcome, of: Chosen = ACCEPTED) -> None:
+    (row,) = copy.choose(*of)
+    row.update(ended_as(row, outcome))
     _late(copy, row)
 
 
@@ -187,16 +187,6 @@ def _a_deleted_record_is_accepted_by_nobody_in_particular(copy: Copy) -> None:
     copy.again(row, sent=row["ack_received"], acquired=row["ack_received"] + MS, count=2)
 
 
-@keeps("INV-03")
-def _a_rejection_that_was_refused_is_none(copy: Copy) -> None:
-    (row,) = copy.choose(_rejected, "odd")
-    row.update(acknowledged(AckType.REJECT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
-    _late(copy, row)
-
-
-# --- INV-09 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-09")
 def _a_refused_acceptance_frees_its_record(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
@@ -208,14 +198,14 @@ def _a_refused_acceptance_frees_its_record(copy: Copy) -> None:
 @breaks("INV-09")
 def _an_unanswered_acceptance_frees_its_record_a_moment_too_early(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], NEVER, Outcome.UNKNOWN))
+    row.update(ended_as(row, Outcome.UNKNOWN))
     copy.again(row, sent=row["acquired"] + 1, acquired=row["holds_until"] - 1, count=2)
 
 
 @keeps("INV-09")
 def _a_refused_acceptance_leaves_a_lock_that_ends_at_the_very_moment(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
+    row.update(ended_as(row, Outcome.FAILED))
     copy.again(row, sent=row["ack_received"], acquired=row["holds_until"], count=2)
 
 
@@ -226,9 +216,6 @@ def _a_refused_acceptance_is_followed_by_the_end_of_its_session(copy: Copy) -> N
     row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], at, Outcome.FAILED))
     row["freed"] = at + 1
     copy.again(row, sent=at + 2, acquired=at + MS, count=2)
-
-
-# --- INV-15 -------------------------------------------------------------------------------------
 
 
 @breaks("INV-15")
@@ -244,11 +231,8 @@ def _a_member_dies_and_a_load_takes_the_count_back(copy: Copy) -> None:
     after["count"] = row["count"]
 
 
-# --- INV-18 -------------------------------------------------------------------------------------
-
-
-@breaks("INV-18", name="a record comes again a moment before its lock ended", after=-1)
-@keeps("INV-18", name="a record comes again as its lock ends", after=0)
+@breaks("INV-18", "a record comes again a moment before its lock ended", after=-1)
+@keeps("INV-18", "a record comes again as its lock ends", after=0)
 def _comes_again_as_its_lock_ends(copy: Copy, after: int) -> None:
     row, later = _dropped_then_came(copy)
     shift(later, row["holds_until"] + after, sent=row["acquired"] + 1)
@@ -275,19 +259,16 @@ def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(copy:
     shift(after, at + 3 * MS, sent=at + 2 * MS)
 
 
-# --- INV-23 -------------------------------------------------------------------------------------
-
-
-@breaks("INV-23", name="a released record is kept back", after=1)
-@keeps("INV-23", name="a released record comes at the last moment", after=0)
+@breaks("INV-23", "a released record is kept back", after=1)
+@keeps("INV-23", "a released record comes at the last moment", after=0)
 def _is_kept_back(copy: Copy, after: int) -> None:
     row, later = copy.choose(_released_then_came)[-2:]
     at = row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND + after
     shift(later, at, sent=at)
 
 
-@breaks("INV-23", name="a fetch waits for a released record", after=1)
-@keeps("INV-23", name="a fetch waits for a released record until the last moment", after=0)
+@breaks("INV-23", "a fetch waits for a released record", after=1)
+@keeps("INV-23", "a fetch waits for a released record until the last moment", after=0)
 def _a_fetch_waits(copy: Copy, after: int) -> None:
     row, later = copy.choose(_released_then_came)[-2:]
     sent = row["ack_received"] + SECOND
@@ -308,18 +289,15 @@ def _a_record_whose_release_was_refused_takes_its_time(copy: Copy) -> None:
     shift(after, row["ends_by"] + 40 * SECOND)
 
 
-# --- INV-26 -------------------------------------------------------------------------------------
-
-
-@breaks("INV-26", name="the end of a session frees nothing", after=-1)
-@keeps("INV-26", name="nobody asked until the lock of a dead member had ended", after=0)
+@breaks("INV-26", "the end of a session frees nothing", after=-1)
+@keeps("INV-26", "nobody asked until the lock of a dead member had ended", after=0)
 def _comes_when_the_lock_has_ended(copy: Copy, after: int) -> None:
     row, later = copy.choose(_crashed_then_came)[-2:]
     shift(later, row["holds_until"] + MS, sent=row["holds_until"] + after)
 
 
-@breaks("INV-26", name="a fetch of less than two seconds brings it", lasts=2 * SECOND - 1)
-@keeps("INV-26", name="a fetch of two seconds brings it", lasts=2 * SECOND)
+@breaks("INV-26", "a fetch of less than two seconds brings it", lasts=2 * SECOND - 1)
+@keeps("INV-26", "a fetch of two seconds brings it", lasts=2 * SECOND)
 def _comes_by_a_fetch(copy: Copy, lasts: int) -> None:
     row, later = copy.choose(_crashed_then_came)[-2:]
     shift(later, row["holds_until"], sent=row["holds_until"] - lasts)
@@ -330,3 +308,154 @@ def _a_load_made_what_a_dead_member_held_wait(copy: Copy) -> None:
     row, after = copy.choose(_crashed_then_came)[-2:]
     copy.reload(row["share_partition"], row["freed"], row["freed"] + 1)
     shift(after, row["holds_until"], sent=row["holds_until"] - 1)
+
+
+def _twice(life: list[Row]) -> bool:
+    """Tell whether a record came twice, the second time certainly later than the first."""
+    if len(life) != 2:
+        return False
+    row, after = life
+    return bool(row["kind"] != AckType.CLOSED and after["sent"] > row["acquired"])
+
+
+def _let_go(life: list[Row]) -> bool:
+    """Tell whether a record came twice and no response that nobody saw can lie between."""
+    if not _twice(life) or life[0]["kind"] not in (AckType.NONE, AckType.RELEASE):
+        return False
+    return bool(life[0]["next_unseen_by_acquire"] == life[0]["unseen_before_fetch"])
+
+
+def _run_out(copy: Copy, row: Row, upto: int) -> None:
+    """Deliver a record again and again, up to a count, each time until its lock ends."""
+    copy.store_start_only(row["share_partition"])
+    row.update(copy.unacknowledged())
+    for count in range(row["count"] + 1, upto + 1):
+        at = row["ends_by"] + MS
+        row = copy.again(row, sent=at, acquired=at + MS, count=count, **copy.unacknowledged())
+
+
+@breaks("INV-12", "a record comes with two at first", count=2)
+@breaks("INV-12", "a record comes with none at first", count=0)
+def _a_record_comes_with(copy: Copy, count: int) -> None:
+    copy.choose(once)[0]["count"] = count
+
+
+@breaks("INV-12", "a count stays", by=0)
+@breaks("INV-12", "a count skips one", by=2)
+def _a_count_rises(copy: Copy, by: int) -> None:
+    row, after = copy.choose(_let_go)
+    after["count"] = row["count"] + by
+
+
+@breaks("INV-12")
+def _a_count_falls(copy: Copy) -> None:
+    row, after = copy.choose(_let_go)
+    row["count"], after["count"] = 2, 1
+    copy.unseen_response(row["share_partition"], 0, 1)
+
+
+@keeps("INV-12")
+def _a_record_comes_with_two_after_an_answer_that_nobody_saw(copy: Copy) -> None:
+    (row,) = copy.choose(once)
+    copy.unseen_response(row["share_partition"], row["sent"] - 2 * SECOND, row["sent"] - SECOND)
+    row["count"] = 2
+
+
+@keeps("INV-12")
+def _a_count_skips_one_for_an_answer_that_nobody_saw(copy: Copy) -> None:
+    row, after = copy.choose(_let_go)
+    copy.unseen_response(row["share_partition"], row["acquired"] + 1, after["acquired"])
+    after["count"] = row["count"] + 2
+
+
+@keeps("INV-12 INV-18")
+def _answers_are_seen_in_another_order_than_they_were_made(copy: Copy) -> None:
+    row, after = copy.choose(_let_go)
+    row["count"], after["count"] = 2, 1
+    after["sent"] = row["sent"] - 1
+
+
+@keeps("INV-12", "a load takes a count back", by=0)
+@breaks("INV-13", "a load raises a count", by=2)
+def _a_load_changes_a_count(copy: Copy, by: int) -> None:
+    row, after = copy.choose(_let_go)
+    copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
+    after["count"] = row["count"] + by
+
+
+@breaks("INV-13")
+def _a_load_raises_the_count_of_a_record_that_comes_far_later(copy: Copy) -> None:
+    (row,) = copy.choose(once)
+    _run_out(copy, row, 1)
+    copy.reload(row["share_partition"], row["ends_by"] - SECOND, row["ends_by"])
+    at = row["ends_by"] + SECOND
+    copy.again(row, sent=at, acquired=at + MS, count=3)
+
+
+@keeps("INV-13")
+def _an_unseen_answer_raises_a_count_across_a_load(copy: Copy) -> None:
+    row, after = copy.choose(_let_go)
+    copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
+    copy.unseen_response(row["share_partition"], row["acquired"] + 1, after["acquired"])
+    after["count"] = row["count"] + 2
+
+
+@breaks("INV-14", "a record comes once more than it may", more=1)
+@keeps("INV-14", "a record comes as often as it may", more=0)
+def _a_record_comes_often(copy: Copy, more: int) -> None:
+    (row,) = copy.choose(once)
+    _run_out(copy, row, copy.share(row["share_partition"])["delivery_limit"] + more)
+
+
+@breaks("INV-14 INV-12 INV-39")
+def _a_record_comes_far_more_often_than_it_may(copy: Copy) -> None:
+    (row,) = copy.choose(once)
+    row["count"] = 30_000
+
+
+@breaks("INV-35", "a record comes beyond a limit that was lowered before")
+@keeps("INV-35", "a record comes once more after its limit was lowered", until=1)
+@keeps("INV-35", "a limit was raised again before a record came", ends=1)
+def _limited(copy: Copy, until: int = 0, ends: int = NEVER) -> None:
+    """Lower the limit to one, and deliver a record for the second time after that."""
+    (row,) = copy.choose(lambda life: once(life) and life[0]["count"] == 1, "calm")
+    told = {"share_partition": row["share_partition"], "since": 0, "delivery_limit": 1}
+    copy.tables["limits"].append({**told, "until": row["sent"] + until, "ends": ends})
+    row.update(copy.unacknowledged())
+    at = row["ends_by"] + MS
+    copy.again(row, sent=at, acquired=at + MS, count=2)
+
+
+def _accompanied(life: list[Row]) -> bool:
+    return once(life) and life[0]["others_in_response"] > 0
+
+
+def _last_with_others(copy: Copy) -> Row:
+    (row,) = copy.choose(_accompanied)
+    row["count"] = copy.share(row["share_partition"])["delivery_limit"]
+    for _ in range(row["count"] - 1):
+        copy.unseen_response(row["share_partition"], row["sent"], row["acquired"])
+    return row
+
+
+@breaks("INV-39")
+def _a_record_comes_for_the_last_time_among_others(copy: Copy) -> None:
+    _last_with_others(copy)
+
+
+@keeps("INV-39")
+def _a_record_comes_for_the_last_time_alone(copy: Copy) -> None:
+    row = _last_with_others(copy)
+    row["op"] += 1 << 46
+
+
+@keeps("INV-39")
+def _a_limit_that_changes_leaves_open_which_delivery_is_the_last(copy: Copy) -> None:
+    row = _last_with_others(copy)
+    told = {
+        "share_partition": row["share_partition"],
+        "since": NEVER - 2,
+        "until": NEVER - 1,
+        "ends": NEVER,
+    }
+    copy.tables["limits"].append({**told, "delivery_limit": row["count"] + 1})

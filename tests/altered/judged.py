@@ -1,25 +1,24 @@
-"""Judges every alteration of a history by Spark and by the oracle, and says what was told."""
+"""Alters a history in every way, and says of which alteration something else was told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
-from reports.analysis.files import History, open_history
-from reports.analysis.rules import load_invariants
-from reports.analysis.tables import register, unregister
-from reports.oracle.judging import Verdicts, judge
+from reports.oracle.judging import Verdicts
 from spec.history import log_numbers
-from tests.altered import counts, deliveries, offsets, records, state
-from tests.altered.alteration import ALTERATIONS, Alteration
-from tests.altered.copies import Copy, NoPlace, Source, read_source, write_copies
-from tools.histories.judges import by_spark, differences
+from tests.altered import deliveries, records, state
+from tests.altered.alteration import (
+    ALTERATIONS,
+    Alteration,
+    NoPlace,
+    read_source,
+    write_copies,
+)
 
-SUBJECTS = (deliveries, counts, records, offsets, state)
+SUBJECTS = (deliveries, records, state)
 """The modules that declare alterations."""
 FIRST, LAST = 0, -1
 
@@ -57,16 +56,19 @@ def alter(history: Path, folder: Path, version: str, *, both: bool = False) -> A
             at the first and at the last in turn.
     """
     sources = [read_source(history, partition) for partition in (0, 1)]
-    numbers = log_numbers()
+    numbers, turns = log_numbers(), cycle((FIRST, LAST))
     plain = [source.copy(number, next(numbers), FIRST) for number, source in enumerate(sources)]
     copies, made, impossible = list(plain), [], []
-    for alteration, edge in _wanted(both=both):
-        copy = _altered(sources, alteration, len(copies), next(numbers), edge)
-        if copy is None:
-            impossible.append(str(alteration))
-            continue
-        copies.append(copy)
-        made.append(Made(alteration=alteration, edge=edge, places=copy.places))
+    for alteration in ALTERATIONS:
+        for edge in (FIRST, LAST) if both else (next(turns),):
+            copy = sources[alteration.partition].copy(len(copies), next(numbers), edge)
+            try:
+                alteration.alter(copy)
+            except NoPlace:
+                impossible.append(str(alteration))
+            else:
+                copies.append(copy)
+                made.append(Made(alteration=alteration, edge=edge, places=copy.places))
     write_copies(folder, copies, version)
     return Altered(
         folder=folder,
@@ -74,34 +76,6 @@ def alter(history: Path, folder: Path, version: str, *, both: bool = False) -> A
         made=tuple(made),
         impossible=tuple(impossible),
     )
-
-
-def _wanted(*, both: bool) -> Iterator[tuple[Alteration, int]]:
-    for alteration, turn in zip(ALTERATIONS, cycle((FIRST, LAST)), strict=False):
-        yield from [(alteration, FIRST), (alteration, LAST)] if both else [(alteration, turn)]
-
-
-def _altered(
-    sources: Sequence[Source], alteration: Alteration, number: int, log: int, edge: int
-) -> Copy | None:
-    copy = sources[alteration.partition].copy(number, log, edge)
-    try:
-        alteration.alter(copy)
-    except NoPlace:
-        return None
-    return copy
-
-
-def verdicts(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
-    """Return what Spark says of a history of copies, and where the oracle says something else."""
-    history: History = open_history(altered.folder)
-    rules = load_invariants()
-    register(spark, [history], "altered").need(rule.over for rule in rules)
-    try:
-        found = by_spark(spark, rules)
-    finally:
-        unregister(spark, "altered")
-    return found, list(differences(found, judge(altered.folder)))
 
 
 def mistakes(found: Verdicts, altered: Altered) -> Iterator[str]:

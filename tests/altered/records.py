@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from spec.history import NEVER, AckType, Outcome, Transaction
-from tests.altered.alteration import breaks, keeps
-from tests.altered.copies import MS, SECOND, Copy, NoPlace, Row, acknowledged
+from tests.altered.alteration import (
+    MS,
+    SECOND,
+    Copy,
+    NoPlace,
+    Row,
+    acknowledged,
+    breaks,
+    ended_as,
+    keeps,
+)
 from tests.altered.deliveries import FINAL, once
 
-_STATE = ("INV-10", "INV-37")
 """What state says of a record may contradict what was done to it now."""
 _ABSENT = {"present": False, "producer": -1, "sequence": -1, "crc": -1}
 
@@ -17,7 +27,6 @@ def _came(life: list[Row]) -> bool:
 
 
 def stored(copy: Copy, offset: int) -> Row:
-    """Return the row of the record that was produced at an offset."""
     found = [row for row in copy.tables["produced"] if row["offset"] == offset]
     if not found:
         raise NoPlace
@@ -37,12 +46,9 @@ def _stateless(copy: Copy) -> Row:
     return row
 
 
-# --- INV-04 -------------------------------------------------------------------------------------
-
-
-@breaks("INV-04", name="a record comes with the number of its neighbour", column="sequence")
-@breaks("INV-04", name="a record comes from another producer", column="producer")
-@breaks("INV-04", name="a record comes with another byte", column="crc")
+@breaks("INV-04", "a record comes with the number of its neighbour", column="sequence")
+@breaks("INV-04", "a record comes from another producer", column="producer")
+@breaks("INV-04", "a record comes with another byte", column="crc")
 def _comes_changed(copy: Copy, column: str) -> None:
     _sealed(copy)[column] ^= 1
 
@@ -66,9 +72,6 @@ def _a_batch_comes_that_the_log_wrote_anew(copy: Copy) -> None:
     row["crc"] ^= 1
 
 
-# --- INV-05 -------------------------------------------------------------------------------------
-
-
 def _never_came(copy: Copy) -> Row:
     """Take all deliveries of a record to a group away, and return the first."""
     row = _stateless(copy)
@@ -87,7 +90,7 @@ def _a_record_comes_without_its_payload(copy: Copy) -> None:
     _sealed(copy).update(_ABSENT)
 
 
-@breaks("INV-05", *_STATE)
+@breaks("INV-05 INV-10 INV-37")
 def _nothing_comes_to_a_group(copy: Copy) -> None:
     (share_partition,) = copy.share_partitions("calm")
     copy.drop("deliveries", lambda row: row["share_partition"] == share_partition)
@@ -116,6 +119,8 @@ def _a_record_may_have_come_in_answers_that_nobody_saw(copy: Copy) -> None:
         copy.unseen_response(row["share_partition"], 0, NEVER - 1)
 
 
+@breaks("INV-05", "a record never comes that was produced after answers that nobody saw", ended=-1)
+@keeps("INV-05", "a record may have come as soon as it was produced", ended=0)
 def _never_came_of_the_later(copy: Copy, ended: int) -> None:
     """Have a record never come to a group that had as many answers which nobody saw as may be.
 
@@ -132,24 +137,11 @@ def _never_came_of_the_later(copy: Copy, ended: int) -> None:
         copy.unseen_response(row["share_partition"], 0, later[row["offset"]] + ended)
 
 
-@breaks("INV-05")
-def _a_record_never_comes_that_was_produced_after_answers_that_nobody_saw(copy: Copy) -> None:
-    _never_came_of_the_later(copy, -1)
-
-
-@keeps("INV-05")
-def _a_record_may_have_come_as_soon_as_it_was_produced(copy: Copy) -> None:
-    _never_came_of_the_later(copy, 0)
-
-
 @keeps("INV-05")
 def _a_record_whose_batch_was_compacted_comes_without_its_payload(copy: Copy) -> None:
     row = _sealed(copy)
     stored(copy, row["offset"])["crc"] = -1
     row.update(_ABSENT)
-
-
-# --- INV-06 -------------------------------------------------------------------------------------
 
 
 def _forgotten(copy: Copy) -> Row:
@@ -158,15 +150,22 @@ def _forgotten(copy: Copy) -> Row:
     return row
 
 
-@breaks("INV-06")
-def _a_record_that_nobody_acknowledged_never_comes_again(copy: Copy) -> None:
-    _forgotten(copy)
-
-
-@breaks("INV-06")
-def _a_released_record_never_comes_again(copy: Copy) -> None:
+@breaks("INV-06", "a record that nobody acknowledged never comes again")
+@breaks("INV-06", "a released record never comes again", kind=AckType.RELEASE)
+@keeps(
+    "INV-06",
+    "a record whose release got no answer never comes again",
+    kind=AckType.ACCEPT,
+    outcome=Outcome.UNKNOWN,
+)
+def _never_comes_again(
+    copy: Copy, kind: AckType | None = None, outcome: Outcome = Outcome.OK
+) -> None:
     row = _forgotten(copy)
-    row.update(acknowledged(AckType.RELEASE, row["acquired"] + MS, row["acquired"] + 2 * MS))
+    if kind is not None:
+        sent = row["acquired"] + MS
+        received = NEVER if outcome is Outcome.UNKNOWN else sent + MS
+        row.update(acknowledged(kind, sent, received, outcome))
 
 
 @breaks("INV-06")
@@ -183,67 +182,32 @@ def _a_record_that_nobody_acknowledged_may_have_come_in_answers_that_nobody_saw(
         copy.unseen_response(row["share_partition"], row["acquired"] + 1, NEVER - 1)
 
 
-@keeps("INV-06")
-def _a_record_whose_release_got_no_answer_never_comes_again(copy: Copy) -> None:
-    row = _forgotten(copy)
-    row.update(acknowledged(AckType.ACCEPT, row["acquired"] + MS, NEVER, Outcome.UNKNOWN))
-
-
-# --- INV-08 -------------------------------------------------------------------------------------
-
-
 def _acknowledged_together(copy: Copy) -> list[Row]:
     """Let the acknowledgement of several records fail, and return these."""
+    same = itemgetter("share_partition", "member", "ack_sent", "op", "kind")
 
     def together(life: list[Row]) -> list[Row]:
-        first = life[0]
-        return [
-            one[0]
-            for one in copy.lives.values()
-            if _came(one)
-            and one[0]["crc"] >= 0
-            and all(
-                one[0][key] == first[key]
-                for key in ("share_partition", "member", "ack_sent", "op", "kind")
-            )
-        ]
+        lives = [one[0] for one in copy.lives.values() if _came(one) and one[0]["crc"] >= 0]
+        return [row for row in lives if same(row) == same(life[0])]
 
     (row,) = copy.choose(lambda life: _came(life) and len(together(life)) > 1)
     rows = together([row])
     for one in rows:
-        sent, received = one["ack_sent"], one["ack_received"]
-        one.update(acknowledged(AckType(one["kind"]), sent, received, Outcome.FAILED))
+        one.update(ended_as(one, Outcome.FAILED))
     return rows
 
 
-@breaks("INV-08")
-def _one_record_of_a_refused_acknowledgement_comes_again(copy: Copy) -> None:
-    row = _acknowledged_together(copy)[0]
-    copy.again(row, sent=row["ends_by"], acquired=row["ends_by"] + MS, count=row["count"] + 1)
-
-
-@breaks("INV-08")
-def _all_but_one_record_of_a_refused_acknowledgement_come_again(copy: Copy) -> None:
-    for row in _acknowledged_together(copy)[:-1]:
+@breaks("INV-08", "one record of a refused acknowledgement comes again", of=slice(1))
+@breaks("INV-08", "all but one record of a refused acknowledgement come again", of=slice(-1))
+@keeps("INV-08", "all records of a refused acknowledgement come again", of=slice(None))
+@keeps("INV-08", "a refused acknowledgement took effect", of=slice(0))
+def _come_again(copy: Copy, of: slice) -> None:
+    for row in _acknowledged_together(copy)[of]:
         copy.again(row, sent=row["ends_by"], acquired=row["ends_by"] + MS, count=row["count"] + 1)
 
 
-@keeps("INV-08")
-def _all_records_of_a_refused_acknowledgement_come_again(copy: Copy) -> None:
-    for row in _acknowledged_together(copy):
-        copy.again(row, sent=row["ends_by"], acquired=row["ends_by"] + MS, count=row["count"] + 1)
-
-
-@keeps("INV-08")
-def _a_refused_acknowledgement_took_effect(copy: Copy) -> None:
-    _acknowledged_together(copy)
-
-
-# --- INV-11 -------------------------------------------------------------------------------------
-
-
-@breaks("INV-11", name="an offset is listed after a higher one", by=1)
-@keeps("INV-11", name="an offset is listed after the one before it", by=-1)
+@breaks("INV-11", "an offset is listed after a higher one", by=1)
+@keeps("INV-11", "an offset is listed after the one before it", by=-1)
 def _is_listed_after(copy: Copy, by: int) -> None:
     row = _sealed(copy)
     row["after"] = row["offset"] + by
@@ -255,17 +219,14 @@ def _an_offset_is_listed_twice(copy: Copy) -> None:
     copy.tables["deliveries"].append(dict(row))
 
 
-# --- INV-34 -------------------------------------------------------------------------------------
-
-
 def _committed(copy: Copy) -> Row:
     return copy.choose(lambda life: life[-1]["kind"] in FINAL and life[0]["present"], "committed")[
         0
     ]
 
 
-@breaks("INV-34", *_STATE, name="a record comes that was aborted", end=Transaction.ABORTED)
-@keeps("INV-34", name="nobody knows how a transaction ended", end=Transaction.OPEN)
+@breaks("INV-34 INV-10 INV-37", "a record comes that was aborted", end=Transaction.ABORTED)
+@keeps("INV-34", "nobody knows how a transaction ended", end=Transaction.OPEN)
 def _comes_of_a_transaction(copy: Copy, end: Transaction) -> None:
     stored(copy, _committed(copy)["offset"])["transaction"] = int(end)
 
@@ -277,14 +238,11 @@ def _an_aborted_record_is_only_a_gap(copy: Copy) -> None:
     stored(copy, row["offset"])["transaction"] = int(Transaction.ABORTED)
 
 
-# --- INV-36 -------------------------------------------------------------------------------------
-
-
-@breaks("INV-36", name="a fetch brings what was deleted before", partition=1)
-@keeps("INV-36", name="a record is deleted while the fetch is under way", partition=1, received=0)
+@breaks("INV-36", "a fetch brings what was deleted before", partition=1)
+@keeps("INV-36", "a record is deleted while the fetch is under way", partition=1, received=0)
 @keeps(
     "INV-36",
-    name="a deletion that was not answered may not have happened",
+    "a deletion that was not answered may not have happened",
     partition=1,
     outcome=Outcome.UNKNOWN,
 )

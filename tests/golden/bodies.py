@@ -32,7 +32,6 @@ _DEFAULTS = 0.4
 
 
 def random_body(spec: StructSpec, version: int, rnd: Random) -> dict[str, Any]:
-    """Return a value for every field that a struct has in a version."""
     present = (field for field in spec.fields if version in field.versions)
     return {field.name: _value(field, version, rnd) for field in present}
 

@@ -1,12 +1,12 @@
-"""A mistake in the compaction makes the two judges disagree, as only one of them reads its output.
-
-A history has a record for each thing that the compaction works out. Its journals are written once
-for each mistake, with numbers of their own, and each is compacted with that mistake.
-"""
+"""Both judges, Spark and the oracle, agree: on small histories, on altered ones, on mistakes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -20,16 +20,21 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+import tests.altered
 from fixtures.history import compaction, expansion, reading
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import open_history
-from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS
-from reports.analysis.rules import load_invariants
+from reports.analysis.invariants import counts, locks
+from reports.analysis.queries import breaches
+from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS, in_order
+from reports.analysis.rules import Invariant, load_invariants
+from reports.analysis.session import COMPILED, configured
 from reports.analysis.tables import register, unregister
-from reports.oracle.judging import judge
+from reports.oracle.judging import Verdicts, judge
 from spec.history import (
     JOURNALS,
+    TABLES,
     Acknowledged,
     AckType,
     Acquired,
@@ -38,19 +43,226 @@ from spec.history import (
     Outcome,
     Produced,
     Reload,
-    SharePartition,
     ShownOffsets,
     UnseenResponse,
+    bucket_of,
     log_numbers,
 )
+from spec.model.release import release_of
+from spec.requirement import Honesty, SpecError, load_requirements
+from tests.agreement import broken_at, compare, known, runs
+from tests.altered.alteration import ALTERATIONS, read_source
+from tests.altered.judged import Altered, alter, mistakes
+from tests.small_histories import Case, read_cases, write_history
+from tests.stories import ModelRun, write_share_partition
 from tools.histories.judges import by_spark, differences
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+CASES = read_cases()
+RULES = {rule.id: rule for rule in load_invariants()}
+RELATIONS = [rule.over for rule in RULES.values()]
+TOLD_FROM = 1000
+"""The first number of a share-partition that a run of the model is about."""
+SEEDS = range(1, 6)
+GROSS = {"given_twice", "redelivered", "never_came"}
+"""Faults that no freedom of the broker explains, if they are about something that was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What Spark and the oracle found in the cases and the runs of the model of one release."""
+
+    spark: Verdicts
+    oracle: Verdicts
+    runs: tuple[ModelRun, ...]
+
+
+@pytest.fixture(scope="module")
+def verdicts(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Judged]]:
+    """What was found in the histories of each release; those of 4.4.0 stay registered."""
+    found: dict[str, Judged] = {}
+    for version in sorted({case.version for case in CASES}):
+        folder = tmp_path_factory.mktemp("cases") / "history"
+        told = runs(release_of(version), SEEDS, TOLD_FROM)
+        write_history(folder, [case for case in CASES if case.version == version], told)
+        compact(folder)
+        if found:
+            unregister(spark, f"cases_{len(found)}")
+        history = open_history(folder)
+        register(spark, [history], f"cases_{len(found) + 1}").need(RELATIONS)
+        by_both = (by_spark(spark, list(RULES.values())), judge(folder))
+        found[version] = Judged(*by_both, tuple(told))
+    yield found
+    unregister(spark, f"cases_{len(found)}")
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_both_sides(case: Case, verdicts: dict[str, Judged]) -> None:
+    found = verdicts[case.version].spark
+    exercised = {rule for rule, places in found.items() if case.share_partitions & places.keys()}
+    broken = {rule for place in case.share_partitions for rule in broken_at(found, place)}
+    others = broken - known(release_of(case.version)) - {case.rule}
+    assert case.rule in exercised
+    assert others == set()
+    assert (case.rule in broken) == case.breaks
+
+
+@pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
+def test_spark_and_the_oracle_agree(version: str, verdicts: dict[str, Judged]) -> None:
+    judged = verdicts[version]
+    assert list(differences(judged.spark, judged.oracle)) == []
+
+
+@pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
+def test_valid_runs_of_the_model_break_nothing(version: str, verdicts: dict[str, Judged]) -> None:
+    judged = verdicts[version]
+    beside = known(release_of(version))
+    broken = {told: broken_at(judged.spark, told.share_partition) - beside for told in judged.runs}
+    assert [rules for told, rules in broken.items() if rules and not told.fault] == []
+    gross = [rules for told, rules in broken.items() if told.fault in GROSS]
+    assert gross
+    assert sum(map(bool, gross)) >= 0.6 * len(gross)
+
+
+def test_every_invariant_has_both_sides_and_is_altered_in_both_ways() -> None:
+    for some in (CASES, ALTERATIONS):
+        for breaks in (False, True):
+            assert RULES.keys() - {one.rule for one in some if one.breaks is breaks} == set()
+    known_rules = load_requirements()
+    assert [r for r in RULES if known_rules[r].honesty is Honesty.UNTESTED] == []
+
+
+def test_no_invariant_is_declared_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "INVARIANTS", (*locks.INVARIANTS, counts.INV_12))
+    with pytest.raises(SpecError, match="INV-12 is declared twice"):
+        load_invariants()
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_an_invariant_names_the_columns_that_it_needs(
+    rule: Invariant, spark: SparkSession, verdicts: dict[str, Judged]
+) -> None:
+    assert verdicts
+    spark.table(rule.over.name).select(*rule.columns).createOrReplaceTempView("narrow")
+    query = breaches("narrow", [rule])
+    excused = " ".join(condition for _, condition in rule.excuses)
+    used = re.sub(r"'[^']*'| AS \w+", "", query) + excused  # neither words in texts nor new names
+    spark.sql(query)
+    assert [one for one in rule.columns if not re.search(rf"\b{one}\b", used)] == []
+
+
+def test_relations_say_what_they_read() -> None:
+    tables = {*TABLES, "release"}
+    for relation in in_order(RELATIONS):
+        assert relation.reads - tables <= {used.name for used in relation.uses}
+
+
+def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
+    logs = [0, 1, 2, 7, 1000, 2**31 - 1, -1, -(2**31)]
+    values = ", ".join(f"({log})" for log in logs)
+    query = f"SELECT pmod(hash(CAST(n AS INT)), 8) AS bucket FROM VALUES {values} AS t(n)"  # noqa: S608
+    theirs = [row.bucket for row in spark.sql(query).collect()]
+    assert theirs == [bucket_of(log, 8) for log in logs]
+
+
+BOUNDED = {
+    "_by_rule": "one row of counts for each run",
+    "_by_pattern": "patterns(rules)",
+    "_sentences": "LIMIT {_MOST_HITS * len(contexts)}",
+    "reached": ".limit(",
+    "_fault_windows": "LIMIT",
+    "_good_logs": ".limit(",
+    "_windows": ".limit(",
+    "distributions": "GROUP BY 1",
+    "_fetch": "LIMIT",
+    "_often": "LIMIT",
+    "unregister": "SHOW VIEWS",
+}
+"""The functions that fetch rows from Spark, and what keeps these few."""
+FETCHING = {"collect", "toLocalIterator", "take", "head", "first", "tail", "show"}
+PYTHON = {"udf", "pandas_udf", "toPandas", "toArrow", "rdd", "foreach", "mapInPandas", "mapInArrow"}
+
+
+def test_nothing_leaves_spark_through_python() -> None:
+    fetching: dict[str, str] = {}
+    forbidden: list[str] = []
+    for file in (Path(__file__).parents[1] / "reports" / "analysis").glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        for function in ast.walk(ast.parse(text)):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            names = {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+            forbidden += sorted(names & PYTHON)
+            if names & FETCHING:
+                fetching[function.name] = ast.get_source_segment(text, function) or ""
+
+    assert forbidden == []
+    assert fetching.keys() == BOUNDED.keys()
+    limits = {name: limit for name, limit in BOUNDED.items() if not limit.startswith("one row")}
+    assert [name for name, limit in limits.items() if limit not in fetching[name]] == []
+
+
+# --- A recorded history, altered --------------------------------------------------------------
+
+
+RECORDED = Path(tests.altered.__file__).parent / "recorded" / "history"
+VERSION = "4.4.0"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded") / "history"
+    shutil.copytree(RECORDED, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def altered(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Altered:
+    return alter(recorded, tmp_path_factory.mktemp("altered") / "history", VERSION)
+
+
+@pytest.fixture(scope="module")
+def judged_copies(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
+    """What Spark says of them by compiled queries, and where the oracle says something else."""
+    with configured(spark, {**COMPILED, "spark.sql.shuffle.partitions": "4"}, when=True):
+        return compare(spark, altered.folder, "altered")
+
+
+def test_what_is_altered_is_told_by_its_rule_alone_and_the_oracle_agrees(
+    altered: Altered, judged_copies: tuple[Verdicts, list[str]]
+) -> None:
+    found, differing = judged_copies
+    plain = {place for copy in altered.plain for place in copy}
+    assert altered.impossible == ()
+    assert "\n".join(mistakes(found, altered)) == ""
+    assert {rule for rule in found for place in plain if rule in broken_at(found, place)} == set()
+    assert differing == []
+
+
+def test_copies_are_what_the_recorder_wrote(recorded: Path, altered: Altered) -> None:
+    original, copied = (
+        [
+            {name: value for name, value in row.items() if name not in {"log", "share_partition"}}
+            for row in sorted(
+                read_source(folder, 0).tables["deliveries"],
+                key=lambda row: (row["offset"], row["share_partition"], row["acquired"]),
+            )
+            if row["log"] == log
+        ]
+        for folder, log in ((recorded, 0), (altered.folder, 0))
+    )
+
+    assert original == copied
+
+
+# --- Mistakes in the compaction ---------------------------------------------------------------
+
 
 MS = 1_000_000
 LOCK, LIMIT, RECORDS, END = 1000, 5, 12, 100_000
-RULES = [rule for rule in load_invariants() if rule.over in (DELIVERY_PAIRS, RECORDS_OF_LOGS)]
-NAMES = {rule.id for rule in RULES}
+OF_RECORDS = [rule for rule in load_invariants() if rule.over in (DELIVERY_PAIRS, RECORDS_OF_LOGS)]
+NAMES = {rule.id for rule in OF_RECORDS}
 
 Patch = pytest.MonkeyPatch
 Mistake = Callable[[Patch], None]
@@ -64,10 +276,7 @@ class _Recorder:
 
     def start(self) -> None:
         """Write the share-partition, what was produced in one batch, and that all was read."""
-        names = (f"group-{self.number}", f"topic-{self.log}", "", 0, 0)
-        self.journal.add(
-            SharePartition(self.number, self.log, 0, *names, LIMIT, LOCK, 2000, 500, False, False)
-        )
+        write_share_partition(self.journal, self.number, self.log)
         ended = (0, MS, int(Outcome.OK), 0, 0)
         self.journal.add(Produced(self.log, 0, RECORDS, 1, 0, 7, *ended))
         shown = (END * MS, END * MS, RECORDS, 0, 0, RECORDS, 0, "quiet")
@@ -84,11 +293,7 @@ class _Recorder:
         return op, offset, last
 
     def act(
-        self,
-        held: tuple[int, int, int],
-        kind: AckType,
-        at: int,
-        outcome: Outcome = Outcome.OK,
+        self, held: tuple[int, int, int], kind: AckType, at: int, outcome: Outcome = Outcome.OK
     ) -> None:
         """Write what became of an acknowledgement, which was answered a millisecond later."""
         op, first, last = held
@@ -206,14 +411,14 @@ OF_READING: dict[str, Mistake] = {
 def _disagreements(spark: SparkSession, history: Path) -> list[str]:
     register(spark, [open_history(history)], "mistaken").need([DELIVERY_PAIRS, RECORDS_OF_LOGS])
     try:
-        found = by_spark(spark, RULES)
+        found = by_spark(spark, OF_RECORDS)
     finally:
         unregister(spark, "mistaken")
     oracle = {rule: places for rule, places in judge(history).items() if rule in NAMES}
     return list(differences(found, oracle))
 
 
-def _run(history: Path) -> Path:
+def _with_run(history: Path) -> Path:
     (history / "run.json").write_text('{"target": {"name": "told", "version": "4.4.0"}}', "utf-8")
     return history
 
@@ -236,7 +441,7 @@ def test_mistakes_about_records_are_told(
 
     for name in ("produced_records", "delivered_records"):
         monkeypatch.setattr(compaction, name, mistaken(getattr(expansion, name)))
-    compact(_run(tmp_path))
+    compact(_with_run(tmp_path))
 
     told = _disagreements(spark, tmp_path)
     by_mistake = {
@@ -302,8 +507,7 @@ def test_mistakes_about_processes_are_told(
     written(tmp_path)
     if mistake is not None:
         OF_READING[mistake](monkeypatch)
-    compact(_run(tmp_path))
-
+    compact(_with_run(tmp_path))
     assert bool(_disagreements(spark, tmp_path)) == (mistake is not None)
 
 
@@ -319,6 +523,6 @@ def test_a_response_of_two_logs(spark: SparkSession, tmp_path: Path) -> None:
         one.act(held, AckType.RELEASE, 40)
         two.act(beside, AckType.ACCEPT, 41)
         one.act(one.fetch(0, 100, 2), AckType.ACCEPT, 110)
-    compact(_run(tmp_path))
+    compact(_with_run(tmp_path))
 
     assert _disagreements(spark, tmp_path) == []

@@ -1,15 +1,18 @@
-"""The comparison of share group, consumer group and KMQ: numbers and verdicts, on both sides."""
+"""Benchmarks: the ledger of KMQ, and the comparison of share group, consumer group and KMQ."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import jsonschema
 import pytest
 
+from benchmarks.kmq.ledger import Begun, Kind, Ledger, Place, life_of, of_copy
 from benchmarks.patterns.__main__ import main
 from benchmarks.patterns.events import Course, Dead, Done, Got, Sent, Settled, gather, measure
 from benchmarks.patterns.page import write
@@ -17,6 +20,161 @@ from benchmarks.patterns.results import judged
 from benchmarks.patterns.stage import PARTITIONS, SCENES
 from benchmarks.patterns.workload import GROUP, KMQ, SHARE, SYSTEMS
 from reports.analysis.files import open_history
+
+TIMEOUT = 100
+SEEDS = range(40)
+
+
+def place(offset: int) -> Place:
+    return Place("queue", 0, offset)
+
+
+@dataclass
+class Log:
+    """A partition of the markers topic: kind, place and time of each marker."""
+
+    markers: list[tuple[Kind, Place, int]] = field(default_factory=list)
+
+    def write(self, kind: Kind, where: Place, at: int) -> None:
+        self.markers.append((kind, where, at))
+
+
+@dataclass
+class Tracker:
+    """Reads a log by a ledger, as the real one does, and remembers what it sent."""
+
+    log: Log
+    kind: type[Ledger] = Ledger
+    committed: int = 0
+    sent: Counter[Place] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Know nothing but what was committed."""
+        self.ledger = self.kind(TIMEOUT)
+        self.read_to = self.committed
+
+    def step(self, now: int, markers: int) -> None:
+        """Read some markers, look at the log's end, and send what is overdue."""
+        for position in range(self.read_to, min(len(self.log.markers), self.read_to + markers)):
+            self.ledger.take(position, *self.log.markers[position])
+            self.read_to = position + 1
+        if self.ledger.wants_look(now):
+            self.ledger.looked(len(self.log.markers), now)
+        for where in self.ledger.overdue():
+            self.sent[where] += 1
+            self.log.write(Kind.END, where, now)
+            self.ledger.ended(where)
+        self.committed = max(self.committed, self.ledger.committable)
+
+
+def played(kind: type[Ledger], seed: int) -> tuple[Counter[Place], set[Place], set[Place]]:
+    """Play a night: return what was sent again, what was owed, and what must not be sent."""
+    rng, log = Random(seed), Log()
+    tracker = Tracker(log, kind)
+    now, working, ended_in_time, abandoned = 0, dict[Place, int](), set[Place](), set[Place]()
+    for number in range(200):
+        now += rng.randrange(1, 20)
+        log.write(Kind.START, place(number), now)
+        working[place(number)] = now
+        for where, since in list(working.items()):
+            if now - since > TIMEOUT // 2:  # done well before its time, or given up for good
+                del working[where]
+                if rng.random() < 0.9:
+                    log.write(Kind.END, where, now)
+                    ended_in_time.add(where)
+                else:
+                    abandoned.add(where)
+        if rng.random() < 0.1:
+            tracker.start()
+        tracker.step(now, rng.randrange(0, 6))
+    for where in working:
+        log.write(Kind.END, where, now)
+        ended_in_time.add(where)
+    for _ in range(200):
+        now += 10
+        tracker.step(now, 20)
+    return tracker.sent, abandoned, ended_in_time
+
+
+def wrong(kind: type[Ledger]) -> list[str]:
+    """Return what a tracker with such a ledger does wrong in any of many nights."""
+    found = []
+    for seed in SEEDS:
+        sent, owed, forbidden = played(kind, seed)
+        found += [f"{seed}: {where} was never sent again" for where in owed - sent.keys()]
+        found += [f"{seed}: {where} had ended" for where in forbidden & sent.keys()]
+    return found
+
+
+def test_all_that_was_given_up_is_sent_again_once_and_nothing_that_ended() -> None:
+    assert wrong(Ledger) == []
+    for seed in SEEDS:
+        assert set(played(Ledger, seed)[0].values()) <= {1}
+
+
+class _DeafToEnds(Ledger):
+    def take(self, position: int, kind: Kind, place: Place, at: int) -> None:
+        if kind is Kind.START:
+            super().take(position, kind, place, at)
+        self.position = position + 1
+
+
+class _TrustsTheClock(Ledger):
+    def overdue(self) -> list[Place]:
+        look = self.look
+        return [p for p, one in self.begun.items() if look is not None and one.due <= look.at]
+
+
+class _CommitsWhatItRead(Ledger):
+    @property
+    def committable(self) -> int:
+        return self.position
+
+
+class _Forgets(Ledger):
+    def take(self, position: int, kind: Kind, place: Place, at: int) -> None:
+        super().take(position, kind, place, at)
+        if len(self.begun) > 10:
+            self.begun.pop(next(iter(self.begun)))
+
+
+class _NeverLooks(Ledger):
+    def wants_look(self, now: int) -> bool:
+        return now < 0
+
+
+@pytest.mark.parametrize(
+    "broken", [_DeafToEnds, _TrustsTheClock, _CommitsWhatItRead, _Forgets, _NeverLooks]
+)
+def test_a_broken_tracker_is_noticed(broken: type[Ledger]) -> None:
+    assert wrong(broken)
+
+
+def test_who_begins_anew_has_the_whole_time() -> None:
+    ledger = Ledger(TIMEOUT)
+    ledger.take(0, Kind.START, place(1), 0)
+    ledger.take(1, Kind.START, place(1), 60)
+    assert ledger.begun == {place(1): Begun(1, 60 + TIMEOUT)}
+    ledger.looked(2, 120)
+    assert ledger.overdue() == []
+    ledger.looked(2, 160)
+    assert ledger.overdue() == [place(1)]
+
+
+def test_places_go_through_bytes() -> None:
+    assert Place.from_bytes(place(7).to_bytes()) == place(7)
+    assert life_of(place(9), None) == (place(9), 1)
+    assert life_of(place(9), [("other", b"x"), *of_copy(place(7), 3)]) == (place(7), 3)
+    for strange in (b"", b"7", b"[1, 2]", b"{", b"null"):
+        with pytest.raises(ValueError, match=r"."):
+            Place.from_bytes(strange)
+
+
+# --- The comparison ---------------------------------------------------------------------------
+
 
 ROOT = Path(__file__).resolve().parents[1]
 S = 1_000_000_000
@@ -47,12 +205,10 @@ def course(*parts: Course, records: int = 6) -> Course:
 
 
 def honest() -> Course:
-    """Return a course in which everything came once, in order."""
     return course(*(lived(number, (2 + number) * S, op=number + 1) for number in range(6)))
 
 
 def verdicts(system: str, told: Course, room: Path) -> dict[str, str]:
-    """Return the verdict of each rule."""
     found = judged(system, [told], room / f"{system}-{len(list(room.iterdir()))}", VERSION)
     return {str(one["rule"]): str(one["verdict"]) for one in found}
 
@@ -113,15 +269,12 @@ def test_order_can_be_broken(tmp_path: Path) -> None:
     assert (found["order"]["verdict"], found["order"]["broken"]) == ("broken", 4)
 
 
-def test_the_numbers_of_a_crash() -> None:
+def test_the_numbers_of_a_crash_and_of_losses_and_duplicates() -> None:
     found = measure(dropped(7 * S), S, 2 * S + 1)
     assert (found["held"], found["again_first"], found["again_last"]) == (1, 7.0, 7.0)
     assert (found["lost"], found["duplicates"], found["busy"]) == (0, 0, 1)
     assert found["delay_worst"] == pytest.approx(8.1)
     assert found["held_up"] == 6
-
-
-def test_the_numbers_of_losses_and_duplicates() -> None:
     parts = [lived(number, (2 + number) * S, op=number + 1) for number in range(5)]
     found = measure(course(*parts, lived(0, 20 * S, op=9)), S, None)
     assert (found["produced"], found["lost"], found["duplicates"]) == (6, 1, 1)
@@ -191,6 +344,9 @@ def run_of(rate: float, verdict: str = "held") -> dict[str, Any]:
 
 
 def test_the_page_has_the_range_of_the_runs_and_the_worst_verdict(tmp_path: Path) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        write([run_of(20.0) | {"schema": 2}], tmp_path)
+    assert list(tmp_path.iterdir()) == []
     (tmp_path / "comparison").mkdir()
     write([run_of(20.0), run_of(150.0, "broken")], tmp_path)
     text = (tmp_path / "comparison.md").read_text(encoding="utf-8")
@@ -198,13 +354,6 @@ def test_the_page_has_the_range_of_the_runs_and_the_worst_verdict(tmp_path: Path
     assert "| No record is lost (INV-05) | broken (12) |" in text
     drawn = (tmp_path / "comparison" / "runs.js").read_text(encoding="utf-8")
     assert drawn.startswith("window.comparison = {")
-
-
-def test_a_run_that_does_not_fit_the_schema_makes_no_page(tmp_path: Path) -> None:
-    strange = run_of(20.0) | {"schema": 2}
-    with pytest.raises(jsonschema.ValidationError):
-        write([strange], tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

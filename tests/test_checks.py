@@ -1,0 +1,302 @@
+"""What checks stand on: the judge, records that stop coming, durations, bounds of a target."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from fixtures import virtual
+from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, Range, bounds_of
+from fixtures.clients.cluster import Cluster
+from fixtures.clients.member import Member, release
+from fixtures.targets import TargetOptions, open_target
+from fixtures.virtual.world import reference_world
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import ErrorCode
+from fixtures.wire.frame import Transcript
+from shareproof.runner.outcome import observe
+from spec.model.leader import Leader
+from spec.verdict import OutOfReach, Stalled, Undecided, Verdict, Violation
+from suites.broker.membership import in_session
+from suites.broker.share import world
+from suites.broker.timing import ROUNDS, Span, apart, judge_span
+from suites.judge import MAX_TEXT, Judge, MisusedJudge
+from tests.restricted import restricted
+
+CHOICE = dict.fromkeys((6, 42), "ShareFetchResponse ErrorCode: one or the other")
+
+
+@pytest.fixture
+def court() -> Judge:
+    return Judge(["ACK-01", "ACK-02"])
+
+
+def test_evidence_counts_assertions_and_events(court: Judge) -> None:
+    court["ACK-01"].saw(redeliveries=0)
+    assert court.unexercised() == ("ACK-01", "ACK-02"), "nothing seen is no evidence"
+    court["ACK-01"].equal(1, 1, "one")
+    court["ACK-01"].saw(redeliveries=2)
+    court["ACK-01"].saw(redeliveries=3)
+    assert court.evidence("ACK-01") == {"assertions": 1, "redeliveries": 5}
+    assert court.unexercised() == ("ACK-02",)
+
+
+def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
+    with pytest.raises(Violation) as caught:
+        court["ACK-02"].equal(0, 7, "error code", witness=[1, "two", "three", "four"])
+    assert caught.value.rule == "ACK-02"
+    assert caught.value.sentence == "error code: expected 0, got 7"
+    assert caught.value.witness == ("1", "two", "three")
+    assert court.evidence("ACK-02") == {}
+
+
+def test_sentences_stay_short(court: Judge) -> None:
+    with pytest.raises(Violation, match=r"missing \[0\], not expected \[100\]"):
+        court["ACK-01"].equal(list(range(100)), list(range(1, 101)), "offsets")
+    with pytest.raises(Violation) as caught:
+        court["ACK-01"].equal(b"x" * 10_000, b"", "payload")
+    assert len(caught.value.sentence) < MAX_TEXT + 100
+
+
+def test_choice_is_any_of_the_allowed(court: Judge) -> None:
+    court["ACK-01"].one_of(CHOICE, 42, "error code")
+    with pytest.raises(Violation, match="expected 6 or 42, got 3"):
+        court["ACK-01"].one_of(CHOICE, 3, "error code")
+    court["ACK-01"].none_but(CHOICE, [42, 6, 42], "error codes")
+    with pytest.raises(Violation, match=r"error codes: expected set\(\), got \{3\}"):
+        court["ACK-01"].none_but(CHOICE, [42, 3], "error codes")
+    with pytest.raises(MisusedJudge, match="nothing is said to allow"):
+        court["ACK-01"].none_but({6: ""}, [], "error codes")
+
+
+@pytest.mark.parametrize("source", ["", "Kafka does so", "KIP-932", "KIP-932 §", "order: "])
+def test_each_choice_has_a_source(court: Judge, source: str) -> None:
+    with pytest.raises(MisusedJudge, match=r"nothing is said to allow \[6\]"):
+        court["ACK-01"].one_of(CHOICE | {6: source}, 42, "error code")
+
+
+def test_expected_exceptions_and_rules_that_nobody_named(court: Judge) -> None:
+    with court["ACK-01"].raises(ConnectionError, "the broker hangs up"):
+        raise ConnectionResetError
+    silence = court["ACK-01"].raises(ConnectionError, "the broker hangs up")
+    with pytest.raises(Violation, match="nothing was raised"), silence:
+        pass
+    with pytest.raises(MisusedJudge, match="ACK-03"):
+        court["ACK-03"].saw(redeliveries=1)
+
+
+def test_only_the_only_rule_need_not_be_named(court: Judge) -> None:
+    judge = Judge(["ACK-01"])
+    judge.equal(1, 1, "one")
+    assert (judge.unexercised(), judge.evidence("ACK-01")) == ((), {"assertions": 1})
+    with pytest.raises(MisusedJudge, match="the marker names ACK-01, ACK-02"):
+        court.equal(1, 1, "one")
+
+
+# --- Records that stop coming -----------------------------------------------------------------
+
+
+async def _release_and_acquire(target: str) -> None:
+    """Acquire a record, release it, and acquire it again."""
+    async with (
+        reference_world(target, brokers=1, properties={}, seed=1) as here,
+        world(here.info, Random(1), [Transcript()], here.schemas) as share,
+    ):
+        consumer = await (await share.queue(1)).consumer()
+        await consumer.acquire(1)
+        await consumer.acked(release(0))
+        await consumer.acquire(1)
+
+
+def test_a_partition_that_stops_is_no_slow_machine() -> None:
+    virtual.run(_release_and_acquire("reference"))
+    with pytest.raises(Stalled, match="a new topic and group on the same broker went on"):
+        virtual.run(_release_and_acquire("reference:a-release-stops-the-partition"))
+
+
+def test_nothing_is_proved_where_nobody_gets_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Leader, "plan", lambda *_: [])
+    with pytest.raises(Undecided) as caught:
+        virtual.run(_release_and_acquire("reference"))
+    assert not isinstance(caught.value, Stalled)
+
+
+def test_the_rule_that_was_next_is_broken() -> None:
+    judge = Judge(["ACK-01", "ACK-02", "ACK-03"])
+    judge["ACK-01"].holds(True, "fine")
+
+    seen = {one.requirement: one for one in observe("check", judge, Stalled("nothing came"), 0.0)}
+
+    assert seen["ACK-02"].verdict is Verdict.FAIL
+    assert seen["ACK-02"].reason == "nothing came"
+    assert {seen["ACK-01"].verdict, seen["ACK-03"].verdict} == {Verdict.UNKNOWN}
+    for rule in judge.rules:
+        judge[rule].holds(True, "fine")
+    last = observe("check", judge, Stalled("nothing came"), 0.0)[-1]
+    assert (last.requirement, last.verdict) == ("ACK-03", Verdict.FAIL)
+
+
+def test_a_quota_leaves_open_what_it_may_have_caused() -> None:
+    judge, slowed = Judge(["ACK-01"]), "the target throttles ShareFetch, by a quota"
+
+    def seen(error: Exception) -> tuple[Verdict, str]:
+        [one] = observe("check", judge, error, 0.0, throttled=slowed)
+        return one.verdict, one.reason
+
+    assert seen(Undecided("nothing came")) == (Verdict.OUT_OF_REACH, slowed)
+    assert seen(Stalled("nothing came")) == (Verdict.OUT_OF_REACH, slowed)
+    expected = f"{slowed}: ACK-01: expected 1, got 2"
+    assert seen(Violation("ACK-01", "expected 1, got 2")) == (Verdict.UNKNOWN, expected)
+
+
+# --- Durations --------------------------------------------------------------------------------
+
+
+SHORTER, LONGER = "LCK-02", "LCK-01"
+
+
+def judged(spans: Mapping[float, Sequence[Span]], late: float = 0.0) -> int:
+    """Judge spans of locks of one and of three seconds; return how often they were measured."""
+    rounds = 0
+
+    async def measure(configured: float) -> Sequence[Span]:
+        nonlocal rounds
+        rounds += configured == 1
+        return spans[configured]
+
+    async def lateness(_seconds: float) -> float:
+        return late
+
+    judge = Judge([SHORTER, LONGER])
+    asyncio.run(
+        judge_span(judge, "lock", (1, 3), measure, lateness, shorter=SHORTER, longer=LONGER)
+    )
+    return rounds
+
+
+def exactly(factor: float, *, slow: float = 0.0) -> dict[float, Sequence[Span]]:
+    """Return spans of locks that last ``factor`` times as long and are seen ``slow`` too late."""
+    return {
+        each: [Span(each * factor - slow, each * factor + slow), Span(0, 99)] for each in (1.0, 3.0)
+    }
+
+
+def test_as_configured_or_too_slow_to_tell() -> None:
+    assert judged(exactly(1.0)) == judged(exactly(1.02, slow=0.1), late=2.0) == 1
+    with pytest.raises(Violation, match="the shortest lock of 3 s"):
+        judged({1.0: [Span(1.3, 1.3)], 3.0: [Span(3.9, 3.9)]}, late=0.25)
+    with pytest.raises(Undecided, match="too slow"):
+        judged({1.0: [Span(1.9, 2.0)], 3.0: [Span(3.9, 4.0)]}, late=1.0)
+    with pytest.raises(Undecided, match="too slow"):
+        judged({1.0: [Span(0.2, 9.0)], 3.0: [Span(0.2, 9.0)]})
+    assert ROUNDS > 1
+
+
+@pytest.mark.parametrize(("factor", "rule"), [(1.3, LONGER), (2.0, LONGER), (0.75, SHORTER)])
+def test_another_factor(factor: float, rule: str) -> None:
+    spans = {each: [Span(each * factor - 0.05, each * factor)] for each in (1.0, 3.0)}
+    with pytest.raises(Violation) as caught:
+        judged(spans, late=0.05)
+    assert caught.value.rule == rule
+
+
+def test_bounds_that_allow_one_duration_only() -> None:
+    assert apart(1000, 60_000) == (1.0, 3.0)
+    assert apart(15_000, 40_000) == (15.0, 40.0)
+    with pytest.raises(OutOfReach):
+        apart(15_000, 15_000)
+
+
+@pytest.mark.parametrize("silent", [0.0, 60.0])
+def test_members_that_the_harness_let_expire(silent: float) -> None:
+    member = Member(None, "group", "member")  # type: ignore[arg-type]  # it sends nothing
+    member.beaten = time.monotonic() - silent
+    response = Struct("Response", {"error_code": ErrorCode.UNKNOWN_MEMBER_ID})
+    if silent:
+        with pytest.raises(Undecided, match="sent no heartbeat for 60 s"):
+            in_session(member, response, 45_000)
+    else:
+        assert in_session(member, response, 45_000) is response
+
+
+# --- Bounds of a target -----------------------------------------------------------------------
+
+
+def bounds(locks: tuple[int, int], sessions: tuple[int, int], beats: tuple[int, int]) -> Bounds:
+    """Return the bounds of a target with these lowest and highest values."""
+    return Bounds(
+        locks=Range(name=LOCK, low=locks[0], high=locks[1], default=locks[1]),
+        sessions=Range(name=SESSION, low=sessions[0], high=sessions[1], default=sessions[1]),
+        heartbeats=Range(name=HEARTBEAT, low=beats[0], high=beats[1], default=beats[1]),
+    )
+
+
+OURS = bounds((1000, 60_000), (1000, 60_000), (200, 15_000))
+SHIPPED = bounds((15_000, 60_000), (45_000, 60_000), (5000, 15_000))
+FIXED = bounds((30_000, 30_000), (45_000, 45_000), (5000, 5000))
+
+
+@pytest.mark.parametrize(
+    ("target", "locks", "timing"),
+    [
+        (OURS, (1000, 2000, 30_000, 60_000), (1000, 500)),
+        (SHIPPED, (15_000, 15_000, 45_000, 60_000), (45_000, 5000)),
+    ],
+)
+def test_durations_are_the_shortest_allowed(
+    target: Bounds, locks: tuple[int, ...], timing: tuple[int, int]
+) -> None:
+    found = (target.short_lock, target.prompt_lock, target.long_lock, target.longest_lock)
+    assert found == locks
+    assert (target.short_session, target.short_heartbeat) == timing
+
+
+def test_what_is_not_allowed_is_out_of_reach() -> None:
+    assert (FIXED.short_lock, FIXED.longest_lock, FIXED.short_session) == (30_000, 30_000, 45_000)
+    with pytest.raises(OutOfReach, match="at most 30000 here, and 60000 is needed"):
+        _ = FIXED.long_lock
+    with pytest.raises(OutOfReach, match=SESSION):
+        FIXED.session(50_000)
+    assert (OURS.patience, SHIPPED.patience) == (0, 3 * 14 + 2 * 44)
+
+
+@pytest.mark.parametrize(("shortest", "session"), [(15_000, 45_000), (1000, 1000)])
+async def test_bounds_are_those_of_the_brokers(shortest: int, session: int) -> None:
+    properties = {
+        "group.share.min.record.lock.duration.ms": str(shortest),
+        "group.share.min.session.timeout.ms": str(session),
+    }
+    target = open_target("reference", TargetOptions(properties=properties))
+    target.start()
+    try:
+        async with Cluster(target.info) as cluster:
+            asked = await bounds_of(cluster)
+            again = await bounds_of(cluster)
+    finally:
+        target.stop()
+
+    assert (asked.short_lock, asked.short_session) == (shortest, session)
+    assert (asked.locks.high, asked.locks.default) == (60_000, 30_000)
+    assert again is asked
+
+
+async def test_what_is_not_described_is_tried() -> None:
+    usual = {
+        "group.share.record.lock.duration.ms": "17000",
+        "group.share.heartbeat.interval.ms": "900",
+    }
+    with restricted("group-configs", "broker-configs", properties=usual) as info:
+        async with Cluster(replace(info, name=f"external:{info.bootstrap[0]}")) as cluster:
+            asked = await bounds_of(cluster)
+    assert (asked.short_lock, asked.longest_lock, asked.short_heartbeat) == (17_000, 17_000, 900)
+    with pytest.raises(OutOfReach, match=LOCK):
+        _ = asked.long_lock
+    with restricted("broker-configs") as info:
+        async with Cluster(info) as cluster:
+            asked = await bounds_of(cluster)
+    assert (asked.short_lock, asked.short_session) == (1000, 1000)

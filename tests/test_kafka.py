@@ -1,0 +1,153 @@
+"""Real Kafka as somebody else's: hooks, a coordinator that hears last, quotas for everybody."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fixtures.clients.cluster import Cluster
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.target import Target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
+from fixtures.targets.blocking import run_blocking
+from fixtures.targets.leftovers import ANY_RUN, Found, find
+from fixtures.wire.codec import Struct
+from suites.broker.share import Share, world
+from tests.fake import ROOT
+from tests.shell import shareproof
+from tools.vanilla import hold_everybody_to, hooks
+
+RULES = {"LAG-13": "pass", "PER-42": "pass", "PER-44": "out of reach"}
+
+
+def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
+    target = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, shipped=True))
+    target.start()
+    try:
+        where = ",".join(target.info.bootstrap)
+        with hooks(target) as file:
+            done = subprocess.run(
+                [
+                    *(sys.executable, "-m", "shareproof", "broker", "--only", ",".join(RULES)),
+                    *("--target", f"external:{where}", "--hooks", str(file), "--seed", "1"),
+                    *("--workers", "1", "--out", str(tmp_path)),
+                ],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert {rule["id"]: rule["verdict"] for rule in results["requirements"]} == RULES
+        assert all(broker.is_alive for broker in target.brokers)
+    finally:
+        target.stop()
+
+
+# --- A coordinator that hears of a new topic last ---------------------------------------------
+
+
+HERE = 1
+"""The broker that leads the topic, and that a check asks about it."""
+FROZEN = 0.2
+"""Seconds for a request to reach a frozen broker."""
+
+
+@pytest.fixture
+def target() -> Iterator[Target]:
+    running = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, steady=True))
+    running.start()
+    yield running
+    running.stop()
+
+
+async def _elsewhere(share: Share) -> tuple[str, int]:
+    """Return a group and its coordinator, which no topic needs to be made."""
+    awake = {HERE, share.cluster.controller}
+    while True:
+        group = share.cluster.fresh_name("g")
+        if (node := await share.cluster.coordinator(group)) not in awake:
+            return group, node
+
+
+def _errors(response: Struct) -> list[int]:
+    return [part.error_code for topic in response.responses for part in topic.partitions]
+
+
+def test_a_new_topic_is_altered_once_its_coordinator_knows_it(target: Target) -> None:
+    async def play() -> list[int]:
+        async with world(target.info, Random(1), []) as share:
+            group, node = await _elsewhere(share)
+            broker = target.brokers[node - 1]
+            await share.cluster.to(node)
+            broker.pause()
+            try:
+                topic = await share.admin.create_topic(assignments=[[HERE]])
+                altered = asyncio.create_task(share.admin.alter_offset(group, topic, 0))
+                await asyncio.sleep(FROZEN)
+            finally:
+                broker.resume()
+            return _errors(await altered)
+
+    assert run_blocking(play()) == [0]
+
+
+# --- Quotas for everybody ---------------------------------------------------------------------
+
+
+LITTLE = {
+    "consumer_byte_rate": 500.0,
+    "producer_byte_rate": 2000.0,
+    "controller_mutation_rate": 2.0,
+}
+"""Bytes and mutations a second that nearly every check exceeds."""
+
+OWN_QUOTAS = "DLV-34"
+"""A rule that Kafka 4.4.0 breaks, and whose check sets quotas itself (finding 019)."""
+
+
+@pytest.fixture
+def kafka() -> Iterator[Target]:
+    """One broker as it ships, without quotas so far."""
+    target = open_target(DEFAULT_TARGET, TargetOptions(brokers=1, shipped=True))
+    try:
+        target.start()
+        yield target
+    finally:
+        target.stop()
+
+
+async def _find(info: ClusterInfo) -> Found:
+    async with Cluster(info) as seen:
+        return (await find(seen, ANY_RUN))[0]
+
+
+def _judged(target: Target, out: Path, rules: str) -> tuple[int, dict[str, tuple[str, str]]]:
+    done = shareproof(
+        *("broker", "--target", f"external:{','.join(target.info.bootstrap)}", "--seed", "1"),
+        *("--only", rules, "--workers", "4", "--out", str(out)),
+    )
+    assert (out / "results.json").exists(), done.stdout + done.stderr
+    document = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    found = {rule["id"]: (rule["verdict"], rule["reason"]) for rule in document["requirements"]}
+    return done.returncode, found
+
+
+def test_throttled_checks_are_out_of_reach(kafka: Target, tmp_path: Path) -> None:
+    code, found = _judged(kafka, tmp_path / "free", OWN_QUOTAS)
+    assert (code, found[OWN_QUOTAS][0]) == (0, "fail"), found
+    run_blocking(hold_everybody_to(kafka, LITTLE))
+    code, found = _judged(kafka, tmp_path / "held", "ACK-01,ACK-07,DLV-02,GAP-01,MEM-01,LCK-02")
+    assert code == 0, found
+    assert {verdict for verdict, _ in found.values()} <= {"pass", "out of reach"}, found
+    reasons = {reason for _, reason in found.values()}
+    assert any(reason.startswith("the target throttles ") for reason in reasons), found
+    assert run_blocking(_find(kafka.info)) == {}

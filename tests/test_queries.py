@@ -1,0 +1,482 @@
+"""Spark's queries: histories judged together, plans, timelines and stories, and an early start."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
+
+import jsonschema
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from fixtures.history.compaction import MANIFEST, checksum, compact, is_compacted, layout
+from fixtures.history.journal import Journal
+from fixtures.workload.load import DRAINING
+from fixtures.workload.terms import Load
+from reports.analysis import warming as spark_warming
+from reports.analysis import witnesses
+from reports.analysis.distributions import distributions
+from reports.analysis.files import History, open_history, together
+from reports.analysis.judging import Found, judge
+from reports.analysis.queries import breaches, by_run, patterns
+from reports.analysis.reached import reached
+from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS, RECORDS_OF_LOGS, Relation
+from reports.analysis.request import Request
+from reports.analysis.rules import Invariant, by_relation, load_invariants
+from reports.analysis.session import COMPILED, IN_ONE_PART, MEDIUM_ROWS, SMALL_ROWS, configured
+from reports.analysis.span import span
+from reports.analysis.stories import stories
+from reports.analysis.tables import register, unregister
+from reports.analysis.timeline import Course, intervals_for, marks, timelines
+from reports.analysis.warming import Enough, try_on_one_row, try_on_run, warm
+from reports.analysis.witnesses import Hit
+from reports.drawing import FILE, SCHEMA_FILE, write_timelines
+from shareproof.chaos import warming
+from shareproof.chaos.warming import recorded
+from spec.history import BUCKETED, OPTIONAL, TABLES, FaultSpan, Phase
+from tests.small_histories import Case, read_cases, write_history
+
+pytestmark = pytest.mark.timeout(900)
+
+RULES = load_invariants()
+NUMBERS = count()
+ALL = tuple(TABLES)
+SMALL = tuple(name for name in TABLES if name not in BUCKETED)
+"""The tables that are held in memory where there are more rows than these have."""
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> list[History]:
+    """The cases of two releases in a history each, and one of these twice."""
+    folder = tmp_path_factory.mktemp("archive")
+    cases = read_cases()
+    other = min({case.version for case in cases} - {"4.4.0"})
+    for version in ("4.4.0", other):
+        write_history(folder / version, [case for case in cases if case.version == version])
+        compact(folder / version)
+    shutil.copytree(folder / "4.4.0", folder / "again")
+    return [open_history(folder / name) for name in ("4.4.0", other, "again")]
+
+
+def _judged(
+    spark: SparkSession, histories: list[History], *, held: Collection[str]
+) -> list[tuple[dict[str, Found], object, object, object]]:
+    database = f"together_{next(NUMBERS)}"
+    with TemporaryDirectory() as room, configured(spark, IN_ONE_PART, when=held is ALL):
+        relations = register(spark, histories, database, held=held, room=Path(room))
+        try:
+            found = judge(spark, histories, relations, RULES, lambda _: None)
+            relations.need([PARTITIONS, DELIVERY_PAIRS])
+            measured = distributions(spark, [0 for _ in histories])
+            states = reached(spark, len(histories))
+            courses = [Course(since=0, until=10**10, intervals=10) for _ in histories]
+            drawn = timelines(spark, courses)
+        finally:
+            unregister(spark, database)
+    return list(zip(found, measured, states, drawn, strict=True))
+
+
+def _told(found: dict[str, Found]) -> dict[str, tuple[object, ...]]:
+    return {
+        rule: (one.exercised, one.broken, one.fault, one.witness) for rule, one in found.items()
+    }
+
+
+def test_each_is_told_what_it_is_told_alone(spark: SparkSession, histories: list[History]) -> None:
+    alone = [_judged(spark, [one], held=ALL)[0] for one in histories[:-1]]
+    alone.append(alone[0])
+    assert sum(one.broken > 0 for found, *_ in alone for one in found.values()) > len(RULES)
+    for held in ((), SMALL, ALL):
+        for one, (found, *more) in zip(alone, _judged(spark, histories, held=held), strict=True):
+            assert _told(found) == _told(one[0])
+            assert more == list(one[1:])
+
+
+def test_witnesses_cost_no_second_pass(
+    spark: SparkSession, histories: list[History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Relation | str] = []
+
+    def told(source: Relation | str, rules: Sequence[Invariant], *more: str) -> str:
+        asked.append(source)
+        return breaches(source, rules, *more)
+
+    monkeypatch.setattr(witnesses, "breaches", told)
+    _judged(spark, histories, held=ALL)
+
+    assert "few_delivery_pairs" in asked
+    assert [one.name for one in asked if isinstance(one, Relation) and one.by_record] == []
+
+
+def test_histories_with_lost_buckets_that_lie_elsewhere_are_judged_alone(
+    histories: list[History],
+) -> None:
+    first, other, again = histories
+    hurt = replace(again, lost_buckets=frozenset({3}))
+    assert together([first, hurt, other], here=False) == [[0, 2], [1]]
+    assert together([first, hurt, other], here=True) == [[0, 1, 2]]
+
+
+def test_a_history_with_lost_buckets_is_told_what_it_is_told_alone(
+    spark: SparkSession, histories: list[History], tmp_path: Path
+) -> None:
+    first, other, _ = histories
+    shutil.copytree(first.folder, tmp_path / "hurt")
+    for file in _two_files(first):
+        (tmp_path / "hurt" / file).write_bytes(b"gone")
+    hurt = open_history(tmp_path / "hurt")
+    assert len(hurt.lost_buckets) == 2
+
+    alone = [_judged(spark, [one], held=())[0] for one in (first, hurt, other)]
+    assert _told(alone[1][0]) != _told(alone[0][0])
+    for held in (ALL, SMALL, ()):
+        beside = _judged(spark, [first, hurt, other], held=held)
+        for one, (found, *more) in zip(alone, beside, strict=True):
+            assert not any(each.fault for each in found.values())
+            assert _told(found) == _told(one[0])
+            assert more == list(one[1:])
+
+
+def _two_files(history: History) -> list[str]:
+    """Return a file of each large table, of different buckets."""
+    (made, *_), (*_, given) = (
+        [file for file in history.manifest.files if file.table == name and file.rows]
+        for name in ("produced", "deliveries")
+    )
+    return [made.path, given.path]
+
+
+def test_pages_and_queries_of_many_runs() -> None:
+    assert by_run(["7", "7", "7"]) == "7"
+    assert by_run(["a", "b", "b"]) == "CASE WHEN run < 1 THEN a ELSE b END"
+    assert [intervals_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]
+
+
+# --- Plans ------------------------------------------------------------------------------------
+
+
+BY_RELATION = by_relation(load_invariants())
+LARGE = {"spark.sql.autoBroadcastJoinThreshold": "100", "spark.sql.shuffle.partitions": "4"}
+"""What Spark takes these histories for: larger than what it sends around by itself."""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> History:
+    folder = tmp_path_factory.mktemp("plans") / "told"
+    write_history(folder, [case for case in read_cases() if case.version == "4.4.0"])
+    compact(folder)
+    return open_history(folder)
+
+
+def _plan(spark: SparkSession, histories: list[History], relation: Relation) -> str:
+    database = f"plans_{next(NUMBERS)}"
+    with configured(spark, LARGE, when=True):
+        register(spark, histories, database).need([relation])
+        try:
+            query = spark.sql(patterns(BY_RELATION[relation]))
+            return str(query._jdf.queryExecution().executedPlan())
+        finally:
+            unregister(spark, database)
+
+
+def _ways(plan: str) -> Iterator[list[str]]:
+    """Yield what each scan of records goes through, from the scan to the result."""
+    lines = [re.fullmatch(r"([ :+-]*)(.*)", line) for line in plan.splitlines()]
+    small = [(len(line[1]), line[2]) for line in lines if line]
+    for place, (depth, text) in enumerate(small):
+        if "FileScan" in text and "offset#" in text:
+            way, above = [], depth
+            for indent, step in reversed(small[:place]):
+                if indent < above:
+                    way.append(step)
+                    above = indent
+            if not any(step.startswith("InMemoryRelation") for step in way):
+                yield way
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+@pytest.mark.parametrize("relation", [DELIVERY_PAIRS, RECORDS_OF_LOGS], ids=lambda one: one.name)
+def test_no_record_is_moved(
+    spark: SparkSession, small: History, relation: Relation, runs: int
+) -> None:
+    """What is joined to records is sent to them, however large Spark takes it for.
+
+    Spark moved and sorted all records of 360 million events to join those of which nobody knows
+    whether they are stored, and those of every archive to join the logs: half of its time.
+    """
+    ways = list(_ways(_plan(spark, [small] * runs, relation)))
+
+    assert len(ways) == len(BUCKETED.keys() & (relation.reads | {"deliveries"}))
+    for way in ways:
+        # One exchange is left, of the counts of each part.
+        assert sum("Exchange" in step for step in way) == 1
+        assert sum("SortMergeJoin" in step for step in way) == (relation is RECORDS_OF_LOGS)
+        if runs == 1:
+            assert not [step for step in way if re.match(r"(\*\(\d+\) )?(Sort \[|Window)", step)]
+    # The layout of the files spares Spark a hash table of all records, too.
+    by_order = any("SortAggregate" in step for way in ways for step in way)
+    assert by_order == (runs == 1 and relation is RECORDS_OF_LOGS)
+
+
+def test_what_is_never_null_is_not_looked_up_among_nulls(
+    spark: SparkSession, small: History
+) -> None:
+    database = f"plans_{next(NUMBERS)}"
+    register(spark, [small], database)
+    try:
+        for name in BUCKETED:
+            known = {field.name: field.nullable for field in spark.table(name).schema}
+            assert known == {one: one in OPTIONAL for one in [*TABLES[name].names, "run"]}
+        asked = spark.sql("SELECT count(*) FROM deliveries WHERE kind = 2 AND count > 1")
+        assert "GreaterThan(count,1)" in str(asked._jdf.queryExecution().executedPlan())
+    finally:
+        unregister(spark, database)
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+def test_nulls_where_none_may_be_are_named(
+    small: History, tmp_path: Path, *, statistics: bool
+) -> None:
+    shutil.copytree(small.folder, tmp_path / "hurt")
+    hurt = next(one for one in small.manifest.files if one.table == "deliveries" and one.rows > 1)
+    path = tmp_path / "hurt" / hurt.path
+    rows = pq.read_table(path)
+    last = pa.array([place < rows.num_rows - 1 for place in range(rows.num_rows)])
+    holed = pc.if_else(last, rows["acquired"], None)
+    place = rows.column_names.index("acquired")
+    pq.write_table(
+        rows.set_column(place, "acquired", holed), path, write_statistics=statistics, **layout()
+    )
+    manifest = small.manifest
+    changed = replace(hurt, size=path.stat().st_size, crc=checksum(path))
+    files = tuple(changed if one == hurt else one for one in manifest.files)
+    text = replace(manifest, files=files).to_json()
+    (tmp_path / "hurt" / MANIFEST).write_text(text, encoding="utf-8")
+
+    found = open_history(tmp_path / "hurt")
+
+    assert found.lost_buckets == {hurt.bucket}
+    assert found.spoiled == (f"{path}: has rows without a value of acquired",)
+
+
+def test_the_planner_and_tasks_compile_a_query_once(spark: SparkSession) -> None:
+    with configured(spark, COMPILED, when=True):
+        compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
+        counts = []
+        for number in range(20_261_125, 20_261_127):
+            before = compiled.METRIC_COMPILATION_TIME().getCount()
+            spark.range(10).selectExpr(f"id + {number}").where(f"id % {number} = 3").collect()
+            counts.append(compiled.METRIC_COMPILATION_TIME().getCount() - before)
+    assert counts[1] == 1
+
+
+# --- Timelines and stories --------------------------------------------------------------------
+
+
+MS = 1_000_000
+TOLD: dict[str, Any] = {
+    "lock_ms": 1000,
+    "deliveries": [
+        {"offset": 0, "last": 9, "at": 1000, "count": 1, "kind": "accept", "acknowledged": 1400},
+        {"offset": 10, "at": 1000, "count": 1},
+        {"offset": 10, "at": 3000, "count": 2, "kind": "accept", "acknowledged": 3100},
+    ],
+    "shown": [
+        {"at": 1500, "spso": 10, "end": 11, "lag": 1},
+        {"at": 4000, "spso": 11, "end": 11, "lag": 0, "phase": "quiet"},
+    ],
+    "reloads": [{"since": 2200, "until": 2600}],
+}
+"""Ten records that are accepted at once, and one whose lock runs out and that comes again."""
+
+HIT = Hit(rule="INV-02", log=0, offset=10, share_partition=0, since=3000 * MS, sentence="said so")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """The history that is told."""
+    folder = tmp_path_factory.mktemp("run") / "history"
+    write_history(
+        folder, [Case(share_partition=0, log=0, rule="", says="", breaks=False, plain=TOLD)]
+    )
+    with Journal(folder, 1) as journal:
+        journal.add(Phase("load", 0, 5000 * MS))
+        journal.add(FaultSpan(0, "kill-leader", "broker 2", 1800 * MS, 2500 * MS, "it was dead"))
+    compact(folder)
+    return open_history(folder)
+
+
+@pytest.fixture(scope="module")
+def registered(spark: SparkSession, told: History) -> Iterator[None]:
+    register(spark, [told], "told").need([DELIVERY_PAIRS])
+    yield
+    unregister(spark, "told")
+
+
+@pytest.mark.usefixtures("registered")
+def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:
+    since, until = span(told)
+    course = Course(since=since, until=until, intervals=5)
+    (drawn,) = timelines(spark, [course])
+
+    assert (since, until, drawn["step"], drawn["bins"]) == (0, 5000 * MS, 1.0, 6)
+    (group,) = drawn["groups"]
+    assert group["acquired"] == [0, 11, 0, 1, 0, 0]
+    assert group["again"] == [0, 0, 0, 1, 0, 0]
+    assert group["finished"] == [0, 10, 0, 1, 0, 0]
+    assert group["in_flight"] == [0, 1, 0, 0, 0, 0]
+    assert drawn["produced"] == [11, 0, 0, 0, 0, 0]
+    assert drawn["response_ms"]["median"] == [None, 1.0, None, 1.0, None, None]
+    assert [place["seen"] for place in drawn["partitions"]] == [[(1.0, 10, 1), (4.0, 11, 0)]]
+    assert drawn["faults"] == [
+        {"kind": "kill-leader", "subject": "broker 2", "since": 1.8, "until": 2.5}
+    ]
+    assert marks([HIT], since) == [{"rule": "INV-02", "at": 3.0, "text": "said so"}]
+    json.dumps(drawn)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_record_has_its_story(spark: SparkSession) -> None:
+    ((story,),) = stories(spark, [[HIT]], [0])
+    assert (story["record"], story["rules"]) == ("topic-0-0 offset 10", ["INV-02"])
+    assert story["steps"] == [
+        [0.0, "produced by producer 1, response OK after 1 ms"],
+        [1.0, "acquired by m1, delivery 1, locked for 1000 ms"],
+        [1.8, "fault: kill-leader of broker 2 begins"],
+        [2.0, "the lock of m1 has run out by now, unacknowledged"],
+        [2.2, "the share-partition is reloaded within 0.4 s from here (planted)"],
+        [2.5, "fault: kill-leader is healed"],
+        [3.0, "acquired by m2, delivery 2, locked for 1000 ms"],
+        [3.1, "accepted by m2, response OK after 1 ms"],
+    ]
+    ((most,),) = stories(spark, [[]], [0])  # the most delivered record has one without a rule
+    assert (most["record"], most["rules"]) == ("topic-0-0 offset 10", [])
+
+
+@pytest.mark.usefixtures("registered")
+def test_what_is_written_is_as_its_schema_says(
+    spark: SparkSession, told: History, tmp_path: Path
+) -> None:
+    since, until = span(told)
+    course = Course(since=since, until=until, intervals=5)
+    drawn = {
+        "timeline": timelines(spark, [course])[0] | {"marks": marks([HIT], since)},
+        "stories": stories(spark, [[HIT]], [since])[0],
+    }
+    empty: dict[str, Any] = {"timeline": {}, "stories": []}
+    write_timelines(tmp_path, {"told/history": drawn, "without/length": empty})
+    written = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
+    schema = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+
+    schema.validate(written)
+    written["runs"]["told/history"]["timeline"]["marks"][0]["rule"] = 2
+    with pytest.raises(jsonschema.ValidationError, match="2 is not of type 'string'"):
+        schema.validate(written)
+
+
+# --- Spark's start ----------------------------------------------------------------------------
+
+
+REQUEST = Request(runs=(Path("run"),), master="local[2]")
+
+
+def test_all_queries_run_on_one_row(spark: SparkSession, tmp_path: Path) -> None:
+    for rows in (1, SMALL_ROWS):
+        (tmp_path / str(rows)).mkdir()
+        (judged,) = try_on_one_row(spark, tmp_path / str(rows), rows, lambda _: None)
+        assert {one.fault for one in judged.found.values()} == {""}
+        assert {"timeline", "stories"} == set(judged.drawn)
+
+
+def _under_way(run: Path) -> Path:
+    """Return the history of a run under way: its journals have no end yet, one is half written."""
+    history = run / "history"
+    history.mkdir(parents=True)
+    write_history(history, [case for case in read_cases() if case.rule == "INV-08"])
+    (journal,) = (history / "journal").iterdir()
+    for file in journal.glob("*.arrows"):
+        file.write_bytes(file.read_bytes()[: -20 if file.stem == "clocks" else -8])
+    return history
+
+
+def test_what_a_run_recorded_so_far_is_tried(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "out" / "earlier" / "history" / "journal").mkdir(parents=True)
+    history = _under_way(tmp_path / "out" / "now")
+
+    for rows in (1, SMALL_ROWS):
+        made = tmp_path / str(rows)
+        assert recorded(tmp_path / "out", made, Event())
+        (judged,) = try_on_run(spark, made, rows, lambda _: None)
+        assert sum(file.rows for file in judged.history.manifest.files) >= rows
+        assert judged.found["INV-08"].exercised
+        assert {one.fault for one in judged.found.values()} == {""}
+    assert not is_compacted(history)
+
+
+def test_without_anything_recorded_there_is_nothing_to_try(tmp_path: Path) -> None:
+    assert not recorded(tmp_path / "missing", tmp_path / "made", Event())
+    history = _under_way(tmp_path / "now")
+    hurried = Event()
+    hurried.set()
+    with pytest.raises(Enough):  # nobody waits for it
+        recorded(tmp_path, tmp_path / "made", hurried)
+    shutil.rmtree(history / "journal" / "0000")
+    (history / "run.json").unlink()
+    assert not recorded(tmp_path, tmp_path / "made", Event())
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_spark_starts_near_the_end_of_the_last_load(
+    monkeypatch: pytest.MonkeyPatch, *, early: bool
+) -> None:
+    done: list[object] = []
+
+    def started(_: Request, rows: int, __: object) -> Callable[[], None]:
+        done.append(rows)
+        return lambda: done.append("waited")
+
+    monkeypatch.setattr(warming, "warm", started)
+    loads = [Load(seconds=10, rate=100), Load(seconds=10 if early else 60, rate=100)]
+    rows = sum(int(load.seconds * load.rate) * (1 + len(load.groups)) for load in loads)
+    told: list[str] = []
+    tell, wait = warming.telling(loads, REQUEST, told.append)
+
+    lines = ["producing for 10 s", DRAINING, "reading the stored state", "producing for 60 s"]
+    for line in lines:
+        assert done == []
+        tell(line)
+    deadline = time.monotonic() + 10
+    while early and not done and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert done == ([rows] if early else [])
+    tell(DRAINING)
+    wait()
+
+    assert done == [rows, "waited"]
+    assert told == [*lines, DRAINING]
+
+
+@pytest.mark.parametrize(
+    ("request_", "rows"),
+    [(REQUEST, MEDIUM_ROWS), (Request(runs=(), master="spark://127.0.0.1:1"), 1)],
+)
+def test_other_jvms_are_not_started_early(
+    request_: Request, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_warming, "open_session", lambda *_: pytest.fail("it was opened"))
+    warm(request_, rows, lambda *_: False)()
