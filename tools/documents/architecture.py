@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-import grimp
-
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "pictures" / "architecture.svg"
 WIDTH, LEFT, RIGHT = 900, 150, 720
@@ -38,6 +36,8 @@ def layers() -> list[list[str]]:
 
 
 def imports(folders: Sequence[str]) -> set[tuple[str, str]]:
+    import grimp  # only the picture needs it, and it is no part of what builds the pages
+
     sys.path.insert(0, str(ROOT))
     try:
         graph = grimp.build_graph(*folders, cache_dir=None)
