@@ -253,7 +253,8 @@ def test_copies_are_what_the_recorder_wrote(recorded: Path, altered: Altered) ->
         for folder, log in ((recorded, 0), (altered.folder, 0))
     )
 
-    assert original == copied
+    # It was recorded before the compaction made some of today's columns.
+    assert original == [{name: row[name] for name in original[0]} for row in copied]
 
 
 # --- Mistakes in the compaction ---------------------------------------------------------------

@@ -182,7 +182,7 @@ def _close(one: Delivery, closings: Sequence[Row]) -> None:
     if one.kind == AckType.NONE:
         one.kind, one.outcome = AckType.CLOSED, _best(closings).outcome
         one.ack_sent = one.freed
-        one.ack_received = max(a.received if a.received >= 0 else NEVER for a in closings)
+        one.ack_received = max(max(int(act.sent), int(act.received)) for act in closings)
 
 
 def _die(one: Delivery, at: int) -> None:
