@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 
@@ -15,10 +17,13 @@ import pytest
 from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.target import Target
+from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.leftovers import ANY_RUN, Found, find
 from fixtures.wire.codec import Struct
+from spec.verdict import Undecided
+from suites.broker.hang import find_hang, refuse_if_silent
 from suites.broker.share import Share, world
 from tests.fake import ROOT
 from tests.shell import shareproof
@@ -50,6 +55,43 @@ def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
         assert all(broker.is_alive for broker in target.brokers)
     finally:
         target.stop()
+
+
+# --- A broker that hangs ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def debugged() -> Iterator[tuple[Target, int]]:
+    """Three brokers, and the port at which a debugger may stop the threads of the first."""
+    port = free_ports(1)[0]
+    jdwp = f"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:{port}"
+    target = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, variables=_to_first(jdwp)))
+    target.start()
+    try:
+        yield target, port
+    finally:
+        target.stop()
+
+
+def _to_first(option: str) -> Callable[[int], Mapping[str, str]]:
+    return lambda node: {"JDK_JAVA_OPTIONS": option} if node == 1 else {}
+
+
+def test_a_broker_that_hangs_is_told_from_one_that_goes_on(debugged: tuple[Target, int]) -> None:
+    target, port = debugged
+    assert run_blocking(find_hang(target.info, {})) is None
+    refuse_if_silent(target.info)
+
+    with socket.create_connection(("127.0.0.1", port)) as debugger:
+        debugger.sendall(b"JDWP-Handshake")
+        assert debugger.recv(14, socket.MSG_WAITALL) == b"JDWP-Handshake"
+        debugger.sendall(struct.pack(">IIBBB", 11, 1, 0, 1, 8))  # VirtualMachine.Suspend
+        hang = run_blocking(find_hang(target.info, {}))
+
+    assert hang is not None
+    assert f"the broker at {target.info.bootstrap[0]} hangs: ApiVersions had no" in str(hang)
+    with pytest.raises(Undecided, match="not played, since the broker at"):
+        refuse_if_silent(target.info)
 
 
 # --- A coordinator that hears of a new topic last ---------------------------------------------

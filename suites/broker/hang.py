@@ -25,6 +25,7 @@ from fixtures.clients.cluster import Cluster, attempts
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import KafkaName, innermost
 from fixtures.targets import TargetOptions, open_target
+from fixtures.targets.blocking import run_blocking
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.schema import Schemas
 from spec.verdict import NOT_PLAYED, EnvironmentFault, Stalled, Undecided
@@ -90,7 +91,8 @@ async def find_hang(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled
 async def _find(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled | None:
     if not await _stuck(info):
         return None
-    delivered = await _control(info.version, properties)
+    # In a thread that ends what it starts, even if nobody waits for it any more.
+    delivered = await asyncio.to_thread(_control, info.version, properties)
     stuck = await _stuck(info) if delivered is not None else None
     if not stuck:
         return None
@@ -106,16 +108,18 @@ async def _find(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled | N
 
 async def _stuck(info: ClusterInfo) -> Stuck | None:
     """Return a broker that does not serve a new group, over connections that are new, too."""
-    for address in info.bootstrap:
-        if (pid := _java_behind(address)) is None:
-            continue
-        if not await _tells_versions(info, address):
+    schemas = Schemas.from_jar(info.schema_jar)
+    pids = {address: pid for address in info.bootstrap if (pid := _java_behind(address))}
+    # A new group needs its coordinator and the controller, too: whoever is silent is found first.
+    for address, pid in pids.items():
+        if not await _tells_versions(address, schemas, info):
             how = f"ApiVersions had no response within {SILENCE:g} s"
             return Stuck(address=address, how=how, responds=False, pid=pid)
+    for address, pid in pids.items():
         try:
-            async with asyncio.timeout(IDLE), Cluster(info) as cluster:
+            async with asyncio.timeout(IDLE), Cluster(info, schemas=schemas) as cluster:
                 named = {f"{host}:{port}": node for node, (host, port) in cluster.brokers.items()}
-                if await bystand(cluster, named[address]):
+                if address not in named or await bystand(cluster, named[address]):
                     continue
             how, responds = f"a new topic and a new group get no record in {BYSTANDING:g} s", True
         except Undecided as refused:
@@ -126,34 +130,35 @@ async def _stuck(info: ClusterInfo) -> Stuck | None:
     return None
 
 
-async def _tells_versions(info: ClusterInfo, address: str) -> bool:
+async def _tells_versions(address: str, schemas: Schemas, info: ClusterInfo) -> bool:
     host, _, port = address.rpartition(":")
-    schemas, security = Schemas.from_jar(info.schema_jar), info.security
     try:
         async with asyncio.timeout(SILENCE):
-            opened = Connection.open(
-                host, int(port), schemas=schemas, client_id="shareproof", security=security
-            )
+            opened = Connection.open(host, int(port), schemas=schemas, security=info.security)
             await (await opened).close()
     except (CallFailed, TimeoutError):
         return False
     return True
 
 
-async def _control(version: str, properties: Mapping[str, str]) -> float | None:
+def _control(version: str, properties: Mapping[str, str]) -> float | None:
     """Return the seconds after which a sound broker delivered; None if it was late, too."""
     name = str(KafkaName(version=version))
     target = open_target(name, TargetOptions(properties=dict(properties)))
     try:
-        await asyncio.to_thread(target.start)
-        began = time.monotonic()
-        async with Cluster(target.info) as cluster:
-            served = await bystand(cluster, min(cluster.brokers))
-        taken = time.monotonic() - began
+        target.start()
+        return run_blocking(_first_delivery(target.info))
     except (CallFailed, EnvironmentFault, Undecided):
         return None
     finally:
-        await asyncio.to_thread(target.stop)
+        target.stop()
+
+
+async def _first_delivery(info: ClusterInfo) -> float | None:
+    began = time.monotonic()
+    async with Cluster(info) as cluster:
+        served = await bystand(cluster, min(cluster.brokers))
+    taken = time.monotonic() - began
     return taken if served and taken < BYSTANDING else None
 
 
