@@ -107,6 +107,7 @@ def _partitions_of(pl: Any, tables: dict[str, Any]) -> Any:
         .group_by("share_partition")
         .agg(
             pl.col("log_start").max(),
+            pl.col("spso").max().alias("passed"),
             (
                 (pl.col("phase") == "quiet")
                 & ((pl.col("spso") >= pl.col("log_end")) | (pl.col("lag") == 0))
@@ -164,6 +165,7 @@ def _delivery_pairs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
         "highest_limit",
         "log_start",
         "drained",
+        "passed",
         "unseen_responses",
         "committed_only",
         "slot",
@@ -175,17 +177,14 @@ def _delivery_pairs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
     same = (pl.col("next_node") == pl.col("node")) & (
         pl.col("next_loads_by_acquire") == pl.col("loads_before_fetch")
     )
-    in_lock = (pl.col("outcome") == 1) & (
-        pl.col("ack_received") <= pl.min_horizontal("holds_until", "freed")
-    )
     return rows.join(partitions.select(named), on="share_partition").with_columns(
-        (
-            in_lock
-            & (pl.col("loads_before_fetch") == pl.col("loads_by_ack"))
-            & (pl.col("ack_received") < pl.col("kept_until"))
-        ).alias("proven"),
-        in_lock.alias("in_lock"),
         (again & same).alias("no_load_between"),
+        (same & (pl.col("next_loads_before_fetch") == pl.col("loads_before_fetch")))
+        .fill_null(value=False)
+        .alias("same_state"),
+        ((pl.col("next_node") != pl.col("node")) & (pl.col("next_loaded") < pl.col("loaded")))
+        .fill_null(value=False)
+        .alias("deposed"),
         (
             again
             & (
@@ -263,12 +262,7 @@ def _records_of_logs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
 
 def _in_flight(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
     rows = tables["deliveries"]
-    proven = rows.filter(
-        pl.col("kind").is_in([1, 3])
-        & (pl.col("outcome") == 1)
-        & (pl.col("ack_received") <= pl.min_horizontal("holds_until", "freed"))
-        & (pl.col("loads_before_fetch") == pl.col("loads_by_ack"))
-    )
+    proven = rows.filter(pl.col("kind").is_in([1, 3]) & pl.col("proven"))
     parts = [
         rows.group_by("share_partition", tick=pl.col("acquired") // MS100).agg(
             acquired_to=pl.col("offset").max()
@@ -280,8 +274,7 @@ def _in_flight(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
         .group_by("share_partition", tick=pl.col("received") // MS100)
         .agg(shown=pl.col("spso").max()),
     ]
-    untouched = (pl.col("reloads") == 0) & (pl.col("log_start") <= pl.col("first"))
-    named = partitions.filter(untouched).select("share_partition", "window", "batch")
+    named = partitions.filter(pl.col("reloads") == 0).select("share_partition", "window", "batch")
     ticks = (
         pl.concat(parts, how="diagonal")
         .group_by("share_partition", "tick")

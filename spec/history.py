@@ -365,6 +365,11 @@ TABLES: Mapping[str, pa.Schema] = {
     # "unseen_before_fetch" counts likewise the fetches whose responses nobody saw, so that what
     # they acquired is not here, and "unseen_meanwhile" those that may have acquired this very
     # record before, since it was produced. The record was certainly in the log until "kept_until".
+    # "in_lock": its only acknowledgement was answered OK certainly inside its lock; of several an
+    # earlier one may have ended the delivery, without a response. "proven": it was, with no load of
+    # the share-partition possible in between. Brokers respond OK to anything below the start
+    # offset, so no other OK says anything, and none does about a record that the log's start may
+    # have passed by then.
     # "others_in_response" is how many other records of the share-partition came in the same
     # response. A row also says what it would take a look at its neighbours to know: the "next"
     # columns are those of the delivery of the record to the same group that was seen next, null if
@@ -406,6 +411,8 @@ TABLES: Mapping[str, pa.Schema] = {
         unseen_before_fetch=_I32,
         unseen_meanwhile=_I32,
         kept_until=_I64,
+        in_lock=pa.bool_(),
+        proven=pa.bool_(),
         others_in_response=_I32,
         passed_over_s=_I32,
         undisturbed=pa.bool_(),

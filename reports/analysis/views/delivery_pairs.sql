@@ -2,13 +2,9 @@
 -- that in the row, so this is one pass without a shuffle, a sort or a window: what is sent around is the
 -- share-partitions, however many rows Spark expects of all that they are joined from.
 --
--- "in_lock": the holder's only acknowledgement was answered OK certainly inside its lock: of several attempts an
--- earlier one may have ended the delivery, without a response. "proven": it was,
--- with no load of the share-partition possible in between. Brokers respond OK to anything below the start offset, so
--- no other OK says anything, and none does about a record that the log's start may have passed by then.
 -- "no_load_between": both came from the same broker, and no load by it can have come between: one state in its
--- memory gave both; "same_state": it did, whichever of the two was the first. "order_known": the second is the later one at the broker too, as its fetch was sent after
--- the first was here, or as its count is higher. A response may be on its way for longer than its lock
+-- memory gave both; "same_state": it did, whichever of the two was the first. "order_known": the second is
+-- the later one at the broker too, as its fetch was sent after the first was here, or as its count is higher. A response may be on its way for longer than its lock
 -- lasts, so the order in which deliveries were seen may be wrong.
 -- "next_proven_kind" is how the second holder's acknowledgement ended it, 0 where that is not proven.
 -- "deposed": the second came from a leader that another one had deposed. Paused, or cut off, it serves what it
@@ -28,12 +24,6 @@ SELECT /*+ BROADCAST(s) */
   s.close_uncounted,
   s.throttling,
   d.highest_before IS NULL AS is_first,
-  d.outcome = 1 AND d.attempts = 1 AND d.ack_received <= least(d.holds_until, d.freed) AS in_lock,
-  d.outcome = 1
-    AND d.attempts = 1
-    AND d.ack_received <= least(d.holds_until, d.freed)
-    AND d.loads_before_fetch = d.loads_by_ack
-    AND d.ack_received < d.kept_until AS proven,
   d.next_op IS NOT NULL AND d.next_node = d.node AND d.next_loads_by_acquire = d.loads_before_fetch AS no_load_between,
   coalesce(
     d.next_node = d.node
