@@ -263,7 +263,7 @@ def test_what_was_in_the_way_is_written_down() -> None:
 # --- What may be broken -----------------------------------------------------------------------
 
 
-FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "true"))
+FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "sh -c :"))
 
 
 def _asked(fault: str, *, allowed: bool = False, hooks: Hooks | None = None) -> Chaos:
@@ -340,7 +340,9 @@ def test_a_hook_is_over_when_it_had_its_effect() -> None:
 
 
 def test_failing_hooks_are_faults() -> None:
-    broker = HookedBroker(node_id=7, host="far", port=1, hooks=Hooks(commands={"kill": "false"}))
+    broker = HookedBroker(
+        node_id=7, host="far", port=1, hooks=Hooks(commands={"kill": "sh -c 'exit 1'"})
+    )
     with pytest.raises(EnvironmentFault, match="kill of broker 7"):
         broker.kill()
     with pytest.raises(OutOfReach, match="needs a hook to pause"):
