@@ -256,6 +256,8 @@ def not_given_up(at: Position) -> bool | None:
     now = at.now
     if now.kind not in _ANSWERED or now.outcome not in (Outcome.OK, Outcome.FAILED):
         return None
+    if now.ack_received > now.holds_until or now.loads_before_fetch != now.loads_by_ack:
+        return None  # whatever it is refused by then, it is not given up
     return bool(now.error == UNKNOWN_SERVER and now.ack_received - now.ack_sent < 2 * SECOND)
 
 

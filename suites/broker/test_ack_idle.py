@@ -1,5 +1,6 @@
 """Acknowledging where nothing is in flight: never anything, not any more, or not since a reload."""
 
+from suites.broker.check import ACROSS_START
 from suites.broker.kit import *
 
 TYPES = (AckType.GAP, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT)
@@ -41,6 +42,39 @@ async def test_everything_is_settled(share: Share, judge: Judge) -> None:
         judge["ACK-32"].holds(told <= REFUSED, f"results of {first}..{last}: {sorted(told)}")
     stray = await next_catch(queue, consumer)
     judge["ACK-34"].equal({}, stray.counts, "records that came again")
+
+
+@check("ACK-65", fast=True, crossed=(BESIDE, RELOADED), meets=(IDLE, ACROSS_START))
+async def test_range_across_the_start(share: Share, judge: Judge) -> None:
+    settled = share.rng.randint(2, 8)
+    queue = await share.queue(settled, batches=share.rng.choice([1, 2]))
+    consumer = await queue.holder(settled)
+    await consumer.acked(accept(0, settled - 1))
+    await queue.produce(5)
+    below = share.rng.randint(0, settled - 2)
+    for first, last in ((below, settled), (0, settled + 4), (settled - 1, settled + 1000)):
+        told = await _results(consumer, first, last)
+        judge.holds(told <= REFUSED, f"results of {first}..{last}: {sorted(told)}")
+    later = await next_catch(queue, consumer)
+    expected = dict.fromkeys(range(settled, settled + 5), 1)
+    judge.equal(expected, later.counts, "the records above, delivered for the first time")
+
+
+@check("ACK-38", meets=(IDLE, ACROSS_START))
+async def test_partitions_beside_a_range_across_the_start(share: Share, judge: Judge) -> None:
+    world = await spread(share, 5, records=6)
+    bad = share.rng.randrange(5)
+    settled = [[accept(0, 5) if index == bad else accept(0)] for index in range(5)]
+    if any(one != "NONE" for one in await world.acknowledge(*settled)):
+        raise Undecided("what was acquired could not be accepted")
+    good = [accept(1, 2), release(3)]
+    results = await world.acknowledge(*([accept(3, 8)] if i == bad else good for i in range(5)))
+    del results[bad]
+    judge.equal(["NONE"] * 4, results, f"results beside partition {bad}, which refuses 3..8")
+    for index in set(range(5)) - {bad}:
+        judge.equal(
+            {3: 2}, await world.left(index), f"records of partition {index} that come again"
+        )
 
 
 @check("ACK-30", "ACK-31", meets=(IDLE, "reload"))

@@ -305,8 +305,15 @@ INV_40 = Invariant(
     id="INV-40",
     bears=NEVER,
     over=DELIVERY_PAIRS,
-    columns=columns(f"{_PLACE} kind outcome error ack_sent ack_received"),
-    cases="kind BETWEEN 1 AND 4 AND outcome BETWEEN 1 AND 2",
+    columns=columns(
+        f"{_PLACE} kind outcome error ack_sent ack_received holds_until loads_before_fetch "
+        "loads_by_ack"
+    ),
+    # What is refused because the lock is over, or its state was loaded again, is not given up.
+    cases="""
+        kind BETWEEN 1 AND 4 AND outcome BETWEEN 1 AND 2 AND ack_received <= holds_until
+        AND loads_before_fetch = loads_by_ack
+    """,
     breach="error = -1 AND ack_received - ack_sent < 2000000000L",
     since="ack_sent",
     until="ack_received",
