@@ -81,7 +81,7 @@ SUBJECTS = {
         replay=kafka.replay,
         owns=_on(True, evidence.KAFKA_MUTANT),
     ),
-    "random": Subject(play=points.play),
+    **{name: Subject(play=play) for name, play in points.PLAYS.items()},
     "clients": Subject(
         play=clients.play,
         broken=CLIENTS,

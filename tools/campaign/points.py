@@ -1,17 +1,17 @@
-"""Random mutants of real Kafka: at each point of its share-group code, and no check in mind.
+"""Random mutants of real Kafka, broker and Java client: at each point, with no check in mind.
 
 The agent of :mod:`fixtures.mutants` puts a switch at each point where PIT would make a mutant, all
 at once, while the classes of an unmodified release load. One healthy run tells which checks reach
 which point. Then each point of a sample is turned on and the checks that reach it are played, those
-first that noticed others near it, until one reports a rule broken that holds on the sound broker.
-A canary between two points tells whether the broker is still sound; if not, it is started again.
+first that noticed others near it, until one reports a rule broken that holds without the mutant.
+Canaries between two points tell whether the program is still sound; if not, it is started again.
 
-A process of its own plays, as deadlines are shorter there: ``python -m tools.campaign.points SEED
-MUTANTS JOURNAL``. What came of a point is a line of the journal, and is not played again.
+A process of its own plays, as deadlines are shorter there: ``python -m tools.campaign.points
+SUBJECT SEED MUTANTS JOURNAL``. What came of a point is a line of the journal, and is not played
+again.
 """
 
 import asyncio
-import contextlib
 import dataclasses
 import hashlib
 import json
@@ -23,35 +23,26 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from fixtures.machine.cache import cache_root
 from fixtures.machine.java import find_java
-from fixtures.mutants.agency import POINTS, points, reached, source
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
-from fixtures.targets.kafka import KafkaTarget
-from fixtures.wire.connection import CallFailed
-from fixtures.wire.schema import Schemas
-from spec.verdict import EnvironmentFault, Observation, Undecided, Verdict
-from suites.broker import hang
-from suites.judge import Judge
-from tools.campaign.hunting import cases_of, checks
+from fixtures.mutants.agency import points, source
+from fixtures.targets import DEFAULT_TARGET
+from spec.verdict import EnvironmentFault, Observation, Verdict
 from tools.campaign.options import Options, Outcome
-from tools.campaign.player import Case, observed, on_share
+from tools.campaign.player import Case
 from tools.campaign.runs import ROOT
+from tools.campaign.worlds import Broker, Client, World
 
 RELEASE = DEFAULT_TARGET.partition(":")[2]
+WORLDS: Mapping[str, type[World]] = {"random": Broker, "random-client": Client}
 PATIENCE = 0.5
 """As in :mod:`tools.campaign.kafka`: what a broken broker keeps waiting is the expected outcome."""
-AT_ONCE = 8
-"""Checks that are played at a time."""
-LIMIT = 45.0
-"""Seconds that a check may take."""
 MOST = 48
 """Checks that are played for one point. Others that reach it as well are counted as not played."""
-CANARY = "suites/broker/test_ack_types.py"
-"""The checks of this file are short, and use the coordinator, the persister and the partition."""
 
 NOTICED, SURVIVED, UNREACHED = "noticed", "survived", "not reached"
 
@@ -70,11 +61,11 @@ class Fate:
     seconds: float = 0.0
 
 
-def play(options: Options) -> Outcome:
+def play(subject: str, options: Options) -> Outcome:
     """Turn on a sample of points, or all for ``--mutants 0``, and count who notices."""
-    journal = ROOT / "out" / f"points-{RELEASE}-{options.seed}.jsonl"
+    journal = ROOT / "out" / f"{subject}-{RELEASE}-{options.seed}.jsonl"
     journal.parent.mkdir(exist_ok=True)
-    words = [sys.executable, "-m", "tools.campaign.points", str(options.seed)]
+    words = [sys.executable, "-m", "tools.campaign.points", subject, str(options.seed)]
     environment = os.environ | {"SHAREPROOF_PATIENCE": f"{PATIENCE:g}"}
     with subprocess.Popen(
         [*words, str(options.mutants), str(journal)],
@@ -87,13 +78,13 @@ def play(options: Options) -> Outcome:
             options.say(line.rstrip())
     if hunting.returncode:
         raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
-    drawn = sample(options.seed, options.mutants)
+    drawn = sample(subject, options.seed, options.mutants)
     found = [one for one in read(journal) if one.point in drawn]
     return Outcome(said=table(found), more={"points": [dataclasses.asdict(one) for one in found]})
 
 
-def sample(seed: int, mutants: int) -> list[str]:
-    names = points(find_java(), RELEASE)
+def sample(subject: str, seed: int, mutants: int) -> list[str]:
+    names = points(find_java(), RELEASE, client=WORLDS[subject] is Client)
     return Random(seed).sample(names, min(mutants or len(names), len(names)))
 
 
@@ -123,65 +114,20 @@ def table(found: Sequence[Fate]) -> list[str]:
     return lines
 
 
-class Broker:
-    """One broker with all switches, which is started again when it is no longer sound."""
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.file, self.seed = folder / "point", seed
-        self.orders = self.plays = 0
-        self.target: KafkaTarget | None = None
-
-    def start(self) -> None:
-        self.stop()
-        self.file.unlink(missing_ok=True)
-        self.file.with_name("point.in-force").unlink(missing_ok=True)
-        target = open_target(f"{DEFAULT_TARGET}:{POINTS}{self.file}", TargetOptions(brokers=1))
-        assert isinstance(target, KafkaTarget)
-        self.target = target
-        target.start()
-        self.schemas = Schemas.from_jar(target.info.schema_jar)
-
-    def stop(self) -> None:
-        if self.target:
-            self.target.stop()
-
-    def turn_on(self, point: str) -> frozenset[str]:
-        """Turn on a point, or none; return those that were reached since the last turn."""
-        self.orders += 1
-        return reached(self.file, f"{self.orders} {point}")
-
-    async def play(self, case: Case) -> Sequence[Observation]:
-        self.plays += 1
-        # Names are drawn, and no play may meet the topics and groups of another.
-        rng = Random(f"{self.seed} {case.name} {self.plays}")
-        assert self.target
-        info = self.target.info
-
-        async def on_it(judge: Judge) -> None:
-            try:
-                await on_share(case, judge, info, self.schemas, rng)
-            except (Undecided, CallFailed, EnvironmentFault) as fault:
-                raise await hang.find_hang(info, {}) or fault from None
-
-        return (await observed(case, on_it, min(case.limit, LIMIT))).observations
-
-    async def play_all(self, some: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Observation]]]:
-        return zip(some, await asyncio.gather(*map(self.play, some)), strict=True)
-
-    async def is_sound(self, canaries: Sequence[Case]) -> bool:
-        played = await self.play_all(canaries)
-        return all(one.verdict is Verdict.PASS for _, seen in played for one in seen)
-
-
 class Hunt:
     """The points of a sample, and the checks that may notice them."""
 
-    def __init__(self, broker: Broker, journal: Path) -> None:
-        self.broker, self.journal = broker, journal
+    def __init__(self, world: World, journal: Path) -> None:
+        self.world, self.journal = world, journal
         self.kills: Counter[tuple[str, str]] = Counter()
-        shared = [check for check in checks().values() if not (check.solo or check.draft)]
-        self.cases = {case.name: case for check in shared for case in cases_of(check.id)}
-        self.canaries = [case for case in self.cases.values() if CANARY in case.check.id][:4]
+        self.cases = {case.name: case for case in world.cases()}
+        self.canaries: list[Case] = []
+
+    async def play_all(self, some: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Observation]]]:
+        return zip(some, await asyncio.gather(*map(self.world.play, some)), strict=True)
+
+    async def is_sound(self) -> bool:
+        return all(_held(seen) for _, seen in await self.play_all(self.canaries))
 
     async def reach(self) -> Mapping[str, Sequence[str]]:
         """Return by check the points it may reach: those that any of its group reached.
@@ -189,21 +135,22 @@ class Hunt:
         Kept in the cache: one healthy run takes minutes.
         """
         known = hashlib.sha256(f"{source()}{sorted(self.cases)}".encode()).hexdigest()[:16]
-        file = cache_root() / f"reach-{RELEASE}-{known}.json"
+        kind = type(self.world).__name__.lower()
+        file = cache_root() / f"reach-{kind}-{RELEASE}-{known}.json"
         if file.exists():
             told: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
             return told
         found: dict[str, list[str]] = {}
         names = list(self.cases)
-        for at in range(0, len(names), AT_ONCE):
-            group = [self.cases[name] for name in names[at : at + AT_ONCE]]
-            self.broker.turn_on("")
+        step = self.world.at_once
+        for at in range(0, len(names), step):
+            group = [self.cases[name] for name in names[at : at + step]]
+            self.world.turn_on("")
             began = time.monotonic()
-            played = [*await self.broker.play_all(group)]
+            played = [*await self.play_all(group)]
             took = time.monotonic() - began
-            here = sorted(self.broker.turn_on(""))
-            held = [c.name for c, o in played if all(one.verdict is Verdict.PASS for one in o)]
-            found |= dict.fromkeys(held, here)
+            here = sorted(self.world.turn_on(""))
+            found |= dict.fromkeys([case.name for case, seen in played if _held(seen)], here)
             print(
                 f"{at + len(group)} of {len(names)} checks: {len(here)} points, {took:.0f} s",
                 flush=True,
@@ -212,7 +159,10 @@ class Hunt:
         return found
 
     async def run(self, drawn: Sequence[str]) -> None:
+        await self.world.start()
         reach = await self.reach()
+        words = self.world.canaries
+        self.canaries = [self.cases[name] for name in reach if name.startswith(words)][:4]
         everywhere = Counter(point for found in reach.values() for point in found)
         print(f"{len(everywhere)} points are reached by {len(reach)} checks", flush=True)
         done = {one.point for one in read(self.journal)}
@@ -245,10 +195,11 @@ class Hunt:
 
     async def hunt(self, point: str, ordered: Sequence[Case]) -> Fate:
         """Play checks on a mutant until one notices; leave a broker that is sound."""
-        self.broker.turn_on(point)
+        self.world.turn_on(point)
         played = 0
-        for at in range(0, len(ordered), AT_ONCE):
-            seen = [*await self.broker.play_all(ordered[at : at + AT_ONCE])]
+        step = self.world.at_once
+        for at in range(0, len(ordered), step):
+            seen = [*await self.play_all(ordered[at : at + step])]
             played += len(seen)
             failed = [(c, one) for c, told in seen for one in told if one.verdict is Verdict.FAIL]
             if failed and (found := await self.confirmed(point, failed)):
@@ -265,7 +216,7 @@ class Hunt:
                     reason=one.reason[:160],
                     played=played,
                 )
-        self.broker.turn_on("")
+        self.world.turn_on("")
         await self.mend()
         return Fate(point=point, fate=SURVIVED, played=played)
 
@@ -273,31 +224,40 @@ class Hunt:
         self, point: str, failed: Sequence[tuple[Case, Observation]]
     ) -> tuple[Case, Observation] | None:
         """Return the first that holds without the mutant, and leave the broker sound."""
-        self.broker.turn_on("")
+        self.world.turn_on("")
         await self.mend()
         for case, one in failed:
-            sound = await self.broker.play(case)
-            if all(each.verdict is Verdict.PASS for each in sound):
+            if _held(await self.world.play(case)):
                 return case, one
-        self.broker.turn_on(point)
+        self.world.turn_on(point)
         return None
 
     async def mend(self) -> None:
-        """Start the broker again if the canaries do not pass on it."""
-        if not await self.broker.is_sound(self.canaries):
-            await asyncio.to_thread(self.broker.start)
-            if not await self.broker.is_sound(self.canaries):
-                raise EnvironmentFault("a new broker without a mutant does not pass the canaries")
+        """Start the program again if the canaries do not pass on it."""
+        if not await self.is_sound():
+            await self.world.start()
+            if not await self.is_sound():
+                raise EnvironmentFault("a new one without a mutant does not pass the canaries")
 
 
-def main(seed: str, mutants: str, journal: str) -> None:
+def _held(seen: Sequence[Observation]) -> bool:
+    return all(one.verdict is Verdict.PASS for one in seen)
+
+
+async def hunt(world: World, drawn: Sequence[str], journal: Path) -> None:
+    try:
+        await Hunt(world, journal).run(drawn)
+    finally:
+        await world.stop()
+
+
+def main(subject: str, seed: str, mutants: str, journal: str) -> None:
     with tempfile.TemporaryDirectory(prefix="shareproof-points-") as folder:
-        broker = Broker(Path(folder), int(seed))
-        with contextlib.ExitStack() as stack:
-            stack.callback(broker.stop)
-            broker.start()
-            asyncio.run(Hunt(broker, Path(journal)).run(sample(int(seed), int(mutants))))
+        world = WORLDS[subject](Path(folder), RELEASE, int(seed))
+        asyncio.run(hunt(world, sample(subject, int(seed), int(mutants)), Path(journal)))
 
+
+PLAYS = {subject: partial(play, subject) for subject in WORLDS}
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
