@@ -41,7 +41,7 @@ RELEASE = DEFAULT_TARGET.partition(":")[2]
 WORLDS: Mapping[str, type[World]] = {"random": Broker, "random-client": Client}
 PATIENCE = 0.5
 """As in :mod:`tools.campaign.kafka`: what a broken broker keeps waiting is the expected outcome."""
-MOST = 48
+MOST = 160
 """Checks that are played for one point. Others that reach it as well are counted as not played."""
 
 NOTICED, SURVIVED, UNREACHED = "noticed", "survived", "not reached"
@@ -183,15 +183,20 @@ class Hunt:
             print(f"{fate.fate}: {point} {fate.rule} {fate.check} {fate.seconds:g} s", flush=True)
 
     def ordered(self, point: str, reaching: Sequence[str]) -> list[Case]:
-        """Return checks, those first that noticed other points of the same method, then class."""
+        """Return checks: those that noticed other points of the method or class, then one of each.
+
+        The crossed situations of a check come after all others.
+        """
         method = point.partition(":")[0]
         places = (method, method.partition(".")[0], "")
-        at_random = Random(point).sample(reaching, len(reaching))
+        drawn = Random(point).sample(reaching, len(reaching))
+        first = {name.partition("[")[0]: name for name in reversed(drawn)}
 
         def rank(name: str) -> tuple[int, ...]:
-            return tuple(-self.kills[place, name] for place in places)
+            kills = (-self.kills[place, name] for place in places)
+            return (*kills, name != first[name.partition("[")[0]])
 
-        return [self.cases[name] for name in sorted(at_random, key=rank)][:MOST]
+        return [self.cases[name] for name in sorted(drawn, key=rank)][:MOST]
 
     async def hunt(self, point: str, ordered: Sequence[Case]) -> Fate:
         """Play checks on a mutant until one notices; leave a broker that is sound."""
