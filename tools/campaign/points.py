@@ -31,7 +31,9 @@ from fixtures.machine.cache import cache_root
 from fixtures.machine.java import find_java
 from fixtures.mutants.agency import points, source
 from fixtures.targets import DEFAULT_TARGET
+from shareproof.runner.outcome import observe
 from spec.verdict import EnvironmentFault, Observation, Verdict
+from suites.judge import Judge
 from tools.campaign.options import Options, Outcome
 from tools.campaign.player import Case
 from tools.campaign.runs import ROOT
@@ -45,6 +47,7 @@ MOST = 160
 """Checks that are played for one point. Others that reach it as well are counted as not played."""
 
 NOTICED, SURVIVED, UNREACHED = "noticed", "survived", "not reached"
+"""What comes of a point. It survived the checks that were played, which may not be all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,12 +204,18 @@ class Hunt:
     async def hunt(self, point: str, ordered: Sequence[Case]) -> Fate:
         """Play checks on a mutant until one notices; leave a broker that is sound."""
         self.world.turn_on(point)
-        played = 0
+        played, looked = 0, False
         step = self.world.at_once
         for at in range(0, len(ordered), step):
             seen = [*await self.play_all(ordered[at : at + step])]
             played += len(seen)
             failed = [(c, one) for c, told in seen for one in told if one.verdict is Verdict.FAIL]
+            waited = [c for c, told in seen if any(one.verdict is Verdict.UNKNOWN for one in told)]
+            if waited and not (failed or looked):
+                looked = True
+                if stalled := await self.world.look():
+                    judge = Judge(waited[0].check.rules)
+                    failed = [(waited[0], observe(waited[0].name, judge, stalled, 0.0)[0])]
             if failed and (found := await self.confirmed(point, failed)):
                 case, one = found
                 method = point.partition(":")[0]

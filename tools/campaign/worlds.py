@@ -17,10 +17,9 @@ from fixtures.interface.names import KafkaName
 from fixtures.machine.java import find_java
 from fixtures.mutants.agency import POINTS, agent_options, reached
 from fixtures.targets import Target, TargetOptions, open_target
-from fixtures.wire.connection import CallFailed
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import CLIENT, read_checks
-from spec.verdict import EnvironmentFault, Observation, Undecided
+from spec.verdict import EnvironmentFault, Observation, Stalled
 from suites.broker import hang
 from suites.client.harness import hostile_target
 from suites.judge import Judge
@@ -60,6 +59,10 @@ class World:
         """Play a check; what ends it is raised."""
         raise NotImplementedError
 
+    async def look(self) -> Stalled | None:
+        """Return what to raise if the program hangs, which a check that waits cannot tell."""
+        return None
+
     def turn_on(self, point: str) -> frozenset[str]:
         """Turn on a point, or none; return those that were reached since the last turn."""
         self.orders += 1
@@ -98,11 +101,10 @@ class Broker(World):
         return [case for check in shared for case in cases_of(check.id)]
 
     async def meet(self, case: Case, judge: Judge, rng: Random) -> None:
-        info = self._target.info
-        try:
-            await on_share(case, judge, info, self._schemas, rng)
-        except (Undecided, CallFailed, EnvironmentFault) as fault:
-            raise await hang.find_hang(info, {}) or fault from None
+        await on_share(case, judge, self._target.info, self._schemas, rng)
+
+    async def look(self) -> Stalled | None:
+        return await hang.find_hang(self._target.info, {})
 
 
 class Client(World):
