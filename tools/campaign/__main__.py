@@ -35,6 +35,7 @@ from tools.campaign import (
     clients,
     histories,
     kafka,
+    points,
     reference,
     releases,
     repeats,
@@ -80,6 +81,7 @@ SUBJECTS = {
         replay=kafka.replay,
         owns=_on(True, evidence.KAFKA_MUTANT),
     ),
+    **{name: Subject(play=play) for name, play in points.PLAYS.items()},
     "clients": Subject(
         play=clients.play,
         broken=CLIENTS,

@@ -85,15 +85,15 @@ class Hunt:
             raise EnvironmentFault(f"{case.name} needs fixtures unknown here: {sorted(strange)}.")
         judge = Judge(case.check.rules)
         try:
-            await attempt(self._play(adapter, name, case, judge), judge, LONGEST)
+            rng = random.Random(f"{self.seed} {name} {case.check.id} {case.parameters}")
+            await attempt(self.play_on(adapter, case, judge, rng), judge, LONGEST)
         except Violation as violation:
             return violation.rule, str(violation)
         except Exception as error:  # whatever it is, it names no rule
             return "", f"{type(error).__name__}: {error}"
         return "", "passed"
 
-    async def _play(self, adapter: Adapter, name: str, case: Case, judge: Judge) -> None:
-        rng = random.Random(f"{self.seed} {name} {case.check.id} {case.parameters}")
+    async def play_on(self, adapter: Adapter, case: Case, judge: Judge, rng: random.Random) -> None:
         async with contextlib.AsyncExitStack() as stack:
             offered: dict[str, Any] = {"judge": judge, "rng": rng}
             for broker in self.brokers.keys() & case.wanted:

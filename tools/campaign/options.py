@@ -35,10 +35,12 @@ class Options:
         Option(
             "What to play: reference (mutants of the reference broker, in virtual time; the "
             "default), alterations (in front of real Kafka), kafka (mutants of real Kafka), "
-            "clients (mutants of the model client), releases (past defects), repeat, histories "
-            "(random ones, against both judges), rules (what breaks a rule that nothing has died "
-            "by yet), declared (the same on real Kafka); or check, which is reference, alterations "
-            "and repeat for the checks of --only, and with --record which requests they send.",
+            "random and random-client (drawn from all points of the share-group code of real Kafka "
+            "and of its Java client), clients (mutants of the model client), releases "
+            "(past defects), repeat, histories (random ones, against both judges), rules (what "
+            "breaks a rule that nothing has died by yet), declared (the same on real Kafka); or "
+            "check, which is reference, alterations and repeat for the checks of --only, and with "
+            "--record which requests they send.",
             kind=LISTED,
             parse=repeated,
             argument=True,
@@ -65,6 +67,9 @@ class Options:
     ] = 0
     rounds: Annotated[int, Option("How often repeat plays.", min=1)] = 20
     count: Annotated[int, Option("How many seeds histories plays.", min=1)] = 1000
+    mutants: Annotated[
+        int, Option("How many mutants random and random-client draw; 0: all.", min=0)
+    ] = 100
     target: Annotated[
         str, Option("Cluster of alterations and repeat, such as external:HOST:PORT.")
     ] = DEFAULT_TARGET

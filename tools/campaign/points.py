@@ -1,0 +1,277 @@
+"""Random mutants of real Kafka, broker and Java client: at each point, with no check in mind.
+
+The agent of :mod:`fixtures.mutants` puts a switch at each point where PIT would make a mutant, all
+at once, while the classes of an unmodified release load. One healthy run tells which checks reach
+which point. Then each point of a sample is turned on and the checks that reach it are played, those
+first that noticed others near it, until one reports a rule broken that holds without the mutant.
+Canaries between two points tell whether the program is still sound; if not, it is started again.
+
+A process of its own plays, as deadlines are shorter there: ``python -m tools.campaign.points
+SUBJECT SEED MUTANTS JOURNAL``. What came of a point is a line of the journal, and is not played
+again.
+"""
+
+import asyncio
+import dataclasses
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from fixtures.machine.cache import cache_root
+from fixtures.machine.java import find_java
+from fixtures.mutants.agency import points, source
+from fixtures.targets import DEFAULT_TARGET
+from shareproof.runner.outcome import observe
+from spec.verdict import EnvironmentFault, Observation, Verdict
+from suites.judge import Judge
+from tools.campaign.options import Options, Outcome
+from tools.campaign.player import Case
+from tools.campaign.runs import ROOT
+from tools.campaign.worlds import Broker, Client, World
+
+RELEASE = DEFAULT_TARGET.partition(":")[2]
+WORLDS: Mapping[str, type[World]] = {"random": Broker, "random-client": Client}
+PATIENCE = 0.5
+"""As in :mod:`tools.campaign.kafka`: what a broken broker keeps waiting is the expected outcome."""
+MOST = 160
+"""Checks that are played for one point. Others that reach it as well are counted as not played."""
+
+NOTICED, SURVIVED, UNREACHED = "noticed", "survived", "not reached"
+"""What comes of a point. It survived the checks that were played, which may not be all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """What came of a point: by which rule of which check it was noticed, how many were played."""
+
+    point: str
+    fate: str
+    rule: str = ""
+    check: str = ""
+    reason: str = ""
+    played: int = 0
+    reaching: int = 0
+    seconds: float = 0.0
+
+
+def play(subject: str, options: Options) -> Outcome:
+    """Turn on a sample of points, or all for ``--mutants 0``, and count who notices."""
+    journal = ROOT / "out" / f"{subject}-{RELEASE}-{options.seed}.jsonl"
+    journal.parent.mkdir(exist_ok=True)
+    words = [sys.executable, "-m", "tools.campaign.points", subject, str(options.seed)]
+    environment = os.environ | {"SHAREPROOF_PATIENCE": f"{PATIENCE:g}"}
+    with subprocess.Popen(
+        [*words, str(options.mutants), str(journal)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+    ) as hunting:
+        for line in hunting.stdout or ():
+            options.say(line.rstrip())
+    if hunting.returncode:
+        raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
+    drawn = sample(subject, options.seed, options.mutants)
+    found = [one for one in read(journal) if one.point in drawn]
+    return Outcome(said=table(found), more={"points": [dataclasses.asdict(one) for one in found]})
+
+
+def sample(subject: str, seed: int, mutants: int) -> list[str]:
+    names = points(find_java(), RELEASE, client=WORLDS[subject] is Client)
+    return Random(seed).sample(names, min(mutants or len(names), len(names)))
+
+
+def read(journal: Path) -> list[Fate]:
+    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+    return [Fate(**json.loads(line)) for line in lines]
+
+
+def table(found: Sequence[Fate]) -> list[str]:
+    """Return lines for people: by class how many were not reached, noticed and not noticed."""
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in found:
+        counted[one.point.partition(".")[0].partition("$")[0]][one.fate] += 1
+    total = sum(counted.values(), Counter[str]())
+    lines = [f"{'class':36} {NOTICED:>9} {SURVIVED:>9} {UNREACHED:>12}"]
+    for name, fates in [
+        *sorted(counted.items(), key=lambda item: -item[1].total()),
+        ("all", total),
+    ]:
+        numbers = f"{fates[NOTICED]:9} {fates[SURVIVED]:9} {fates[UNREACHED]:12}"
+        lines.append(f"{name:36} {numbers}")
+    lines += [
+        f"{SURVIVED}: {one.point} ({one.played} of {one.reaching} checks played)"
+        for one in found
+        if one.fate == SURVIVED
+    ]
+    return lines
+
+
+class Hunt:
+    """The points of a sample, and the checks that may notice them."""
+
+    def __init__(self, world: World, journal: Path) -> None:
+        self.world, self.journal = world, journal
+        self.kills: Counter[tuple[str, str]] = Counter()
+        self.cases = {case.name: case for case in world.cases()}
+        self.canaries: list[Case] = []
+
+    async def play_all(self, some: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Observation]]]:
+        return zip(some, await asyncio.gather(*map(self.world.play, some)), strict=True)
+
+    async def is_sound(self) -> bool:
+        return all(_held(seen) for _, seen in await self.play_all(self.canaries))
+
+    async def reach(self) -> Mapping[str, Sequence[str]]:
+        """Return by check the points it may reach: those that any of its group reached.
+
+        Kept in the cache: one healthy run takes minutes.
+        """
+        known = hashlib.sha256(f"{source()}{sorted(self.cases)}".encode()).hexdigest()[:16]
+        kind = type(self.world).__name__.lower()
+        file = cache_root() / f"reach-{kind}-{RELEASE}-{known}.json"
+        if file.exists():
+            told: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
+            return told
+        found: dict[str, list[str]] = {}
+        names = list(self.cases)
+        step = self.world.at_once
+        for at in range(0, len(names), step):
+            group = [self.cases[name] for name in names[at : at + step]]
+            self.world.turn_on("")
+            began = time.monotonic()
+            played = [*await self.play_all(group)]
+            took = time.monotonic() - began
+            here = sorted(self.world.turn_on(""))
+            found |= dict.fromkeys([case.name for case, seen in played if _held(seen)], here)
+            print(
+                f"{at + len(group)} of {len(names)} checks: {len(here)} points, {took:.0f} s",
+                flush=True,
+            )
+        file.write_text(json.dumps(found), encoding="utf-8")
+        return found
+
+    async def run(self, drawn: Sequence[str]) -> None:
+        await self.world.start()
+        reach = await self.reach()
+        words = self.world.canaries
+        self.canaries = [self.cases[name] for name in reach if name.startswith(words)][:4]
+        everywhere = Counter(point for found in reach.values() for point in found)
+        print(f"{len(everywhere)} points are reached by {len(reach)} checks", flush=True)
+        done = {one.point for one in read(self.journal)}
+        for point in drawn:
+            if point in done:
+                continue
+            reaching = [name for name, found in reach.items() if point in found]
+            began = time.monotonic()
+            if not reaching:
+                fate = Fate(point=point, fate=UNREACHED)
+            else:
+                fate = await self.hunt(point, self.ordered(point, reaching))
+            fate = dataclasses.replace(
+                fate, reaching=len(reaching), seconds=round(time.monotonic() - began, 1)
+            )
+            with self.journal.open("a", encoding="utf-8") as journal:
+                print(json.dumps(dataclasses.asdict(fate)), file=journal)
+            print(f"{fate.fate}: {point} {fate.rule} {fate.check} {fate.seconds:g} s", flush=True)
+
+    def ordered(self, point: str, reaching: Sequence[str]) -> list[Case]:
+        """Return checks: those that noticed other points of the method or class, then one of each.
+
+        The crossed situations of a check come after all others.
+        """
+        method = point.partition(":")[0]
+        places = (method, method.partition(".")[0], "")
+        drawn = Random(point).sample(reaching, len(reaching))
+        first = {name.partition("[")[0]: name for name in reversed(drawn)}
+
+        def rank(name: str) -> tuple[int, ...]:
+            kills = (-self.kills[place, name] for place in places)
+            return (*kills, name != first[name.partition("[")[0]])
+
+        return [self.cases[name] for name in sorted(drawn, key=rank)][:MOST]
+
+    async def hunt(self, point: str, ordered: Sequence[Case]) -> Fate:
+        """Play checks on a mutant until one notices; leave a broker that is sound."""
+        self.world.turn_on(point)
+        played, looked = 0, False
+        step = self.world.at_once
+        for at in range(0, len(ordered), step):
+            seen = [*await self.play_all(ordered[at : at + step])]
+            played += len(seen)
+            failed = [(c, one) for c, told in seen for one in told if one.verdict is Verdict.FAIL]
+            waited = [c for c, told in seen if any(one.verdict is Verdict.UNKNOWN for one in told)]
+            if waited and not (failed or looked):
+                looked = True
+                if stalled := await self.world.look():
+                    judge = Judge(waited[0].check.rules)
+                    failed = [(waited[0], observe(waited[0].name, judge, stalled, 0.0)[0])]
+            if failed and (found := await self.confirmed(point, failed)):
+                case, one = found
+                method = point.partition(":")[0]
+                for place in (method, method.partition(".")[0], ""):
+                    self.kills[place, case.name] += 1
+                where = case.name.rpartition("::")[2]
+                return Fate(
+                    point=point,
+                    fate=NOTICED,
+                    rule=one.requirement,
+                    check=where,
+                    reason=one.reason[:160],
+                    played=played,
+                )
+        self.world.turn_on("")
+        await self.mend()
+        return Fate(point=point, fate=SURVIVED, played=played)
+
+    async def confirmed(
+        self, point: str, failed: Sequence[tuple[Case, Observation]]
+    ) -> tuple[Case, Observation] | None:
+        """Return the first that holds without the mutant, and leave the broker sound."""
+        self.world.turn_on("")
+        await self.mend()
+        for case, one in failed:
+            if _held(await self.world.play(case)):
+                return case, one
+        self.world.turn_on(point)
+        return None
+
+    async def mend(self) -> None:
+        """Start the program again if the canaries do not pass on it."""
+        if not await self.is_sound():
+            await self.world.start()
+            if not await self.is_sound():
+                raise EnvironmentFault("a new one without a mutant does not pass the canaries")
+
+
+def _held(seen: Sequence[Observation]) -> bool:
+    return all(one.verdict is Verdict.PASS for one in seen)
+
+
+async def hunt(world: World, drawn: Sequence[str], journal: Path) -> None:
+    try:
+        await Hunt(world, journal).run(drawn)
+    finally:
+        await world.stop()
+
+
+def main(subject: str, seed: str, mutants: str, journal: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="shareproof-points-") as folder:
+        world = WORLDS[subject](Path(folder), RELEASE, int(seed))
+        asyncio.run(hunt(world, sample(subject, int(seed), int(mutants)), Path(journal)))
+
+
+PLAYS = {subject: partial(play, subject) for subject in WORLDS}
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

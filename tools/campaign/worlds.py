@@ -1,0 +1,143 @@
+"""Where a check meets a program with switches: a broker of Kafka's, or its Java client.
+
+Both follow a file that says which point is on (:mod:`fixtures.mutants.agency`), and both are
+started again when what a mutant left behind makes the canaries fail.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from random import Random
+from typing import ClassVar
+
+from fixtures.adapters.shipped import command_of
+from fixtures.clients.adapter import Adapter
+from fixtures.interface.names import KafkaName
+from fixtures.machine.java import find_java
+from fixtures.mutants.agency import POINTS, agent_options, reached
+from fixtures.targets import Target, TargetOptions, open_target
+from fixtures.wire.schema import Schemas
+from shareproof.runner.inventory import CLIENT, read_checks
+from spec.verdict import EnvironmentFault, Observation, Stalled
+from suites.broker import hang
+from suites.client.harness import hostile_target
+from suites.judge import Judge
+from tools.campaign.clients import Hunt as Clients
+from tools.campaign.hunting import cases_of, checks
+from tools.campaign.player import Case, cases, observed, on_share
+
+
+class World:
+    """A program that follows a file, and the checks that can be played on it.
+
+    Attributes:
+        canaries: a part of the name of checks that are short and use much of the program.
+        at_once: checks that are played at a time.
+        limit: seconds that a check may take.
+    """
+
+    canaries: ClassVar[str]
+    at_once: ClassVar[int]
+    limit: ClassVar[float]
+
+    def __init__(self, folder: Path, release: str, seed: int) -> None:
+        self.file, self.release, self.seed = folder / "point", release, seed
+        self.orders = self.plays = 0
+
+    async def start(self) -> None:
+        """Start the program, anew if it runs, with all points off."""
+        raise NotImplementedError
+
+    async def stop(self) -> None:
+        raise NotImplementedError
+
+    def cases(self) -> Iterable[Case]:
+        raise NotImplementedError
+
+    async def meet(self, case: Case, judge: Judge, rng: Random) -> None:
+        """Play a check; what ends it is raised."""
+        raise NotImplementedError
+
+    async def look(self) -> Stalled | None:
+        """Return what to raise if the program hangs, which a check that waits cannot tell."""
+        return None
+
+    def turn_on(self, point: str) -> frozenset[str]:
+        """Turn on a point, or none; return those that were reached since the last turn."""
+        self.orders += 1
+        return reached(self.file, f"{self.orders} {point}")
+
+    def forget(self) -> None:
+        for kind in ("", ".in-force", ".reached"):
+            self.file.with_name(f"{self.file.name}{kind}").unlink(missing_ok=True)
+
+    async def play(self, case: Case) -> Sequence[Observation]:
+        self.plays += 1
+        # Names are drawn, and no play may meet the topics and groups of another.
+        rng = Random(f"{self.seed} {case.name} {self.plays}")
+        limit = min(case.limit, self.limit)
+        return (await observed(case, lambda judge: self.meet(case, judge, rng), limit)).observations
+
+
+class Broker(World):
+    canaries, at_once, limit = "suites/broker/test_ack_types.py", 8, 45.0
+    _target: Target
+
+    async def start(self) -> None:
+        if hasattr(self, "_target"):
+            await self.stop()
+        self.forget()
+        name = str(KafkaName(version=self.release, mutant=f"{POINTS}{self.file}"))
+        self._target = open_target(name, TargetOptions(brokers=1))
+        await asyncio.to_thread(self._target.start)
+        self._schemas = Schemas.from_jar(self._target.info.schema_jar)
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._target.stop)
+
+    def cases(self) -> Iterable[Case]:
+        shared = [check for check in checks().values() if not (check.solo or check.draft)]
+        return [case for check in shared for case in cases_of(check.id)]
+
+    async def meet(self, case: Case, judge: Judge, rng: Random) -> None:
+        await on_share(case, judge, self._target.info, self._schemas, rng)
+
+    async def look(self) -> Stalled | None:
+        return await hang.find_hang(self._target.info, {})
+
+
+class Client(World):
+    """The adapter of the Java client, in front of the hostile broker."""
+
+    canaries, at_once, limit = "suites/client/test_cli_calls.py", 8, 60.0
+    _adapter: Adapter
+
+    async def start(self) -> None:
+        if hasattr(self, "_adapter"):
+            await self._adapter.stop()
+        else:
+            self._hostile = hostile_target()
+            await asyncio.to_thread(self._hostile.start)
+            self._clients = Clients(self._hostile.info, self.seed)
+        self.forget()
+        java, *rest = command_of(f"java:{self.release}")
+        agent = agent_options(f"{POINTS}{self.file}", find_java())
+        self._adapter = Adapter((java, *agent, *rest))
+        await self._adapter.start()
+
+    async def stop(self) -> None:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(asyncio.to_thread, self._hostile.stop)
+            await self._adapter.stop()
+
+    def cases(self) -> Iterable[Case]:
+        # Who kills the process, or needs a second one, cannot share it.
+        shared = {"harness", "hostile", "judge", "rng"}
+        every = [case for check in read_checks(CLIENT) for case in cases(check)]
+        return [case for case in every if case.wanted <= shared]
+
+    async def meet(self, case: Case, judge: Judge, rng: Random) -> None:
+        if not self._adapter.running:
+            raise EnvironmentFault("the adapter ended")
+        await self._clients.play_on(self._adapter, case, judge, rng)
