@@ -17,7 +17,6 @@ EXCUSE = "the canary: in every run one check must fail, so that all others are b
 
 
 def is_canary(item: pytest.Item) -> bool:
-    """Tell whether a test is the canary."""
     return item.get_closest_marker("canary") is not None
 
 

@@ -51,7 +51,6 @@ FRESH = Cell(State.AVAILABLE, 0, 0, 0, "", -math.inf, -math.inf, "", True, NOWHE
 
 
 def rows(cell: Cell, event: Event, force: Force) -> Iterator[Transition]:
-    """Yield the rows of the table that may apply to a cell under the settings in force."""
     for last in (False, True):
         if last and cell.high < force.limit_low:
             continue

@@ -34,7 +34,6 @@ def mermaid() -> str:
 
 
 def rows() -> str:
-    """Return the table in Markdown, one line for each row."""
     lines = ["| event | from | to | when | what else | rule |", "|---|---|---|---|---|---|"]
     lines.extend(_line(row) for row in TABLE)
     return "\n".join(lines)

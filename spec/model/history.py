@@ -61,8 +61,6 @@ class Acknowledged(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed(Step):
-    """A share session ended."""
-
     member: str
 
 
@@ -78,8 +76,6 @@ class LogStarted(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configured(Step):
-    """The group's configuration changed."""
-
     settings: Settings
 
 

@@ -32,8 +32,6 @@ class Readable(Protocol):
 
 
 class Log:
-    """The record batches of one partition, in the order they were produced."""
-
     def __init__(self) -> None:
         self._firsts: list[int] = []
         self._lasts: list[int] = []
@@ -46,11 +44,9 @@ class Log:
 
     @property
     def last(self) -> int:
-        """The highest offset that was ever written, -1 if there is none."""
         return self._lasts[-1] if self._lasts else -1
 
     def append(self, first: int, last: int) -> None:
-        """Add a record batch behind the others."""
         if first > last or first <= self.last:
             raise ValueError(f"batch {first}-{last} does not come after offset {self.last}")
         self._firsts.append(first)
@@ -80,7 +76,6 @@ class Log:
                 yield LogBatch(low, high, high - low + 1)
 
     def compact(self, first: int, last: int) -> None:
-        """Take the batches that lie within a range out of the log."""
         kept = [
             (low, high)
             for low, high in zip(self._firsts, self._lasts, strict=True)

@@ -29,8 +29,6 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
-    """A ShareGroupHeartbeat."""
-
     member: str
     epoch: int
     topics: tuple[str, ...] | None = None
@@ -140,7 +138,6 @@ class Membership:
         return repeats or beat.topics is not None
 
     def bump(self) -> None:
-        """Raise the group epoch."""
         self.epoch += 1
 
     # ------------------------------------------------------------------ leaving
@@ -150,7 +147,6 @@ class Membership:
         self.bump()
 
     def expire(self, now: float) -> None:
-        """Remove the members that were silent for their session timeout."""
         for member in [one.id for one in self.members.values() if one.until <= now]:
             self._remove(member)
 

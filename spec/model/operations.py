@@ -62,7 +62,6 @@ class Judgement:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The ids of the broken rules, each once, in the order they were found."""
         return tuple(dict.fromkeys(refusal.rule for refusal in self.refusals))
 
     def check(self, *witness: str) -> None:
@@ -206,12 +205,10 @@ class Operation:
 
     @property
     def first(self) -> int:
-        """The lowest offset that the operation can touch."""
         return self.pieces[0].first if self.kind is Kind.ACK and self.pieces else 0
 
     @property
     def last(self) -> int | float:
-        """The highest offset that the operation can touch."""
         if self.kind is Kind.ACK:
             return self.pieces[-1].last if self.pieces else -1
         return self.offset - 1 if self.kind is Kind.LOG_START else math.inf

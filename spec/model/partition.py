@@ -311,7 +311,6 @@ class SharePartition:
 
     @property
     def start(self) -> int:
-        """The lowest offset that is not finished for certain."""
         return self._possible.runs.first
 
     @property

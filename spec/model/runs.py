@@ -24,7 +24,6 @@ class Runs(Generic[V]):
 
     @property
     def first(self) -> int:
-        """The lowest offset that has a value."""
         return self._starts[0]
 
     def __len__(self) -> int:
@@ -78,7 +77,6 @@ class Runs(Generic[V]):
         self._splice(low, high + 1, new_starts, new_values)
 
     def put(self, first: int, last: int, value: V) -> None:
-        """Give every offset of a range one value."""
         self.apply(first, last, lambda _first, _last, _old: value)
 
     def _replaced(
@@ -118,7 +116,6 @@ class Runs(Generic[V]):
         return twin
 
     def trim(self, before: int) -> None:
-        """Forget the offsets below ``before``."""
         if before <= self._starts[0]:
             return
         index = self._at(before)

@@ -41,7 +41,6 @@ class Session:
         self.places.update(dict.fromkeys(places))
 
     def forget(self, places: Iterable[Place]) -> None:
-        """Remember partitions no longer."""
         for place in places:
             self.places.pop(place, None)
 

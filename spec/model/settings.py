@@ -53,8 +53,6 @@ class Force(NamedTuple):
 
 
 class Knobs:
-    """The settings over time."""
-
     def __init__(self, settings: Settings) -> None:
         self._all: list[tuple[float, float, Settings]] = [(-math.inf, -math.inf, settings)]
         self._one: Force | None = _force([settings])

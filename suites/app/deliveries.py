@@ -43,7 +43,6 @@ class Delivery:
         return self.until < min(self.done, now)
 
     def held(self, now: float) -> bool:
-        """Tell whether the member holds it."""
         return self.at <= now < min(self.done, self.until)
 
     def __str__(self) -> str:

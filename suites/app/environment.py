@@ -93,7 +93,6 @@ class Environment:
         self._log = folder / "program.log"
 
     async def set_up(self) -> None:
-        """Create the topics and configure the group."""
         admin, bounds = self.share.admin, self.share.bounds
         topic = await admin.create_topic(assignments=placements(self.share.cluster, 2))
         self.output = await admin.create_topic(name=f"{topic.name}-output")
@@ -144,7 +143,6 @@ class Environment:
         return len({one.request["member_id"] for one in self.tap.of(HEARTBEAT)})
 
     def signal(self, number: Signals) -> None:
-        """Send a signal to the program's last instance."""
         self.note(number.name)
         self.programs[-1].signal(number)
 
@@ -221,7 +219,6 @@ class Environment:
         self.faults.append(Fault(what=what, at=time.monotonic()))
 
     async def move_leader(self) -> None:
-        """Make another broker the leader of the first partition."""
         others = [node for node in self.share.cluster.brokers if node != self.topic.leaders[0]]
         if not others:
             raise OutOfReach("there is one broker, and no other to lead a partition")

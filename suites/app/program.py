@@ -62,7 +62,6 @@ class Program:
         self._waiting: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start it."""
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as sink:
             try:
@@ -84,7 +83,6 @@ class Program:
 
     @property
     def running(self) -> bool:
-        """Whether its first process runs, stopped or not."""
         return self.ended is None and self._process is not None
 
     @property

@@ -22,8 +22,6 @@ SMALL_LOCK = 3_000  # Milliseconds that locks last at least; a target may want m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppRun:
-    """What a run of scenarios needs beside them."""
-
     info: ClusterInfo
     spec: ProgramSpec
     seed: int

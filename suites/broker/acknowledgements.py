@@ -33,7 +33,6 @@ def result(part: Part | None) -> str:
 
 
 def result_in(response: Response, consumer: Consumer) -> str:
-    """Return the result that a response has for the consumer's partition."""
     topic, partition = consumer.where
     return (
         error_name(response.error) if response.error else result(response.part(topic.id, partition))
@@ -86,13 +85,11 @@ class Spread:
         return self.results(response)
 
     def results(self, response: Response) -> list[str]:
-        """Return a response's results in the order of the partitions."""
         if response.error:
             return [error_name(response.error)] * len(self.where)
         return [result(response.part(topic.id, index)) for topic, index in self.where]
 
     async def left(self, partition: int) -> dict[int, int]:
-        """Return what a new member can get of a partition now."""
         stranger = await self.queue.consumer(partition, join=False)
         return (await next_catch(self.queue, stranger, partition)).counts
 
@@ -168,7 +165,6 @@ async def judge_final(
 
 
 def singly(offsets: Iterable[int], kind: int) -> list[Ack]:
-    """Return one batch for each offset."""
     return [Ack(offset, offset, (kind,)) for offset in offsets]
 
 
@@ -179,7 +175,6 @@ async def delivery_limit(share: Share) -> int:
 
 
 def releases(ranges: Iterable[Range]) -> list[Ack]:
-    """Return acknowledgements that release ranges just as they were acquired."""
     return [release(acquired.first, acquired.last) for acquired in ranges]
 
 
@@ -204,7 +199,6 @@ async def hold_at(consumer: Consumer, count: int, delivery: int, within: float =
 
 
 async def held_at(queue: Queue, count: int, delivery: int) -> Consumer:
-    """Return a new member that holds ``count`` records on their nth delivery."""
     consumer = await queue.consumer()
     await hold_at(consumer, count, delivery)
     return consumer
@@ -271,7 +265,6 @@ async def acquired(
 
 
 def offsets_in(response: Response, where: Where) -> list[int]:
-    """Return the offsets that a response acquired from one partition."""
     part = response.part(where[0].id, where[1])
     return part.offsets if part else []
 

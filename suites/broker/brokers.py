@@ -32,7 +32,6 @@ async def plugged(
     rng: Random,
     transcripts: list[Transcript],
 ) -> AsyncIterator[Share]:
-    """Give a world of its own on one broker that has ``plugin``, with these broker properties."""
     clusters.require(options, Capability.OWN_CLUSTER, Capability.JVM)
     try:
         jvm = await asyncio.to_thread(plugin_options, plugin, options.version)

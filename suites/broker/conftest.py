@@ -22,7 +22,6 @@ from suites.options import RunOptions
 
 @pytest.fixture(scope="session")
 def schemas(cluster_info: ClusterInfo) -> Schemas:
-    """The message definitions of the release under test."""
     return Schemas.from_jar(cluster_info.schema_jar)
 
 
@@ -79,6 +78,5 @@ async def store(share: Share) -> AsyncIterator[Store]:
 async def between(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Proxied]:
-    """A broker of the check's own, with what stands before it."""
     async with fronted(run_options, rng, transcripts) as own:
         yield own

@@ -35,8 +35,6 @@ CODECS = (Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZST
 
 
 class Below(StrEnum):
-    """What becomes of the records below the check's first one."""
-
     DELETED = "deleted"
     HELD = "held"
     SETTLED = "settled"
@@ -86,7 +84,6 @@ class CrossedShare(Share):
         lock_ms: int | None = None,
         **options: Any,
     ) -> Queue:
-        """Return a queue as :meth:`Share.queue` does, with neighbours if the set-up has any."""
         others: tuple[Topic, ...] = ()
         if self.setup.beside:
             node = self.rng.choice(sorted(self.cluster.brokers))
@@ -118,7 +115,6 @@ class CrossedShare(Share):
         return queue
 
     async def sibling(self, queue: Queue, **group_config: str) -> Queue:
-        """Return another group on the same topic."""
         plain = await super().sibling(queue, **group_config)
         if not isinstance(queue, CrossedQueue):
             return plain
@@ -138,12 +134,10 @@ class CrossedAdmin(Admin):
         return real, queue.bases.get(real, 0) if queue else 0
 
     async def delete_records(self, topic: Topic, before: int, partition: int = 0) -> int:
-        """Delete the records below an offset."""
         real, base = self._real(topic, partition)
         return await super().delete_records(topic, before + base, real) - base
 
     async def log_offset(self, topic: Topic, at: int = LATEST, partition: int = 0) -> int:
-        """Return the log's first or last offset."""
         real, base = self._real(topic, partition)
         return await super().log_offset(topic, at, real) - base
 
@@ -190,11 +184,9 @@ class CrossedQueue(Queue):
 
     @property
     def beside(self) -> tuple[Where, ...]:
-        """All neighbours."""
         return (*self.empty, *self.supplied) if self.others else ()
 
     def real(self, partition: int) -> int:
-        """Return the index of what the check takes for a partition."""
         return partition + 1 if self.share.setup.beside else partition
 
     async def produce(
@@ -299,7 +291,6 @@ class CrossedQueue(Queue):
         return consumer
 
     async def offsets(self, partition: int = 0) -> ShareOffset:
-        """Return the admin's view, with the start offset as the check counts."""
         real = self.real(partition)
         seen = (await self.share.admin.share_offsets(self.group, self.topic))[real]
         return (
@@ -376,7 +367,6 @@ class CrossedSession(Session):
     async def acknowledge(
         self, acks: Mapping[Where, Sequence[Ack]], *, epoch: int | None = None, **options: Any
     ) -> Response:
-        """Send a ShareAcknowledge."""
         sent = self._sent(acks, self.epoch if epoch is None else epoch)
         response = self._seen(await super().acknowledge(sent, epoch=epoch, **options), sent)
         self.closed = self.closed or (epoch == CLOSE and not response.error)
@@ -451,7 +441,6 @@ class CrossedKey(StateKey):
         self.beside = beside
 
     def wanted(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the topics that a request names."""
         own = [
             {"partition": self.beside.same.partition} | _shifted(fields),
             {"partition": self.partition} | fields,
@@ -467,7 +456,6 @@ class CrossedKey(StateKey):
         return [before, {"topic_id": self.topic_id, "partitions": own}, behind]
 
     def own(self, response: Struct) -> Struct:
-        """Return this key's result in a response."""
         for topic in response.results:
             for part in topic.partitions:
                 if (topic.topic_id, part.partition) == (self.topic_id, self.partition):
@@ -489,8 +477,6 @@ def _shifted(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 class CrossedStore(Store):
-    """Makes keys with neighbours."""
-
     def __init__(self, store: Store) -> None:
         super().__init__(store.share)
         self._keys = store._keys  # they are all forgotten in the end

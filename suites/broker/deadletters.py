@@ -23,8 +23,6 @@ LIMIT = "share.delivery.count.limit"
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterSetup:
-    """A queue whose group has a dead-letter topic."""
-
     queue: Queue
     topic: Topic
 
@@ -33,7 +31,6 @@ class DeadLetterSetup:
         return await dead_letters_in(self.queue.share, self.topic)
 
     async def own(self, partition: int = 0) -> list[DeadLetter]:
-        """Return the letters about one share-partition of the queue."""
         wanted = (self.queue.topic.name, str(partition), self.queue.group)
         return [
             letter
@@ -81,7 +78,6 @@ async def beyond(judge: Judge, queue: Queue, consumer: Consumer, end: int) -> in
 
 
 async def dead_letters_in(share: Share, topic: Topic) -> list[DeadLetter]:
-    """Return all records of a topic as letters."""
     return [
         DeadLetter(index, record)
         for index in topic.partitions
@@ -106,14 +102,12 @@ async def dead_name(share: Share) -> str:
 
 
 async def dead_topic(share: Share, partitions: int = 1, **options: Any) -> Topic:
-    """Return a new topic that is permitted and named to hold dead letters."""
     configs = PERMITTED | options.pop("configs", {})
     name = options.pop("name", None) or await dead_name(share)
     return await share.admin.create_topic(partitions, name=name, configs=configs, **options)
 
 
 def naming(name: str, *, copy: bool = False) -> dict[str, str]:
-    """Return the group configs that name a dead-letter topic."""
     return {NAME: name, COPY: str(copy).lower()}
 
 

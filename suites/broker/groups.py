@@ -35,7 +35,6 @@ Answered = tuple[str, dict[Any, str]]
 
 
 def codes_in(value: Any) -> Iterator[int]:
-    """Yield every error code inside a response."""
     if isinstance(value, Struct):
         yield from codes_in(value.to_dict())
     elif isinstance(value, dict):
@@ -123,7 +122,6 @@ async def offsets_of(
 
 
 def starts(group: Struct) -> dict[Place, int]:
-    """Return the start offset of each partition that a group's entry shows."""
     return {
         (topic.topic_name, part.partition_index): int(part.start_offset)
         for topic in group.topics
@@ -173,7 +171,6 @@ async def _alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answ
 
 
 async def delete_offsets(share: Share, group: str, *topics: str) -> Answered:
-    """Delete the group's offsets of some topics with DeleteShareGroupOffsets."""
     named = [{"topic_name": name} for name in topics]
     response = await ask_coordinator(
         share, group, "DeleteShareGroupOffsets", group_id=group, topics=named
@@ -183,7 +180,6 @@ async def delete_offsets(share: Share, group: str, *topics: str) -> Answered:
 
 
 async def delete_groups(share: Share, *groups: str) -> dict[str, str]:
-    """Delete groups of one coordinator in one DeleteGroups; return the error of each."""
     response = await ask_coordinator(share, groups[0], "DeleteGroups", groups_names=list(groups))
     return {found.group_id: error_name(found.error_code) for found in response.results}
 
@@ -242,7 +238,6 @@ Stored = tuple[int, int, list[tuple[int, int, int, int]]]
 
 
 async def stored(queue: Queue, partition: int = 0) -> Stored:
-    """Return what is stored of a share-partition."""
     state = await read_state(queue, partition)
     batches = [
         (b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
@@ -252,8 +247,6 @@ async def stored(queue: Queue, partition: int = 0) -> Stored:
 
 
 async def vacant(share: Share, group: str) -> None:
-    """Wait until a share group has no members."""
-
     async def ask() -> bool | None:
         found = (await described(share, [group]))[group]
         return True if not found.error_code and not found.members else None
@@ -268,7 +261,6 @@ SILENT = (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 async def consumer_beat(share: Share, group: str, member_id: str, topic: str, epoch: int) -> Struct:
-    """Heartbeat as a member of a consumer group (KIP-848)."""
     return await ask_coordinator(
         share,
         group,
@@ -353,8 +345,6 @@ async def commit(share: Share, queue: Queue, group: str, offset: int = 1) -> int
 
 
 async def committed(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
-    """Commit until the coordinator is there; return the partition's error."""
-
     async def ask() -> int | None:
         error = await commit(share, queue, group, offset)
         return None if error in RETRIABLE else error
@@ -363,7 +353,6 @@ async def committed(share: Share, queue: Queue, group: str, offset: int = 1) -> 
 
 
 async def committed_offsets(share: Share, group: str) -> dict[tuple[str, int], int]:
-    """Return the offsets that are committed to a classic or consumer group."""
     response = await ask_coordinator(
         share,
         group,
@@ -387,7 +376,6 @@ async def classic_group(share: Share, queue: Queue, group: str, offset: int = 1)
 
 
 async def consumer_group(share: Share, queue: Queue, group: str) -> str:
-    """Make a consumer group with one member; return the member's id."""
     member_id = share.member_id()
     joined = await consumer_beat(share, group, member_id, queue.topic.name, 0)
     if joined.error_code:
@@ -396,7 +384,6 @@ async def consumer_group(share: Share, queue: Queue, group: str) -> str:
 
 
 async def streams_group(share: Share, queue: Queue, group: str) -> str:
-    """Make a streams group with one member; return the member's id."""
     member_id = share.member_id()
     if not share.cluster.supports("StreamsGroupHeartbeat", 0):
         raise OutOfReach("the cluster does not serve streams groups")

@@ -46,7 +46,6 @@ def data_offsets(batches: Iterable[RecordBatch]) -> set[int]:
 
 
 def marker_offsets(batches: Iterable[RecordBatch]) -> set[int]:
-    """Return the offsets that hold commit and abort markers."""
     return {r.offset for batch in batches if batch.control for r in batch.records}
 
 
@@ -94,12 +93,10 @@ class Compacted:
 
 
 async def compacted(share: Share, **options: object) -> Compacted:
-    """Return an empty compacted queue."""
     return Compacted(await share.queue(topic_config=COMPACTED, **options))  # type: ignore[arg-type]
 
 
 def keys(*names: object) -> list[bytes]:
-    """Return keys for records."""
     return [str(name).encode() for name in names]
 
 
@@ -146,12 +143,10 @@ class Outcomes:
 
     @property
     def data(self) -> set[int]:
-        """Everything but markers."""
         return self.plain | self.committed | self.aborted
 
     @property
     def end(self) -> int:
-        """The offset behind the last one."""
         return max(self.data | self.markers) + 1
 
 
@@ -167,13 +162,11 @@ class Ledger:
         return self.queue.share.rng.randint(1, 4)
 
     async def plain(self) -> None:
-        """Append a batch outside any transaction."""
         count = self._count()
         first = await self.queue.produce(count)
         self.outcomes.plain |= set(range(first, first + count))
 
     async def part(self, producer: TransactionalProducer) -> set[int]:
-        """Append a batch to a producer's transaction; return its offsets."""
         count = self._count()
         first = await producer.append(self.queue.topic, count)
         offsets = set(range(first, first + count))
@@ -181,12 +174,10 @@ class Ledger:
         return offsets
 
     async def commit(self, producer: TransactionalProducer) -> None:
-        """Commit a producer's transaction."""
         await producer.commit()
         self.outcomes.committed |= self._open.pop(producer.id, set())
 
     async def abort(self, producer: TransactionalProducer) -> None:
-        """Abort a producer's transaction."""
         await producer.abort()
         self.outcomes.aborted |= self._open.pop(producer.id, set())
 
@@ -215,7 +206,6 @@ async def aborted(queue: Queue, count: int = 1) -> range:
 
 
 async def committed(queue: Queue, count: int = 1) -> range:
-    """Write and commit a transaction of ``count`` records; return their offsets."""
     async with TransactionalProducer.open(queue.share.cluster) as producer:
         first = await producer.append(queue.topic, count)
         await producer.commit()

@@ -127,20 +127,16 @@ class Grid:
 
     @property
     def group(self) -> str:
-        """The group."""
         return self.member.group
 
     @property
     def places(self) -> list[Where]:
-        """All partitions, topic by topic."""
         return [(topic, index) for topic in self.topics for index in topic.partitions]
 
     def queue(self, topic: Topic) -> Queue:
-        """Return one topic as a queue of the group."""
         return Queue(share=self.share, topic=topic, group=self.group)
 
     async def produce(self, records: int, *, batches: int = 1) -> None:
-        """Append records to every partition."""
         admin = self.share.admin
         await asyncio.gather(
             *(admin.produce(topic, records, index, batches=batches) for topic, index in self.places)

@@ -69,7 +69,6 @@ async def risen(member: Member, floor: int) -> list[int]:
 
 
 async def member_ids(share: Share, group: str) -> list[str]:
-    """Return the members that ShareGroupDescribe lists, sorted."""
     return sorted(member.member_id for member in (await share.admin.describe_group(group)).members)
 
 
@@ -80,7 +79,6 @@ async def shown_epoch(share: Share, member: Member) -> int:
 
 
 async def group_epoch(share: Share, group: str) -> int:
-    """Return the group's epoch."""
     return int((await share.admin.describe_group(group)).group_epoch)
 
 
@@ -90,7 +88,6 @@ def every(*topics: Topic) -> Assigned:
 
 
 def covered(members: Collection[Member]) -> Assigned:
-    """Return the partitions that at least one of the members has."""
     return frozenset(partition for member in members for partition in member.assigned)
 
 

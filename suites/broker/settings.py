@@ -23,7 +23,6 @@ RESET = "share.auto.offset.reset"
 
 
 def table(share: Share, scope: Scope) -> dict[str, Config]:
-    """Return the keys that the release under test has."""
     version = share.cluster.info.version
     if not version:
         raise OutOfReach("which keys there should be depends on a release that nobody knows")
@@ -39,7 +38,6 @@ class Bounds:
 
     @property
     def beyond(self) -> list[str]:
-        """The values just outside."""
         below = [str(self.low - 1)]
         return below if self.high is None else [*below, str(self.high + 1)]
 
@@ -72,7 +70,6 @@ def wrong(config: Config, limits: Bounds) -> list[str]:
 
 
 async def everywhere(share: Share, group: str) -> dict[int, dict[str, str]]:
-    """Return a group's configurations as each broker shows them."""
     return {
         node: await describe_group(share.cluster, group, node) for node in share.cluster.brokers
     }
@@ -100,5 +97,4 @@ async def held_to(share: Share, consumer: Consumer, **quotas: float) -> AsyncIte
 
 
 def delay(response: Response) -> int:
-    """Return for how many milliseconds a response says that its connection is throttled."""
     return int(response.raw.throttle_time_ms)

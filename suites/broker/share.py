@@ -44,7 +44,6 @@ class Catch:
 
     @property
     def offsets(self) -> list[int]:
-        """The acquired offsets, sorted."""
         return sorted(self.counts)
 
     def has(self, wanted: int | Collection[int]) -> bool:
@@ -54,7 +53,6 @@ class Catch:
         return self.counts.keys() >= set(wanted)
 
     def add(self, response: Response) -> None:
-        """Take over what a fetch acquired."""
         self.responses.append(response)
         for part in response.parts:
             self.counts.update(part.counts)
@@ -73,7 +71,6 @@ class Consumer:
 
     @property
     def member_id(self) -> str:
-        """The member id."""
         return self.member.member_id
 
     async def fetch(self, *acks: Ack, **options: Any) -> Response:
@@ -100,7 +97,6 @@ class Consumer:
         return catch
 
     async def acquire(self, count: int, within: float = WITHIN, **options: Any) -> Catch:
-        """Fetch until ``count`` offsets are acquired."""
         catch = await self.take(count, within, **options)
         if catch.has(count):
             return catch
@@ -152,7 +148,6 @@ class Consumer:
         return part
 
     async def close(self, *acks: Ack) -> Response:
-        """Close the share session, acknowledging on the way."""
         return await self.session.acknowledge({self.where: acks} if acks else {}, epoch=CLOSE)
 
     async def depart(self) -> None:
@@ -234,7 +229,6 @@ class Queue:
     async def produce(
         self, values: int | Sequence[bytes], partition: int = 0, **options: Any
     ) -> int:
-        """Append records; return the first one's offset."""
         return await self.share.admin.produce(self.topic, values, partition, **options)
 
     async def consumer(self, partition: int = 0, *, join: bool = True) -> Consumer:
@@ -249,13 +243,11 @@ class Queue:
         return Consumer(member, session, (self.topic, partition))
 
     async def holder(self, count: int, partition: int = 0, *, join: bool = True) -> Consumer:
-        """Return a new member that has acquired ``count`` records."""
         consumer = await self.consumer(partition, join=join)
         await consumer.acquire(count)
         return consumer
 
     async def offsets(self, partition: int = 0) -> ShareOffset:
-        """Return the admin's view of a share-partition."""
         return (await self.share.admin.share_offsets(self.group, self.topic))[partition]
 
     async def spso(self, expected: int, partition: int = 0, within: float = WITHIN) -> int:

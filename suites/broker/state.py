@@ -37,7 +37,6 @@ Batch = tuple[int, int, int, int]
 
 
 async def read_state(queue: Queue, partition: int = 0) -> Struct:
-    """Return the stored state of a share-partition."""
     return await _ask(queue, partition, "ReadShareGroupState", {})
 
 
@@ -104,7 +103,6 @@ _PASSING = frozenset(
 
 
 def batches_of(part: Struct) -> tuple[StateBatch, ...]:
-    """Return the state batches of a response or a record, as the model has them."""
     return tuple(
         StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
         for b in part.state_batches
@@ -139,7 +137,6 @@ class StateKey:
         return share_key(self.group, self.topic_id, self.partition)
 
     async def node(self) -> int:
-        """Return the node id of the key's coordinator, as any broker says."""
         return await self.share.cluster.coordinator(self.text, SHARE)
 
     async def home(self) -> tuple[Topic, int]:
@@ -166,22 +163,18 @@ class StateKey:
         return await eventually(f"{api} answered by a coordinator that is ready", once)
 
     def wanted(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the topics that a request names."""
         wanted = [{"partition": self.partition} | fields]
         return [{"topic_id": self.topic_id, "partitions": wanted}]
 
     def own(self, response: Struct) -> Struct:
-        """Return this key's result in a response."""
         result: Struct = response.results[0].partitions[0]
         return result
 
     async def initialize(self, state_epoch: int = 0, start: int = 0) -> str:
-        """Send InitializeShareGroupState; return the error's name."""
         part = await self.ask(INITIALIZE, state_epoch=state_epoch, start_offset=start)
         return error_name(part.error_code)
 
     async def read(self, leader_epoch: int = 0) -> Struct:
-        """Send ReadShareGroupState."""
         return await self.ask(READ, leader_epoch=leader_epoch)
 
     async def write(
@@ -213,7 +206,6 @@ class StateKey:
         return await self.ask(SUMMARY, leader_epoch=0)
 
     async def delete(self) -> str:
-        """Send DeleteShareGroupState; return the error's name."""
         return error_name((await self.ask(DELETE)).error_code)
 
     async def written(self, *batches: StateBatch, **fields: Any) -> None:
@@ -325,7 +317,6 @@ class Store:
 
     @property
     def release(self) -> Release:
-        """What the release under test decides."""
         return release_of(self.share.cluster.info.version)
 
     async def keys(self, partitions: int, group: str | None = None) -> list[StateKey]:
@@ -350,7 +341,6 @@ class Store:
         return (await self.keys(1))[0]
 
     async def initialized(self, state_epoch: int = 0, start: int = 0) -> StateKey:
-        """Return a key on a topic of its own with a state."""
         key = await self.key()
         error = await key.initialize(state_epoch, start)
         if error != "NONE":

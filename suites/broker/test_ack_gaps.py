@@ -19,7 +19,6 @@ class Holed:
 
     @property
     def records(self) -> list[int]:
-        """The offsets of the first batch that still hold a record."""
         return [offset for offset in range(SIZE) if offset not in self.holes]
 
 
@@ -38,7 +37,6 @@ async def holed(share: Share) -> Holed:
 
 
 def first_batch(held: Catch) -> list[Range]:
-    """Return the acquired ranges within the batch with gaps."""
     ranges = [r for response in held.responses for r in response.only.ranges if r.first < SIZE]
     return [replace(r, last=min(r.last, SIZE - 1)) for r in ranges]
 

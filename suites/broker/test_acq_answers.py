@@ -11,12 +11,10 @@ from suites.broker.kit import *
 
 
 def _one_broker(share: Share, partitions: int) -> list[list[int]]:
-    """Return an assignment that puts all partitions on one broker."""
     return [[share.rng.choice(sorted(share.cluster.brokers))]] * partitions
 
 
 def _well_formed(part: Part) -> bool:
-    """Return whether the ranges are in order, disjoint and not empty."""
     borders = [border for r in part.ranges for border in (r.first, r.last + 1)]
     return all(r.first <= r.last for r in part.ranges) and borders == sorted(borders)
 

@@ -11,12 +11,10 @@ RECORD_LIMIT = 1
 
 
 def _together(share: Share, partitions: int) -> list[list[int]]:
-    """Return an assignment that puts all partitions on one broker."""
     return [[share.rng.choice(sorted(share.cluster.brokers))]] * partitions
 
 
 async def _spread(share: Share, partitions: int, size: int, records: int = 1) -> Queue:
-    """Return a queue with ``records`` batches of one ``size``-byte record in each partition."""
     queue = await share.queue(partitions=partitions, assignments=_together(share, partitions))
     for index in queue.topic.partitions:
         await queue.produce([bytes(size)] * records, index, batches=records)

@@ -21,8 +21,6 @@ WAKES_EARLY = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A fetch that is under way, and whose it is."""
-
     consumer: Consumer
     task: asyncio.Task[Response]
 
@@ -51,7 +49,6 @@ async def _woken(judge: Judge, waiting: Waiting, by: str, within: float = WITHIN
 
 
 async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
-    """Return two members, the second with its session open."""
     first, second = await queue.consumer(), await queue.consumer(join=False)
     return first, second
 

@@ -214,13 +214,11 @@ async def test_authorized_operations(share: Share, judge: Judge) -> None:
 
 
 def _fields(kind: str, group: str, topic: Topic) -> tuple[str, dict[str, Any]]:
-    """Return API and fields of a good request of a kind about a group."""
     api, _, of = kind.partition(" of ")
     return api, fields_of(api, group, *([] if of == "all" else [topic.name]))
 
 
 def _error(response: Struct) -> str:
-    """Return the error of a response about one group."""
     for field in ("groups", "results"):
         if getattr(response, field, None):
             return error_name(getattr(response, field)[0].error_code)

@@ -19,7 +19,6 @@ class Zoo:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them."""
         return (self.live, self.empty, self.consumer, self.classic)
 
 

@@ -15,7 +15,6 @@ MINUTE_MS = 61_000
 
 
 def _told(run: ToolRun, *groups: str) -> dict[str, list[str]]:
-    """Return type and protocol of each group that a list has."""
     return {row[0]: row[1:] for row in run.words if row[0] in groups}
 
 
@@ -51,7 +50,6 @@ async def test_groups_of_all_types(share: Share, judge: Judge) -> None:
 
 
 def _entries(run: ToolRun) -> dict[str, str]:
-    """Return the configs that a description has, and their values."""
     found = (re.match(r"([\w.]+)=(\S*) sensitive=", line) for line in run.lines)
     return {match[1]: match[2] for match in found if match}
 

@@ -55,7 +55,6 @@ async def test_what_is_printed(share: Share, judge: Judge) -> None:
 
 
 def _assignment(queue: Queue, assigned: frozenset[tuple[Any, int]]) -> str:
-    """Return an assignment as the tool spells it."""
     indexes = ",".join(str(index) for _, index in sorted(assigned, key=lambda place: place[1]))
     return f"{queue.topic.name}:{indexes}" if indexes else ""
 

@@ -32,8 +32,6 @@ UNSETTLED = {2: 2, 3: 2, 5: 2, 6: 2, 7: 2}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Old:
-    """Brokers of the release before the one under test, and the check's share of them."""
-
     target: Target
     share: Share
     version: str
@@ -43,7 +41,6 @@ class Old:
 async def old(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Old]:
-    """Three brokers of the release before."""
     clusters.require(run_options, Capability.LOCAL_PROCESS)
     version = innermost(run_options.target).version
     before = release_before(version)

@@ -23,7 +23,6 @@ KNOWN = {
 
 
 async def _held(share: Share, lock_ms: int = 0) -> tuple[Queue, Consumer, StateKey]:
-    """Return a member that holds ten records, and the key of their state."""
     queue = await share.queue(10, lock_ms=lock_ms or share.bounds.longest_lock)
     consumer = await queue.holder(10)
     return queue, consumer, Store(share).of(queue)

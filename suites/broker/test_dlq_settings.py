@@ -15,7 +15,6 @@ _NAME, _COPY = "errors_deadletterqueue_topic_name", "errors_deadletterqueue_copy
 
 
 async def _reject_next(queue: Queue, consumer: Consumer) -> int:
-    """Produce, acquire and reject one record; return its offset."""
     offset = await queue.produce([b"rejected"])
     await consumer.drain(until=offset)
     await consumer.acked(reject(offset))

@@ -23,7 +23,6 @@ class Ledger:
         return self.deliveries[offset]
 
     def held_by(self, member: int) -> list[int]:
-        """Return the offsets that a member holds."""
         return sorted(offset for offset, holder in self.holders.items() if holder == member)
 
     def settle(self, offset: int, *, final: bool) -> None:

@@ -27,7 +27,6 @@ class Holed:
 
     @property
     def left(self) -> list[int]:
-        """The offsets that hold a record."""
         return [offset for offset in range(self.end) if offset not in self.holes]
 
 
@@ -86,7 +85,6 @@ class Passed:
 
     @property
     def records(self) -> set[int]:
-        """The offsets that came with a record."""
         return offered([response for catch in self.caught for response in catch.responses])
 
 

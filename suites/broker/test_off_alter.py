@@ -6,7 +6,6 @@ from suites.broker.kit import *
 
 
 def _codes(response: Struct) -> dict[int, int]:
-    """Return the error of each partition of a response about one topic."""
     named = [p for topic in response.responses for p in topic.partitions]
     return {partition.partition_index: partition.error_code for partition in named}
 

@@ -8,7 +8,6 @@ SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))
 
 
 async def start_in_summary(key: StateKey) -> tuple[str, int]:
-    """Return error and start offset of the key's summary."""
     part = await key.summary()
     return error_name(part.error_code), part.start_offset
 

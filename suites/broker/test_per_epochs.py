@@ -19,7 +19,6 @@ FENCED_LEADER, FENCED_STATE = "FENCED_LEADER_EPOCH", "FENCED_STATE_EPOCH"
 
 
 async def led(store: Store, epoch: int) -> StateKey:
-    """Return a key with some state whose leader's epoch is ``epoch``."""
     key = await store.initialized(start=10)
     await key.written(*SOME, start=10)
     await key.read(leader_epoch=epoch)

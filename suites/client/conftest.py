@@ -75,7 +75,6 @@ class Adapters:
 
 @pytest.fixture(scope="session")
 def adapters(run_options: RunOptions) -> Iterator[Adapters]:
-    """The adapter of the client under test."""
     assert run_options.client is not None
     found = Adapters(run_options.client.command)
     yield found
@@ -100,13 +99,11 @@ async def own_adapter(run_options: RunOptions) -> AsyncIterator[Adapter]:
 
 @pytest.fixture(scope="session")
 def schemas(cluster_info: ClusterInfo) -> Schemas:
-    """The message definitions of the broker's release."""
     return Schemas.from_jar(cluster_info.schema_jar)
 
 
 @pytest.fixture
 def tapped(rng: Random, transcripts: list[Transcript]) -> Tapped:
-    """What puts a tap in front of a cluster."""
     return lambda info, schemas, adapter: harness_on(info, schemas, adapter, rng, transcripts)
 
 
@@ -114,7 +111,6 @@ def tapped(rng: Random, transcripts: list[Transcript]) -> Tapped:
 async def harness(
     tapped: Tapped, cluster_info: ClusterInfo, schemas: Schemas, adapter: Adapter
 ) -> AsyncIterator[Harness]:
-    """The run's target behind a tap."""
     async with tapped(cluster_info, schemas, adapter) as found:
         yield found
 
@@ -139,7 +135,6 @@ def hostile_info() -> Iterator[ClusterInfo]:
 
 @pytest.fixture(scope="session")
 def hostile_schemas(hostile_info: ClusterInfo) -> Schemas:
-    """The message definitions of the reference broker."""
     return Schemas.from_jar(hostile_info.schema_jar)
 
 

@@ -51,7 +51,6 @@ MOST_DELIVERIES = 25
 
 
 def hostile_target() -> Target:
-    """Return the cluster of the hostile broker, not started yet: three reference brokers."""
     allowed = {"group.share.max.delivery.count.limit": str(MOST_DELIVERIES)}
     return open_target("reference", TargetOptions(brokers=3, properties=allowed))
 

@@ -28,8 +28,6 @@ SHRINKS = 150.0  # Seconds for making one script shorter.
 
 @dataclass(slots=True)
 class Found:
-    """A script that breaks an invariant."""
-
     invariant: str  # Its name.
     sentence: str  # What the shortest script showed.
     script: list[Step]  # That script.
@@ -40,8 +38,6 @@ class Found:
 
 @dataclass(slots=True)
 class Search:
-    """What a search came to."""
-
     played: int = 0  # Sequences that were judged.
     undecided: int = 0  # Those that could not be.
     seconds: float = 0.0  # How long it took.
@@ -66,7 +62,6 @@ class Searcher:
         self._half = 0.0
 
     def run(self, minutes: float) -> Search:
-        """Search until the minutes are over."""
         began = time.monotonic()
         self._half = began + minutes * 30
         try:

@@ -143,7 +143,6 @@ class SequenceRun:
 
 
 async def play(harness: Harness, script: Sequence[Step]) -> SequenceRun:
-    """Play a script and return what became of it."""
     config = {
         "share.delivery.count.limit": str(LIMIT),
         "share.session.timeout.ms": str(SESSION_MS),
@@ -175,7 +174,6 @@ class _Player:
         self.polls: dict[str, list[list[Delivery]]] = defaultdict(list)
 
     async def step(self, step: Step) -> str:
-        """Take a step, and return what came of it, in words."""
         call = step["call"]
         if call == "produce":
             await self.produce(step["count"])

@@ -30,7 +30,6 @@ async def _reading_numbers(harness: Harness, queue: Queue, **config: str) -> Han
 
 
 async def _to_error(harness: Harness, consumer: Handle) -> Polled:
-    """Poll and accept until a poll fails."""
     return await harness.polls(consumer, lambda seen: seen.errors, READY, seconds=0.5)
 
 

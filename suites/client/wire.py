@@ -31,8 +31,6 @@ _LEFT_OUT = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquired:
-    """One offset that a response said was acquired."""
-
     topic_id: UUID
     partition: int
     offset: int

@@ -89,5 +89,4 @@ def _action(raw: dict[str, object]) -> Action:
 
 
 def read_script(file: Path) -> list[Action]:
-    """Read a script from a file."""
     return from_text(file.read_text(encoding="utf-8"))

@@ -145,7 +145,6 @@ class Environment:
 def open_environment(
     name: str, *, brokers: int, seed: int, version: str = ""
 ) -> Iterator[Environment]:
-    """Start a target and open a field on it."""
     target = open_target(name, TargetOptions(brokers=brokers))
     parsed = parse_target(name)
     with asyncio.Runner() as runner:

@@ -49,7 +49,6 @@ def lone_target(run_options: RunOptions, lone_metrics: Metrics | None) -> Iterat
 
 @pytest.fixture(scope="package")
 def lone_schemas(lone_target: Target) -> Schemas:
-    """The message definitions of the release under test."""
     return Schemas.from_jar(lone_target.info.schema_jar)
 
 

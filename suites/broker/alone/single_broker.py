@@ -29,18 +29,15 @@ class SingleBroker:
 
     @property
     def broker(self) -> Broker:
-        """The handle on the broker."""
         broker = self.target.brokers[0]
         assert isinstance(broker, Broker)
         return broker
 
     @property
     def node(self) -> int:
-        """The broker's node id."""
         return self.broker.node_id
 
     async def samples(self, bean: str) -> list[Sample]:
-        """Return the numbers of one kind of bean."""
         if self._metrics is None:
             raise OutOfReach("the agent that shows a broker's metrics cannot be fetched")
         found = await asyncio.to_thread(self._metrics.read)

@@ -10,7 +10,6 @@ EVERYWHERE = ""
 
 
 def _other(config: Config, current: str | None) -> str:
-    """Return a value that the key's definition allows and that is not the current one."""
     value = current or config.default
     match config.type:
         case "BOOLEAN":
@@ -30,7 +29,6 @@ async def _shown(share: Share, name: str, resource: str = "") -> Setting | None:
 
 
 async def _until_shown(share: Share, name: str, value: str) -> str | None:
-    """Return what the broker shows: the value, or what it still is after a while."""
     seen: Setting | None = None
     async for _ in attempts(WITHIN):
         seen = await _shown(share, name)

@@ -7,7 +7,6 @@ APIS = ("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowl
 
 
 async def _until_refused(queue: Queue, consumer: Consumer) -> dict[str, str]:
-    """Return the responses once all refuse, or as they still are when the time is over."""
     seen: dict[str, str] = {}
     async for _ in attempts(WITHIN):
         heartbeat = await consumer.member.heartbeat()

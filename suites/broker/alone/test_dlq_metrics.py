@@ -12,7 +12,6 @@ LETTERS, REQUESTS, FAILED = (
 
 
 async def _counted(lone: SingleBroker, box: DeadLetterSetup, name: str) -> float:
-    """Return what is counted under a name for the group of a box."""
     return await lone.number(BEAN, "Count", group=box.queue.group, name=name)
 
 

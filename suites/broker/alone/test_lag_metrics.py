@@ -17,7 +17,6 @@ GAUGED_WITHIN = 75.0
 
 
 def _of(queue: Queue, name: str) -> dict[str, str]:
-    """Return the labels of a share-partition's metric."""
     return {"group": queue.group, "topic": queue.topic.name, "partition": "0", "name": name}
 
 
@@ -56,7 +55,6 @@ async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
 
 
 async def _acknowledgements(lone: SingleBroker, queue: Queue) -> dict[str, float]:
-    """Return the acknowledgements counted so far, by type."""
     samples = await lone.samples(GROUPS)
     return {
         sample.labels["ackType"].lower(): sample.value
@@ -120,7 +118,6 @@ async def test_sessions(lone: SingleBroker, judge: Judge) -> None:
 
 
 async def _requests(lone: SingleBroker, **labels: str) -> dict[str, float]:
-    """Return the requests counted so far: total and failed, of fetches and acknowledgements."""
     found = [s for s in await lone.samples(TOPICS) if s.attribute == "Count"]
     topic = labels.get("topic")
     return {
@@ -174,7 +171,6 @@ async def test_requests(lone: SingleBroker, judge: Judge) -> None:
 
 
 async def _listed(lone: SingleBroker) -> dict[str, int]:
-    """Return how many share groups the broker lists in each state."""
     connection = await lone.share.cluster.any()
     response = await connection.call("ListGroups", states_filter=[], types_filter=["share"])
     states = [group.group_state for group in response.groups]
@@ -182,7 +178,6 @@ async def _listed(lone: SingleBroker) -> dict[str, int]:
 
 
 async def _in_states(lone: SingleBroker) -> dict[str, float]:
-    """Return how many share groups the metrics show in each state."""
     return {
         state: await lone.number(MEMBERS, "share_group_count", state=state)
         for state in ("Stable", "Empty")

@@ -41,33 +41,27 @@ class Layout:
     offsets: tuple[int, ...]
 
     def state_coordinator(self, group: str, topic: Topic, partition: int = 0) -> int:
-        """Return the node that keeps the state of a share-partition."""
         return self.state[state_partition(self, group, topic, partition)]
 
     def group_coordinator(self, group: str) -> int:
-        """Return the node that coordinates a group."""
         return self.offsets[partition_of(group, len(self.offsets))]
 
 
 def state_partition(layout: Layout, group: str, topic: Topic, partition: int = 0) -> int:
-    """Return the partition of the state topic that holds a share-partition."""
     return partition_of(share_key(group, topic.id, partition), len(layout.state))
 
 
 async def described(connection: Connection, *names: str) -> list[Struct]:
-    """Return topics as a broker's Metadata shows them."""
     response = await connection.call("Metadata", topics=[{"name": name} for name in names])
     return list(response.topics)
 
 
 def leaders(topic: Struct) -> tuple[int, ...]:
-    """Return the leaders of a described topic, partition by partition."""
     ordered = sorted(topic.partitions, key=lambda p: p.partition_index)
     return tuple(p.leader_id for p in ordered)
 
 
 async def layout(cluster: Cluster) -> Layout:
-    """Return who leads the internal topics now."""
     topics = await described(await cluster.any(), *INTERNAL)
     found = {topic.name: leaders(topic) for topic in topics}
     return Layout(found[STATE], found[OFFSETS])
@@ -125,7 +119,6 @@ class FailoverCluster:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster client of the check."""
         return self.share.cluster
 
     @property
@@ -134,7 +127,6 @@ class FailoverCluster:
         return sorted(self.cluster.brokers)
 
     def broker(self, node: int) -> Handle:
-        """Return the handle on a broker."""
         return next(broker for broker in self.brokers if broker.node_id == node)
 
     async def kill(self, *nodes: int) -> None:
@@ -153,12 +145,10 @@ class FailoverCluster:
         self.broker(node).pause()
 
     def resume(self, node: int) -> None:
-        """Let a frozen broker go on."""
         self.broker(node).resume()
         self.cluster.away.discard(node)
 
     async def start(self, *nodes: int) -> None:
-        """Start brokers and wait until they serve."""
         await _together(self.broker(node).start for node in nodes)
         self.cluster.away.difference_update(nodes)
 
@@ -172,7 +162,6 @@ class FailoverCluster:
         return self.share.rng.choice([node for node in self.nodes if node != controller])
 
     async def layout(self) -> Layout:
-        """Return who leads the internal topics now."""
         return await layout(self.cluster)
 
     async def queue(
@@ -225,7 +214,6 @@ class FailoverCluster:
         await self.answering()
 
     async def revive(self) -> None:
-        """Bring every broker back, and wait until it has caught up."""
         for broker in self.brokers:
             broker.resume()
         await self.start(*(b.node_id for b in self.brokers if not b.is_alive))
@@ -233,7 +221,6 @@ class FailoverCluster:
         await self.caught_up()
 
     async def answering(self) -> None:
-        """Wait until the coordinators answer."""
         await self._poll("coordinators that answer", self._answering)
 
     async def caught_up(self) -> None:

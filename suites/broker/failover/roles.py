@@ -73,7 +73,6 @@ class AllRoles:
 
 
 async def cast(stage: FailoverCluster) -> AllRoles:
-    """Choose a victim and prepare a queue for each of its parts."""
     victim = await stage.victim()
     near, far = stage.share.rng.sample([n for n in stage.nodes if n != victim], 2)
 

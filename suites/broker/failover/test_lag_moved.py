@@ -14,7 +14,6 @@ UNKNOWN = -1
 
 
 async def _consumed(queue: Queue, count: int, *done: int) -> Consumer:
-    """Return a consumer that holds ``count`` records and has accepted some."""
     await queue.produce(count)
     consumer = await queue.holder(count)
     await consumer.acked(*map(accept, done))

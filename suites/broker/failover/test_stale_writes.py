@@ -21,7 +21,6 @@ FAILING_FOR = 8.5
 
 @contextlib.asynccontextmanager
 async def _short_of_replicas(stage: FailoverCluster, away: int) -> AsyncIterator[None]:
-    """Have no state write succeed for as long as the block runs."""
     before = await demand(stage, "3")
     try:
         await in_force(stage, "3")

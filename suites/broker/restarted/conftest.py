@@ -46,7 +46,6 @@ async def lives(
     rng: Random,
     transcripts: list[Transcript],
 ) -> AsyncIterator[Restarts]:
-    """The lives of brokers; they live again when the check is over."""
     if restarted_target:
         info, brokers = restarted_target.info, restarted_target.brokers
     else:
@@ -58,7 +57,6 @@ async def lives(
 
 
 async def _brokers(run_options: RunOptions, info: ClusterInfo) -> tuple[Handle, ...]:
-    """Return somebody's brokers, to be broken and mended by hooks."""
     hooks = run_options.hooks_read
     async with Cluster(info) as cluster:
         await cluster.any()

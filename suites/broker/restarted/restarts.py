@@ -33,7 +33,6 @@ class Restarts:
 
     @contextlib.asynccontextmanager
     async def life(self) -> AsyncIterator[Share]:
-        """Give a world that is connected to the broker as it lives now."""
         async with world(self._info, self._rng, self._transcripts) as share:
             yield share
 
@@ -42,7 +41,6 @@ class Restarts:
         await self._all(*(each.stop if orderly else each.kill for each in self._brokers))
 
     async def rise(self) -> None:
-        """Start the brokers again and wait until they serve clients."""
         await self._all(*(each.start for each in self._brokers))
         if len(self._brokers) > 1:
             async with self.life() as share:

@@ -34,7 +34,6 @@ class Writer:
     possible: list[Durable] = field(default_factory=list)
 
     async def begin(self) -> None:
-        """Initialise the key and read it as its leader."""
         self.model.initialize(0, 0)
         self.model.read(LEADER)
         if (error := await self.key.initialize(0, 0)) != "NONE":

@@ -34,7 +34,6 @@ from suites.options import RunOptions
 
 @pytest.fixture(scope="package")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """What the brokers of this stage show, and what their clients trust."""
     return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
@@ -83,7 +82,6 @@ async def realm(
     certificates: Certificates,
     transcripts: list[Transcript],
 ) -> AsyncIterator[Realm]:
-    """Users of this check's own."""
     async with AsyncExitStack() as stack:
         if stage:
             yield Realm(share, stage.info, str(certificates.ca), stack)

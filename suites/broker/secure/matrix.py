@@ -42,7 +42,6 @@ IMPLIED: dict[Operation, frozenset[Operation]] = {
 
 
 def permitted(granted: Operation | None, needed: Operation | None) -> bool:
-    """Tell whether a granted operation is enough for a needed one."""
     if needed is None:
         return True
     return granted is not None and needed in IMPLIED.get(granted, frozenset({granted}))
@@ -270,7 +269,6 @@ async def scene(
 
 
 async def walk(scene: Permissions, rows: Collection[Row] = ROWS) -> dict[str, Seen]:
-    """Send every row's request in turn; return what was seen of each."""
     return {row.api: await row.ask(scene) for row in rows}
 
 

@@ -60,7 +60,6 @@ _MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 
 
 def broker_properties(keystore: Path) -> dict[str, str]:
-    """Return the properties of the stage's brokers."""
     properties = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         # The brokers talk to each other without names, too.
@@ -100,7 +99,6 @@ class User:
         return await (await self.cluster.any()).call(api, **fields)
 
     async def connection(self) -> Connection:
-        """Return the shared connection."""
         return await self.cluster.any()
 
     async def session(self, group: str) -> Session:
@@ -110,15 +108,12 @@ class User:
         return Session(await self.cluster.dial(node, member_id), group, member_id)
 
     async def allow(self, operation: Operation, resource: Resource, *names: str) -> None:
-        """Let the user do something to resources of one type."""
         await self.grant(*(self.entry(operation, resource, name) for name in names))
 
     async def grant(self, *entries: Entry) -> None:
-        """Make entries; they are in force on return."""
         await self.realm.grant(*entries)
 
     async def revoke(self, *entries: Entry) -> None:
-        """Take entries away; they are no longer in force on return."""
         await self.realm.acls.delete(*entries)
 
     def entry(self, operation: Operation, resource: Resource, name: str, **options: bool) -> Entry:
@@ -127,8 +122,6 @@ class User:
 
 
 class Realm:
-    """Makes users for one check."""
-
     def __init__(self, share: Share, info: ClusterInfo, ca: str, stack: AsyncExitStack) -> None:
         self.share = share
         self.info = info
@@ -177,7 +170,6 @@ class Realm:
         """Look whether users find a group where they ask: here is one broker only."""
 
     async def queues(self, count: int, **options: Any) -> list[Queue]:
-        """Return several queues, each with a topic and a group of its own."""
         made = (self.share.queue(**options) for _ in range(count))
         return list(await asyncio.gather(*made))
 
@@ -226,7 +218,6 @@ class HomeAdmin(Admin):
         assignments: Sequence[Sequence[int]] | None = None,
         **options: Any,
     ) -> Topic:
-        """Create a topic as any admin does, with its partitions on the first broker."""
         placed = assignments or [[min(self.cluster.brokers)]] * partitions
         return await super().create_topic(partitions, assignments=placed, **options)
 
@@ -310,6 +301,5 @@ class GuestRealm(Realm):
             raise OutOfReach("needs groups with names of its own, coordinated by one broker")
 
     async def leave(self) -> None:
-        """Take back what users were allowed."""
         if self._granted:
             await self.acls.delete(*dict.fromkeys(self._granted))

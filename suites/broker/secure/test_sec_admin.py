@@ -45,7 +45,6 @@ async def _offsets(user: User, group: str, *topics: Topic) -> Struct:
 
 
 def _starts(group: Struct) -> dict[str, tuple[str, int]]:
-    """Return error and start offset by topic."""
     return {
         topic.topic_name: (error_name(part.error_code), part.start_offset)
         for topic in group.topics

@@ -33,7 +33,6 @@ CALLS = (
 
 
 async def _send(user: User, call: StateCall, queue: Queue) -> tuple[set[str], Any]:
-    """Return all error names of the response, and the response."""
     partition = {"partition": 0, **call.fields}
     topics = [{"topic_id": queue.topic.id, "partitions": [partition]}]
     response = (await user.call(call.api, group_id=queue.group, topics=topics)).to_dict()

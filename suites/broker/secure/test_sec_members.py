@@ -13,7 +13,6 @@ GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 
 async def _join(user: User, group: str, *topics: str) -> str:
-    """Return the error with which a first heartbeat for these topics ends."""
     member_id = user.realm.share.member_id()
     fields = fields_of("ShareGroupHeartbeat", group, *topics, member_id=member_id)
     response = await user.call("ShareGroupHeartbeat", **fields)
@@ -21,7 +20,6 @@ async def _join(user: User, group: str, *topics: str) -> str:
 
 
 async def _members(share: Share, group: str) -> set[str]:
-    """Return the members that a group has, in the eyes of one who may see them."""
     described = await Admin(share.cluster).describe_group(group)
     if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return set()
@@ -84,7 +82,6 @@ async def test_joining_needs_describe_on_every_topic(realm: Realm, judge: Judge)
 
 
 async def _described(user: User, *groups: str) -> dict[str, Any]:
-    """Return what ShareGroupDescribe answers, by group."""
     response = await user.call("ShareGroupDescribe", group_ids=list(groups))
     return {group["group_id"]: group for group in response.to_dict()["groups"]}
 

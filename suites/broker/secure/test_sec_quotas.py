@@ -30,15 +30,12 @@ LONGEST_FOR_REQUESTS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payer:
-    """A user with a session and a quota."""
-
     user: User
     queue: Queue
     session: Session
 
     @property
     def place(self) -> Where:
-        """The one partition."""
         return (self.queue.topic, 0)
 
     async def fetch(self, count: int, **options: Any) -> Response:

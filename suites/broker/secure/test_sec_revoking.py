@@ -27,12 +27,10 @@ class Holder:
 
     @property
     def group(self) -> str:
-        """The group."""
         return self.session.group
 
     @property
     def places(self) -> tuple[Where, ...]:
-        """The partition of each topic."""
         return tuple((queue.topic, 0) for queue in self.queues)
 
 

@@ -80,7 +80,6 @@ class CaseRun:
 
 
 async def play(harness: Harness, case: Case) -> CaseRun:
-    """Play a case and return what became of it."""
     group_config = {
         "share.delivery.count.limit": str(MOST_DELIVERIES),
         "share.session.timeout.ms": str(SESSION_MS),
@@ -98,8 +97,6 @@ async def play(harness: Harness, case: Case) -> CaseRun:
 
 
 class _Application:
-    """One application, with the consumers that it makes one after the other."""
-
     def __init__(self, harness: Harness, case: Case, queue: Queue) -> None:
         self.harness, self.case, self.queue = harness, case, queue
         self.run = CaseRun()

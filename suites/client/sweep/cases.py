@@ -90,8 +90,6 @@ _TURNS = 8  # Errors of a case that alternates; after each a request is served.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One case."""
-
     name: str  # Its parts with slashes between.
     steps: tuple[Step, ...]  # The hostile broker's script.
     joining: bool = False  # Whether the script runs from the start, and not once records have come.
@@ -125,7 +123,6 @@ def chosen(cases: Sequence[N], words: Sequence[str], mark: str = "/") -> list[N]
 
 
 def all_cases() -> list[Case]:
-    """Return every case of the sweep: of error codes, and of edges."""
     return [*_errors(), *_edges()]
 
 

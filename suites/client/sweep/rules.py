@@ -120,7 +120,6 @@ def _row(mine: list[Exchange]) -> int:
 
 
 def _has_error(value: object) -> bool:
-    """Tell whether a response has an error code anywhere."""
     if isinstance(value, Mapping):
         return any(
             (name.endswith("error_code") and inner) or _has_error(inner)
