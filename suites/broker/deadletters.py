@@ -18,7 +18,7 @@ from suites.broker.logs import read_log
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 
-LIMIT = "share.delivery.count.limit"
+DELIVERY_LIMIT = "share.delivery.count.limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ async def dead_letters_in(share: Share, topic: Topic) -> list[DeadLetter]:
     ]
 
 
-def offsets_of(letters: Iterable[DeadLetter]) -> list[int]:
+def letter_offsets(letters: Iterable[DeadLetter]) -> list[int]:
     """Return the source offsets of letters, sorted, each once: KIP-1191 allows repetitions."""
     return sorted({letter.offset for letter in letters})
 

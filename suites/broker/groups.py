@@ -99,7 +99,7 @@ async def described(share: Share, groups: Sequence[str], **fields: Any) -> dict[
     return {found.group_id: found for found in response.groups}
 
 
-async def offsets_of(
+async def described_offsets(
     share: Share, wanted: Mapping[str, Mapping[str, Sequence[int]] | None]
 ) -> dict[str, Struct]:
     """Return what DescribeShareGroupOffsets answers for groups of one coordinator, by group id.
@@ -129,16 +129,16 @@ def starts(group: Struct) -> dict[Place, int]:
     }
 
 
-async def shown(share: Share, group: str) -> dict[Place, int]:
+async def group_offsets(share: Share, group: str) -> dict[Place, int]:
     """Return the start offset of every partition that the group has anything to show of."""
-    return starts((await offsets_of(share, {group: None}))[group])
+    return starts((await described_offsets(share, {group: None}))[group])
 
 
 def _partition(index: int, offset: int) -> dict[str, int]:
     return {"partition_index": index, "start_offset": offset}
 
 
-async def alter(
+async def alter_offsets(
     share: Share, group: str, offsets: Mapping[Place, int], *, strangers: bool = False
 ) -> Answered:
     """Set start offsets of any number of partitions in one AlterShareGroupOffsets.
@@ -344,7 +344,7 @@ async def commit(share: Share, queue: Queue, group: str, offset: int = 1) -> int
     return int(response.topics[0].partitions[0].error_code)
 
 
-async def committed(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
+async def commit_offset(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
     async def ask() -> int | None:
         error = await commit(share, queue, group, offset)
         return None if error in RETRIABLE else error
@@ -371,7 +371,7 @@ async def committed_offsets(share: Share, group: str) -> dict[tuple[str, int], i
 
 async def classic_group(share: Share, queue: Queue, group: str, offset: int = 1) -> None:
     """Make a classic group without members, by committing an offset to it."""
-    if error := await committed(share, queue, group, offset):
+    if error := await commit_offset(share, queue, group, offset):
         raise Undecided(f"committing an offset to a classic group: {error_name(error)}")
 
 

@@ -151,7 +151,7 @@ class Outcomes:
 
 
 @dataclass(slots=True)
-class Ledger:
+class TransactionLedger:
     """Writes to partition 0 of a queue and keeps the books."""
 
     queue: Queue
@@ -217,7 +217,7 @@ async def jumble(queue: Queue) -> Outcomes:
 
     Each of two producers commits once and aborts once; sizes and order of the ends are random.
     """
-    ledger = Ledger(queue)
+    ledger = TransactionLedger(queue)
     swap = queue.share.rng.random() < 0.5
     async with producers(queue) as pair:
         for first_round in (True, False):

@@ -87,7 +87,7 @@ async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -
 
 INITIALIZE, READ, WRITE = "InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState"
 SUMMARY, DELETE = "ReadShareGroupStateSummary", "DeleteShareGroupState"
-EVERY = (INITIALIZE, READ, WRITE, SUMMARY, DELETE)
+STATE_RPCS = (INITIALIZE, READ, WRITE, SUMMARY, DELETE)
 STATE_TOPIC = "__share_group_state"
 
 ACQUIRED, ARCHIVING = 1, 3
@@ -117,7 +117,7 @@ def joined(part: Struct) -> tuple[StateBatch, ...]:
     return combine((), batches_of(part), 0)
 
 
-def shown(part: Struct) -> tuple[str, int, int, tuple[StateBatch, ...]]:
+def read_result(part: Struct) -> tuple[str, int, int, tuple[StateBatch, ...]]:
     """Return what Read answered: error, state epoch, start offset, state batches."""
     return error_name(part.error_code), part.state_epoch, part.start_offset, batches_of(part)
 

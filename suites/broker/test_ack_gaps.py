@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from fixtures.clients.member import Range
-from suites.broker.check import ACROSS_GAP
 from suites.broker.kit import *
-from suites.broker.logs import keys, offered
 
 SIZE = 10
 

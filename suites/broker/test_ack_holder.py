@@ -1,6 +1,5 @@
 """Who may settle a record, and in which state it has to be."""
 
-from suites.broker.check import ACROSS_END, ACROSS_START
 from suites.broker.kit import *
 
 TYPES = (AckType.GAP, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT)

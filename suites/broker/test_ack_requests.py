@@ -4,7 +4,6 @@ import uuid
 from typing import Any
 
 from suites.broker.kit import *
-from suites.broker.share import stopped
 
 NOT_HERE = {
     "NOT_LEADER_OR_FOLLOWER": "ShareAcknowledgeResponse ErrorCode: not the partition's leader",

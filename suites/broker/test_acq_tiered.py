@@ -8,7 +8,6 @@ import pytest
 from fixtures.wire.frame import Transcript
 from suites.broker.brokers import plugged
 from suites.broker.kit import *
-from suites.broker.logs import keys
 from suites.options import RunOptions
 
 EARLIEST_LOCAL = -4

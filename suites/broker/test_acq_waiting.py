@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from suites.broker.kit import *
-from suites.broker.timing import Span, idle_consumer, judge_prompt
 
 LONG = 50_000
 """MaxWaitMs of a fetch that has to be answered before it is over."""

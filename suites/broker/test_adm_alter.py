@@ -8,17 +8,6 @@ import asyncio
 
 import pytest
 
-from suites.broker.groups import (
-    NO_TOPIC,
-    NONE,
-    UNANSWERED,
-    Answered,
-    alter,
-    committed,
-    listed,
-    stored,
-    use,
-)
 from suites.broker.kit import *
 
 
@@ -45,8 +34,8 @@ async def test_one_request_for_many(share: Share, judge: Judge) -> None:
     first, last = share.rng.randint(5, 10), share.rng.randint(0, 4)
 
     several = {(name, 0): first, (name, 9): 0, (nowhere, 0): 0}
-    mixed = await alter(share, queue.group, several, strangers=True)
-    await alter(share, queue.group, {(name, 0): last})
+    mixed = await alter_offsets(share, queue.group, several, strangers=True)
+    await alter_offsets(share, queue.group, {(name, 0): last})
 
     codes = {(name, 0): NONE, (name, 9): NO_TOPIC, (nowhere, 0): NO_TOPIC}
     judge["ADM-18"].equal((NONE, codes), mixed, "errors of a request with unknown partitions")
@@ -65,7 +54,7 @@ async def test_the_last_one_holds(share: Share, judge: Judge, *, loaded: bool) -
     queue, consumer = await _paused(share, locked=False)
     epochs = [(await stored(queue))[0]]
     for to in (2, 0):
-        answered = await alter(share, queue.group, {(queue.topic.name, 0): to})
+        answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): to})
         _done(judge, answered, f"altering to {to}")
         epochs.append((await stored(queue))[0])
         if loaded and to:
@@ -99,7 +88,7 @@ async def test_not_with_members(share: Share, judge: Judge) -> None:
     before = await stored(queue)
     name = queue.topic.name
 
-    answered = await alter(share, queue.group, {(name, 0): 0, (name, 1): 0})
+    answered = await alter_offsets(share, queue.group, {(name, 0): 0, (name, 1): 0})
 
     judge.equal({NON_EMPTY}, refusals(answered), "errors of the alteration")
     judge.equal(before, await stored(queue), "stored state")
@@ -112,7 +101,7 @@ async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
     queue = await share.queue(10, partitions=2, batches=5, reset=None)
     name, group, start = queue.topic.name, queue.group, share.rng.randint(1, 9)
 
-    answered = await alter(share, group, {(name, 0): start, (name, 1): 0})
+    answered = await alter_offsets(share, group, {(name, 0): start, (name, 1): 0})
 
     _done(judge, answered, "altering the offsets of a group that does not exist")
     made = await listed(share, [group])
@@ -126,7 +115,7 @@ async def test_beyond_the_end(share: Share, judge: Judge) -> None:
     # Twenty records one by one: the sentinel that nothing below came is what lies above.
     queue = await _used(share)
     ahead = 10 + share.rng.randint(1, 15)
-    answered = await alter(share, queue.group, {(queue.topic.name, 0): ahead})
+    answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): ahead})
     _done(judge, answered, f"altering to {ahead}, beyond the end")
     judge.equal(ahead, (await queue.offsets()).start, "start offset that is shown")
 
@@ -146,7 +135,7 @@ async def test_below_the_log(share: Share, judge: Judge) -> None:
     await share.admin.delete_records(queue.topic, start)
     below = share.rng.randint(0, start - 1)
 
-    answered = await alter(share, queue.group, {(queue.topic.name, 0): below})
+    answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): below})
 
     _done(judge, answered, f"altering to {below}, below the start {start}")
     counts = await given_anew(queue)
@@ -157,7 +146,7 @@ async def test_below_the_log(share: Share, judge: Judge) -> None:
 async def test_back_to_unset(share: Share, judge: Judge) -> None:
     queue = await _used(share)
 
-    answered = await alter(share, queue.group, {(queue.topic.name, 0): UNSET})
+    answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): UNSET})
 
     _done(judge, answered, "altering to -1")
     judge.equal(UNSET, (await queue.offsets()).start, "start offset that is shown")
@@ -168,7 +157,7 @@ async def test_back_to_unset(share: Share, judge: Judge) -> None:
 async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -> None:
     queue = await _used(share)
 
-    answered = await alter(share, queue.group, {(queue.topic.name, 0): offset})
+    answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): offset})
 
     errors = refusals(answered)
     allowed = {
@@ -198,7 +187,7 @@ async def test_the_leader_forgets(share: Share, judge: Judge, *, locked: bool) -
     queue, consumer = await _paused(share, locked=locked)
     start = share.rng.randint(0, 3)
 
-    answered = await alter(share, queue.group, {(queue.topic.name, 0): start})
+    answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): start})
     _done(judge, answered, f"altering to {start}")
     _, caught = await up_to_new(queue, consumer)
     counts = caught.counts
@@ -221,7 +210,7 @@ async def _raced(share: Share, topic: Topic) -> tuple[str, dict[int, int], dict[
     wanted = {index: share.rng.randint(1, 9) for index in topic.partitions}
     member = await share.member(queue.group)
     joining = beat(member, member_epoch=0, subscribed_topic_names=[topic.name])
-    altering = alter(share, queue.group, {(topic.name, i): to for i, to in wanted.items()})
+    altering = alter_offsets(share, queue.group, {(topic.name, i): to for i, to in wanted.items()})
     racers = [joining, altering] if share.rng.random() < 0.5 else [altering, joining]
     answered = next(r for r in await asyncio.gather(*racers) if isinstance(r, tuple))
     if refusals(answered) != {NONE}:
@@ -263,10 +252,10 @@ async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None
     else:
         insider = await consumer_group(share, queue, group)
         await consumer_beat(share, group, insider, name, -1)
-        if error := await committed(share, queue, group, 7):
+        if error := await commit_offset(share, queue, group, 7):
             raise Undecided(f"OffsetCommit of an empty consumer group got {error_name(error)}")
 
-    altered = await alter(share, group, {(name, 0): 3})
+    altered = await alter_offsets(share, group, {(name, 0): 3})
     deleted = await delete_offsets(share, group, name)
 
     for what, answered in (("altering", altered), ("deleting", deleted)):

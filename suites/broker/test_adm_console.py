@@ -15,7 +15,6 @@ from fixtures.clients.tools import (
     ToolRun,
     Tools,
 )
-from suites.broker.groups import use
 from suites.broker.kit import *
 
 COUNT = 9

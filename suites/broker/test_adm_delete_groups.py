@@ -2,17 +2,6 @@
 
 import pytest
 
-from suites.broker.groups import (
-    NO_GROUP,
-    NONE,
-    committed,
-    described,
-    listed,
-    streams_beat,
-    streams_group,
-    use,
-)
-from suites.broker.groups import shown as shown_offsets
 from suites.broker.kit import *
 
 
@@ -117,7 +106,7 @@ async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> Non
 
     async def join() -> int:
         if kind == "classic":
-            return await committed(share, queue, group)
+            return await commit_offset(share, queue, group)
         beat = consumer_beat if kind == "consumer" else streams_beat
         return int((await beat(share, group, newcomer, topic, 0)).error_code)
 
@@ -158,7 +147,7 @@ async def test_a_deleted_topic_is_forgotten(share: Share, judge: Judge) -> None:
     judge.equal({kept.name}, shown, "topics that the group's description shows assigned")
     names: set[str] | None = None
     async for _ in attempts():
-        names = {name for name, _ in await shown_offsets(share, queue.group)}
+        names = {name for name, _ in await group_offsets(share, queue.group)}
         if names == {kept.name}:
             break
     judge.equal({kept.name}, names, "topics that the group shows offsets of")

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from suites.broker.groups import NO_GROUP, NO_TOPIC, NONE, alter, shown, use
 from suites.broker.kit import *
 
 
@@ -22,7 +21,7 @@ async def test_a_topic_is_forgotten(share: Share, judge: Judge, reset: str) -> N
     view = await share.admin.share_offsets(queue.group, queue.topic)
     starts = {index: offset.start for index, offset in view.items()}
     judge.equal({0: UNSET, 1: UNSET}, starts, "start offsets shown")
-    judge.equal({}, await shown(share, queue.group), "what the group has to show")
+    judge.equal({}, await group_offsets(share, queue.group), "what the group has to show")
     for index in (0, 1):
         seen = await _first_delivery(queue, index)
         begins = min(seen, default=-1)
@@ -80,7 +79,7 @@ async def test_each_topic_on_its_own(share: Share, judge: Judge) -> None:
     good, bad = (queue.topic.name, second.name), (unused.name, nowhere)
     expected = dict.fromkeys(good, NONE) | dict.fromkeys(bad, NO_TOPIC)
     judge.equal((NONE, expected), answered, "errors")
-    judge.equal({}, await shown(share, queue.group), "offsets that are left")
+    judge.equal({}, await group_offsets(share, queue.group), "offsets that are left")
 
 
 ROUNDS, TOGETHER = 24, 6
@@ -94,7 +93,7 @@ async def _raced(share: Share, topic: Topic) -> tuple[str, int, dict[int, int]]:
     """
     queue = Queue(share=share, topic=topic, group=share.cluster.fresh_name("g"))
     await share.admin.group_config(queue.group, {"share.auto.offset.reset": "earliest"})
-    made = await alter(share, queue.group, {(topic.name, 0): 5})
+    made = await alter_offsets(share, queue.group, {(topic.name, 0): 5})
     if refusals(made) != {NONE}:
         raise Undecided(f"the start offset to be deleted could not be set: {refusals(made)}")
     member = await share.member(queue.group)

@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 
 from fixtures.wire.connection import Connection
-from suites.broker.groups import NO_GROUP, described, fields_of, offsets_of, starts
 from suites.broker.groups import neighbours as neighbouring
 from suites.broker.kit import *
-from suites.broker.membership import every
 
 NOT_ASKED = -(2**31)
-READ, DESCRIBE = 1 << 3, 1 << 8
+MAY_READ, MAY_DESCRIBE = 1 << 3, 1 << 8
 """Bits of AuthorizedOperations (KIP-430)."""
 
 
@@ -137,7 +135,7 @@ async def test_offsets_of_each_group(share: Share, judge: Judge) -> None:
     four = await _Four.make(share)
     wanted = {four.live: {four.topic.name: [1]}, four.unknown: None, four.empty: None}
 
-    found = await offsets_of(share, wanted)
+    found = await described_offsets(share, wanted)
 
     zero, one = ((four.topic.name, index) for index in (0, 1))
     good = {four.live: (0, {one}), four.empty: (0, {zero, one})}
@@ -152,7 +150,7 @@ async def test_offsets_of_no_group(share: Share, judge: Judge, wanted: str) -> N
     topic, group = await share.admin.create_topic(), share.cluster.fresh_name("g")
     topics = {topic.name: [0]} if wanted == "named" else None
 
-    found = (await offsets_of(share, {group: topics}))[group]
+    found = (await described_offsets(share, {group: topics}))[group]
 
     error = error_name(found.error_code)
     judge.equal(NO_GROUP, error, f"error of the unknown group, {wanted} partitions")
@@ -209,7 +207,7 @@ async def test_authorized_operations(share: Share, judge: Judge) -> None:
     judge.equal(NOT_ASKED, silent.authorized_operations, "operations not asked for")
     told = telling.authorized_operations
     # This very check has read and described the group, so that it must be allowed to.
-    may = told != NOT_ASKED and told & READ and told & DESCRIBE
+    may = told != NOT_ASKED and told & MAY_READ and told & MAY_DESCRIBE
     judge.holds(may, f"asked for, the operations are {told:#x}")
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from suites.broker.groups import committed, described, listed
 from suites.broker.kit import *
 
 
@@ -35,7 +34,7 @@ async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) 
     before = (await described(share, [queue.group]))[queue.group].to_dict()
 
     errors = {
-        "OffsetCommit": await committed(share, queue, queue.group),
+        "OffsetCommit": await commit_offset(share, queue, queue.group),
         "TxnOffsetCommit": await _in_transaction(share, queue),
         "OffsetDelete": await _offset_delete(share, queue),
     }

@@ -6,7 +6,6 @@ coordinator that is not there would be asked again for half a minute.
 """
 
 from fixtures.clients.configs import alter
-from suites.broker.groups import NO_GROUP, NONE, described, listed, use
 from suites.broker.kit import *
 
 

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from suites.broker.groups import listed
 from suites.broker.kit import *
 
 

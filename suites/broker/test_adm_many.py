@@ -1,18 +1,6 @@
 """Administering many groups, topics and partitions in one request, one of them wrongly."""
 
-from suites.broker.groups import (
-    NO_GROUP,
-    NO_TOPIC,
-    NONE,
-    Place,
-    alter,
-    described,
-    offsets_of,
-    shown,
-    starts,
-)
 from suites.broker.kit import *
-from suites.broker.membership import every
 
 
 def _places(topics: tuple[Topic, ...]) -> list[Place]:
@@ -92,7 +80,7 @@ async def _begun(share: Share, group: str) -> Grid:
     await world.member.leave()
     await vacant(share, group)
     offsets = {place: index + 1 for index, place in enumerate(_places(world.topics))}
-    told = await alter(share, group, offsets)
+    told = await alter_offsets(share, group, offsets)
     if set(told[1].values()) != {NONE}:
         raise Undecided(f"altering nine partitions was answered {told}")
     return world
@@ -115,7 +103,9 @@ async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> Non
         for group, world in zip(known, worlds, strict=True)
     }
     asked = among(known, unknown, position)
-    found = await offsets_of(share, {group: wanted.get(group, wanted[known[0]]) for group in asked})
+    found = await described_offsets(
+        share, {group: wanted.get(group, wanted[known[0]]) for group in asked}
+    )
     judge["ADM-04"].equal(set(asked), set(found), "groups that are answered")
     for group, world in zip(known, worlds, strict=True):
         expected = {place: index + 1 for index, place in enumerate(_places(world.topics))}
@@ -154,11 +144,11 @@ async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
             place: 0 if place == bad else 12 - places.index(place)
             for place in among(places, bad, position)
         }
-        told = await alter(share, world.member.group, offsets, strangers=True)
+        told = await alter_offsets(share, world.member.group, offsets, strangers=True)
         expected = (NONE, dict.fromkeys(places, NONE) | {bad: NO_TOPIC})
         judge["ADM-18"].equal(expected, told, f"errors, the {position} one being {bad[1]}")
     offsets = {place: 12 - index for index, place in enumerate(places)}
-    seen = await shown(share, world.member.group)
+    seen = await group_offsets(share, world.member.group)
     judge["ADM-16"].equal(offsets, seen, "start offsets that are shown")
 
 
@@ -170,4 +160,6 @@ async def test_deleting_many(share: Share, judge: Judge, position: str) -> None:
     bad = share.cluster.fresh_name("t")
     told = await delete_offsets(share, world.member.group, *among(names, bad, position))
     judge["ADM-29"].equal((NONE, dict.fromkeys(names, NONE) | {bad: NO_TOPIC}), told, "errors")
-    judge["ADM-27"].equal({}, await shown(share, world.member.group), "offsets shown afterwards")
+    judge["ADM-27"].equal(
+        {}, await group_offsets(share, world.member.group), "offsets shown afterwards"
+    )

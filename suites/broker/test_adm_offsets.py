@@ -1,6 +1,5 @@
 """DescribeShareGroupOffsets: what a group shows of its share-partitions, and of all others."""
 
-from suites.broker.groups import offsets_of, shown, starts, use
 from suites.broker.kit import *
 
 
@@ -13,9 +12,9 @@ async def test_all_and_named(share: Share, judge: Judge) -> None:
         await use(queue, partition=index)
     name = queue.topic.name
 
-    everything = await shown(share, queue.group)
+    everything = await group_offsets(share, queue.group)
     wanted = {name: [1], left.name: [0], unused.name: [1]}
-    some = (await offsets_of(share, {queue.group: wanted}))[queue.group]
+    some = (await described_offsets(share, {queue.group: wanted}))[queue.group]
 
     expected = {(name, 0): 7, (name, 1): 7, (left.name, 0): 7}
     judge["ADM-09"].equal(expected, everything, "all that the group has to show")
@@ -32,7 +31,7 @@ async def test_topics_that_are_not_there(share: Share, judge: Judge) -> None:
     nowhere = share.cluster.fresh_name("t")
 
     wanted = {nowhere: [0, 3], queue.topic.name: [0]}
-    found = (await offsets_of(share, {queue.group: wanted}))[queue.group]
+    found = (await described_offsets(share, {queue.group: wanted}))[queue.group]
 
     expected = {(nowhere, 0): UNSET, (nowhere, 3): UNSET, (queue.topic.name, 0): 7}
     judge.equal(expected, starts(found), "offsets that are shown")

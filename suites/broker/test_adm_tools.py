@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fixtures.clients.tools import SHARE_GROUPS, ToolRun, Tools
-from suites.broker.groups import Place, alter, listed, shown, use
 from suites.broker.kit import *
 
 PATIENCE = 340.0
@@ -92,7 +91,7 @@ async def test_resetting_offsets(share: Share, judge: Judge) -> None:
     fresh = share.cluster.fresh_name("g")
     name, unused = queue.topic.name, beside.topic.name
     everything = {(name, 0): 3, (name, 1): 4}
-    await alter(share, queue.group, everything)
+    await alter_offsets(share, queue.group, everything)
 
     def reset(group: str, *how: str) -> Any:
         return tools.run(SHARE_GROUPS, "--reset-offsets", *_groups(group), *how)
@@ -103,18 +102,18 @@ async def test_resetting_offsets(share: Share, judge: Judge) -> None:
     )
     zeros = dict.fromkeys(everything, 0)
     judge.equal(zeros, _new_offsets(dry), f"offsets that a dry run shows: {dry}")
-    judge.equal(everything, await shown(share, queue.group), "offsets after a dry run")
+    judge.equal(everything, await group_offsets(share, queue.group), "offsets after a dry run")
     judge.equal({(unused, 0): 6}, _new_offsets(new), f"shown for a new group: {new}")
-    judge.equal({(unused, 0): 6}, await shown(share, fresh), "offsets of a new group")
+    judge.equal({(unused, 0): 6}, await group_offsets(share, fresh), "offsets of a new group")
 
     dated = await reset(queue.group, "--topic", name, "--to-datetime", date, "--execute")
     expected = dict.fromkeys(everything, OLD)
     judge.equal(expected, _new_offsets(dated), f"shown for a date: {dated}")
-    judge.equal(expected, await shown(share, queue.group), "offsets by a date")
+    judge.equal(expected, await group_offsets(share, queue.group), "offsets by a date")
 
     first = await reset(queue.group, "--all-topics", "--to-earliest", "--execute")
     judge.equal(zeros, _new_offsets(first), f"shown for earliest: {first}")
-    judge.equal(zeros, await shown(share, queue.group), "offsets by earliest")
+    judge.equal(zeros, await group_offsets(share, queue.group), "offsets by earliest")
 
 
 def _about(run: ToolRun, name: str) -> str:
@@ -152,5 +151,5 @@ async def test_deleting(share: Share, judge: Judge) -> None:
     judge.holds("success" in _about(groups, empty), f"of {empty}: {groups}")
     judge.holds("Success" in _about(some, name), f"of a topic with offsets: {some}")
     judge.holds("Error" in _about(some, nowhere), f"of a topic without: {some}")
-    judge.equal({}, await shown(share, queue.group), "offsets that are left")
+    judge.equal({}, await group_offsets(share, queue.group), "offsets that are left")
     judge.holds("Error" in refused.out, f"of a group with members: {refused}")

@@ -2,7 +2,6 @@
 
 from fixtures.clients.configs import TYPES, Setting, Source, describe
 from suites.broker.kit import *
-from suites.broker.settings import table
 
 
 def _type(config: Config) -> str:

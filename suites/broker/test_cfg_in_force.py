@@ -1,9 +1,7 @@
 """Whose configuration is in force: the group's own or the broker's, from when on, and where."""
 
 from fixtures.clients.configs import describe_group
-from suites.broker.deadletters import LIMIT
 from suites.broker.kit import *
-from suites.broker.settings import bounds, table
 
 Told = tuple[int, int]
 """Lock duration and heartbeat interval in ms, as a group's members are told them."""
@@ -108,16 +106,16 @@ async def test_removal_brings_the_default_back(share: Share, judge: Judge) -> No
 
 @check("CFG-15", fast=True)
 async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge) -> None:
-    config = table(share, Scope.GROUP).get(LIMIT)
+    config = table(share, Scope.GROUP).get(DELIVERY_LIMIT)
     if config is None:
         raise OutOfReach("groups of this release have no delivery limit of their own")
     lowest, default = bounds(config, await broker_values(share)).low, await delivery_limit(share)
     if lowest >= default:
         raise OutOfReach(f"no limit below the default of {default} is allowed")
-    queue = await share.queue(1, group_config={LIMIT: str(lowest)})
+    queue = await share.queue(1, group_config={DELIVERY_LIMIT: str(lowest)})
     consumer = await held_at(queue, 1, lowest)
 
-    removed = {LIMIT.replace(".", "_"): None}
+    removed = {DELIVERY_LIMIT.replace(".", "_"): None}
     await reconfigure(queue, consumer, share.bounds.lock(29_000), **removed)
     await consumer.acked(release(0))
     catch = await consumer.drain(until=await queue.produce(1))

@@ -2,7 +2,6 @@
 
 from fixtures.clients.configs import describe_group
 from suites.broker.kit import *
-from suites.broker.settings import bounds, table
 
 LIMIT = "share.delivery.count.limit"
 WINDOW = "share.partition.max.record.locks"

@@ -1,7 +1,6 @@
 """Group configurations that are refused, and what is left of them: nothing."""
 
 from suites.broker.kit import *
-from suites.broker.settings import bounds, table, wrong
 
 INVALID = ErrorCode.INVALID_CONFIG.name
 GOOD_RESETS = (

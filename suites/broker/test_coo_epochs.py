@@ -1,7 +1,6 @@
 """The epochs of a share group at rest."""
 
 from suites.broker.kit import *
-from suites.broker.membership import every
 
 
 async def _described(share: Share, group: str) -> Struct:

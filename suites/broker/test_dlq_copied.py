@@ -6,9 +6,7 @@ import pytest
 
 from fixtures.clients.deadletters import NAME, DeadLetter
 from fixtures.wire.records import Compression, TimestampType
-from suites.broker.deadletters import offsets_of, rejecting
 from suites.broker.kit import *
-from suites.broker.logs import keys
 
 pytestmark = pytest.mark.feature("dead-letters")
 
@@ -93,7 +91,7 @@ async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
 
     letters = await box.arrived(range(count))
     if len(letters) < count:
-        raise Undecided(f"only {offsets_of(letters)} became letters")
+        raise Undecided(f"only {letter_offsets(letters)} became letters")
     without = [letter.offset for letter in letters if letter.headers.get("own") != "header"]
     judge.equal([], without, "letters without the source's own header")
 

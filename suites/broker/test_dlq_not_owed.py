@@ -2,9 +2,7 @@
 
 import pytest
 
-from suites.broker.deadletters import offsets_of
 from suites.broker.kit import *
-from suites.broker.logs import committed, keys
 
 pytestmark = pytest.mark.feature("dead-letters")
 
@@ -17,10 +15,10 @@ async def _strays(box: DeadLetterSetup, consumer: Consumer, *owed: int) -> list[
     await consumer.drain(until=sentinel)
     await consumer.acked(reject(sentinel))
     letters = await box.arrived({sentinel, *owed})
-    missing = {sentinel, *owed} - set(offsets_of(letters))
+    missing = {sentinel, *owed} - set(letter_offsets(letters))
     if missing:
         raise Undecided(f"no letters came for {sorted(missing)}, so others may be late, too")
-    return [offset for offset in offsets_of(letters) if offset not in {sentinel, *owed}]
+    return [offset for offset in letter_offsets(letters) if offset not in {sentinel, *owed}]
 
 
 @check("DLQ-23", crossed=AMONG)
@@ -35,7 +33,7 @@ async def test_aborted_records(share: Share, judge: Judge) -> None:
     await consumer.close()
 
     letters = await box.arrived(rejected)
-    aborted = sorted(outcomes.aborted & set(offsets_of(letters)))
+    aborted = sorted(outcomes.aborted & set(letter_offsets(letters)))
     judge.equal([], aborted, "aborted records that became letters")
     judge.saw(aborted=len(outcomes.aborted), letters=len(letters))
 
@@ -102,8 +100,8 @@ async def _judge_range(judge: Judge, box: DeadLetterSetup, holes: set[int]) -> N
 
     data = {offset for offset in catch.offsets if offset not in holes}
     letters = await box.arrived(data)
-    if missing := data - set(offsets_of(letters)):
+    if missing := data - set(letter_offsets(letters)):
         raise Undecided(f"no letters came for {sorted(missing)}, so others may be late, too")
-    empty = sorted(holes & set(offsets_of(letters)))
+    empty = sorted(holes & set(letter_offsets(letters)))
     judge.equal([], empty, "offsets without a record that became letters")
     judge.saw(letters=len(letters), holes_rejected=len(holes & set(catch.offsets)))

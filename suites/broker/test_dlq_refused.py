@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pytest
 
 from fixtures.clients.deadletters import AUTO_CREATE, NAME, PERMITTED, PREFIX
-from suites.broker.deadletters import LIMIT, beyond
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -78,7 +77,7 @@ async def _states(trail: Trail, offset: int) -> list[int]:
 @pytest.mark.parametrize("configs", [{}, {NAME: ""}], ids=["never-named", "empty-name"])
 async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[str, str]) -> None:
     await dead_name(share)
-    queue = await share.queue(6, batches=6, group_config={LIMIT: "2"} | configs)
+    queue = await share.queue(6, batches=6, group_config={DELIVERY_LIMIT: "2"} | configs)
     trail = await StateKey(share, queue.group, queue.topic.id).trail()
     consumer = await queue.holder(6)
     await consumer.acked(reject(0, 2), release(3, 5))

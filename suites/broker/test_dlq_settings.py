@@ -6,7 +6,6 @@ import pytest
 
 from fixtures.clients.configs import alter
 from fixtures.clients.deadletters import AUTO_CREATE, PERMIT, PERMITTED, PREFIX
-from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -33,7 +32,7 @@ async def test_name_taken_away(share: Share, judge: Judge) -> None:
 
     start = await beyond(judge, box.queue, consumer, after[-1] + 1)
     judge.holds(start > after[-1], f"the start offset stays at {start} of {after}")
-    judge.equal([before], offsets_of(await box.own()), "source offsets of letters")
+    judge.equal([before], letter_offsets(await box.own()), "source offsets of letters")
 
 
 @check("DLQ-28", fast=True, crossed=AMONG)
@@ -50,9 +49,9 @@ async def test_group_settings_change(share: Share, judge: Judge) -> None:
     judge.equal(expected, copies, "values of letters before and after copying is on")
     await reconfigure(box.queue, consumer, 28_000, **{_NAME: other.topic.name})
     third = await _reject_next(box.queue, consumer)
-    moved = offsets_of(await other.arrived([third]))
+    moved = letter_offsets(await other.arrived([third]))
     judge.equal([third], moved, "source offsets of letters on the new topic")
-    left = offsets_of(await box.own())
+    left = letter_offsets(await box.own())
     judge.equal([first, second], left, "source offsets of letters on the old topic")
 
 
@@ -82,7 +81,7 @@ async def _gets_letters(share: Share, name: str) -> list[int]:
         if await _exists(share, name):
             letters = await dead_letters_in(share, await share.cluster.topic(name))
             if found := [one for one in letters if one.headers.get("group") == queue.group]:
-                return offsets_of(found)
+                return letter_offsets(found)
     return []
 
 

@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from fixtures.clients.deadletters import DeadLetter
-from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -62,7 +61,7 @@ async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
     sentinel, catch = await up_to_new(box.queue, consumer)
     judge.equal([2, 4, 5, sentinel], catch.offsets, "offered by the next leader")
     await consumer.acked(*(accept(offset) for offset in catch.offsets))
-    found = set(offsets_of(await box.arrived([0, 1, 3])))
+    found = set(letter_offsets(await box.arrived([0, 1, 3])))
     judge.equal({0, 1, 3}, found, "archiving offsets with a letter")
     start = await beyond(judge, box.queue, consumer, sentinel)
     judge.holds(start >= sentinel, f"the start offset stays at {start}")
@@ -94,7 +93,7 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
             break
     await heir.acked(accept(sentinel))
     letters = await box.arrived(rejected)
-    without = sorted(set(rejected) - set(offsets_of(letters)))
+    without = sorted(set(rejected) - set(letter_offsets(letters)))
     judge["DLQ-32"].equal([], without, "rejected offsets without a letter")
     start = await beyond(judge["DLQ-32"], box.queue, heir, sentinel)
     judge["DLQ-32"].holds(start >= sentinel, f"the start offset stays at {start} of {sentinel}")

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -45,7 +44,7 @@ async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None
     await _reject_all(consumer, SIZE)
 
     await _goes_on(judge, box.queue, consumer, SIZE)
-    written = len(offsets_of(await box.letters()))
+    written = len(letter_offsets(await box.letters()))
     judge.saw(rejected=SIZE, letters_written=written, letters_lost=SIZE - written)
 
 
@@ -61,7 +60,7 @@ async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
     await consumer.acked(reject(0, size - 1))
 
     letters = await box.arrived(range(size))
-    judge.equal(list(range(size)), offsets_of(letters), "rejected and written")
+    judge.equal(list(range(size)), letter_offsets(letters), "rejected and written")
     sizes = [batch.size for batch in await read_log(share, dead)]
     judge.holds(max(sizes) <= limit, f"a batch of {max(sizes)} bytes, {limit} allowed")
     if copy:
@@ -80,7 +79,7 @@ async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
     await consumer.acked(reject(0, SIZE - 1))
 
     await _goes_on(judge, box.queue, consumer, SIZE)
-    missing = sorted({*range(SIZE)} - {large, *offsets_of(await box.own())})
+    missing = sorted({*range(SIZE)} - {large, *letter_offsets(await box.own())})
     judge.equal([], missing, f"small letters lost beside a large one about {large}")
 
 
@@ -106,7 +105,7 @@ async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) ->
         what = f"error of rejecting in the other group, {trouble}"
         judge.equal(0, part.ack_error, what)
     letters = await box.arrived(range(50))
-    judge.equal(list(range(50)), offsets_of(letters), f"rejected and written, {trouble}")
+    judge.equal(list(range(50)), letter_offsets(letters), f"rejected and written, {trouble}")
     await _goes_on(judge, box.queue, second, 50)
     judge.saw(letters=len(letters), failing_letters=50)
 
@@ -141,7 +140,7 @@ async def test_topic_moves(share: Share, judge: Judge) -> None:
             await consumer.acked(reject(offset))
         box = replace(box, topic=await moving)
 
-    written = set(offsets_of(await box.arrived(range(size))))
+    written = set(letter_offsets(await box.arrived(range(size))))
     lost = sorted(set(range(size)) - written)
     judge.saw(rejected=size, letters_lost=len(lost), moves=rounds)
     judge.equal([], lost, f"letters lost of {size}, the topic moving {rounds} times")

@@ -5,7 +5,6 @@ from itertools import pairwise
 import pytest
 
 from fixtures.clients.deadletters import HEADERS
-from suites.broker.deadletters import LIMIT, offsets_of
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -20,10 +19,10 @@ async def test_rejected_records(share: Share, judge: Judge, batches: int) -> Non
     consumer = await box.queue.holder(12)
     await consumer.acked(*verdicts(11, rejected), release(released))
 
-    missing = sorted(set(rejected) - set(offsets_of(await box.arrived(rejected))))
+    missing = sorted(set(rejected) - set(letter_offsets(await box.arrived(rejected))))
     judge["DLQ-01"].equal([], missing, "rejected offsets without a letter")
     letters = await box.complete(judge["DLQ-04"], consumer, released)
-    strays = sorted(set(offsets_of(letters)) - set(rejected))
+    strays = sorted(set(letter_offsets(letters)) - set(rejected))
     judge["DLQ-04"].equal([], strays, "letters of accepted and released records")
 
 
@@ -44,7 +43,7 @@ async def test_any_order(share: Share, judge: Judge) -> None:
 
 @check("DLQ-02", "DLQ-06", "DLQ-07", fast=True, crossed=AMONG)
 async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
-    box = await boxed(share, 6, batches=6, group_config={LIMIT: "3"})
+    box = await boxed(share, 6, batches=6, group_config={DELIVERY_LIMIT: "3"})
     consumer = await box.queue.holder(6)
     await consumer.acked(reject(0), release(1, 5))
     await hold_at(consumer, 5, 2)
@@ -53,7 +52,7 @@ async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
     await consumer.acked(reject(2), release(3, 5))
 
     letters = await box.arrived(range(6))
-    released = [offset for offset in offsets_of(letters) if offset >= 3]
+    released = [offset for offset in letter_offsets(letters) if offset >= 3]
     judge["DLQ-02"].equal([3, 4, 5], released, "released at the limit and written")
     counts = {letter.offset: letter.headers.get("delivery.count") for letter in letters}
     expected = {0: "1", 1: "2", 2: "3", 3: "3", 4: "3", 5: "3"}
@@ -67,12 +66,12 @@ async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
 @check("DLQ-03", crossed=AMONG)
 async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    box = await boxed(share, 2, lock_ms=lock, group_config={LIMIT: "2"})
+    box = await boxed(share, 2, lock_ms=lock, group_config={DELIVERY_LIMIT: "2"})
     consumer = await box.queue.holder(2)
     await watch(consumer, range(2), lock / 1000 + SLACK)
 
     letters = await box.arrived(range(2), lock / 1000 + WITHIN)
-    judge.equal([0, 1], offsets_of(letters), "delivered twice, never acknowledged")
+    judge.equal([0, 1], letter_offsets(letters), "delivered twice, never acknowledged")
     counts = {letter.headers.get("delivery.count") for letter in letters}
     judge.equal({"2"}, counts, "delivery counts in letters")
 

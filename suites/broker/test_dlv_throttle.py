@@ -6,7 +6,6 @@ the last time one record alone, is what saves the neighbours.
 
 import pytest
 
-from suites.broker.acknowledgements import descend, ladder
 from suites.broker.kit import *
 
 LIMIT = "share.delivery.count.limit"

@@ -4,9 +4,7 @@ import asyncio
 from collections import Counter
 
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
-from suites.broker.deadletters import LIMIT
 from suites.broker.kit import *
-from suites.broker.settings import LITTLE, delay, held_to
 
 RECORDS, SIZE = 10, 1050
 LONG_MS = 2000
@@ -43,9 +41,9 @@ async def _queue(share: Share) -> tuple[Queue, int]:
     queue = await share.queue(partitions=3, lock_ms=lock)
     await queue.produce([b"x" * SIZE] * RECORDS, 1)
     if lock > LONG_MS:
-        own = await share.admin.try_group_config(queue.group, {LIMIT: "2"})
+        own = await share.admin.try_group_config(queue.group, {DELIVERY_LIMIT: "2"})
         if not own.error_code:
-            await share.admin.group_config(queue.group, {LIMIT: "2"})
+            await share.admin.group_config(queue.group, {DELIVERY_LIMIT: "2"})
             return queue, 2
     return queue, await delivery_limit(share)
 

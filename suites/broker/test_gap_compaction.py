@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.logs import acknowledge, keys, offered
 
 pytestmark = pytest.mark.timeout(CLEANED_WITHIN + 60)
 

@@ -7,7 +7,6 @@ import pytest
 
 from fixtures.clients.configs import alter
 from suites.broker.kit import *
-from suites.broker.logs import offered
 
 Deleting = Callable[[Queue, int], Awaitable[None]]
 """Makes the records below an offset leave the log."""

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.logs import Ledger, acknowledge, offered, producers
 
 pytestmark = pytest.mark.feature("isolation-level")
 
@@ -42,7 +41,7 @@ async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
 @check("GAP-15", crossed=AMONG)
 async def test_interleaved(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1, group_config=COMMITTED)
-    ledger = Ledger(queue)
+    ledger = TransactionLedger(queue)
     async with producers(queue) as (one, two):
         for _ in range(share.rng.randint(2, 4)):
             await ledger.part(one)
@@ -60,7 +59,7 @@ async def test_interleaved(share: Share, judge: Judge) -> None:
 @check("GAP-07", crossed=AMONG)
 async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1, group_config=COMMITTED)
-    ledger = Ledger(queue)
+    ledger = TransactionLedger(queue)
     async with producers(queue) as (one, two):
         for _ in range(share.rng.randint(2, 4)):
             await ledger.part(one)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.logs import committed
 
 pytestmark = pytest.mark.feature("isolation-level")
 

@@ -3,7 +3,6 @@
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.logs import acknowledge, committed, offered
 
 LEVELS = pytest.mark.parametrize(
     "level", [UNCOMMITTED, COMMITTED], ids=["uncommitted", "committed"]

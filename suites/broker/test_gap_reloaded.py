@@ -1,7 +1,6 @@
 """Holes in the state that a new leader reads: open records between settled ones, and no records."""
 
 from suites.broker.kit import *
-from suites.broker.logs import acknowledge, keys, offered
 
 SIZE = 12
 

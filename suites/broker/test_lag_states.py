@@ -10,7 +10,6 @@ from collections.abc import Callable
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.logs import acknowledge, offered
 
 pytestmark = pytest.mark.feature("lag")
 

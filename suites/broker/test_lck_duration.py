@@ -4,7 +4,6 @@ import time
 from functools import partial
 
 from suites.broker.kit import *
-from suites.broker.timing import locks_of
 
 GROUP_KEY = "share.record.lock.duration.ms"
 BROKER_KEY = "group.share.{}record.lock.duration.ms"

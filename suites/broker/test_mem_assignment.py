@@ -1,7 +1,6 @@
 """Assignments as heartbeats tell them, and what changes them."""
 
 from suites.broker.kit import *
-from suites.broker.membership import every
 
 
 @check("MEM-09", fast=True)

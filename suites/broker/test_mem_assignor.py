@@ -7,7 +7,6 @@ and that every member has work, so assignments are judged once they have settled
 import time
 
 from suites.broker.kit import *
-from suites.broker.membership import every
 
 INTERVAL = 3.0
 """Seconds of share.assignment.interval.ms where that is what is checked."""

@@ -1,7 +1,6 @@
 """Member epochs: which are accepted, which are fenced, and what a refusal leaves alone."""
 
 from suites.broker.kit import *
-from suites.broker.membership import shown_epoch
 
 
 async def aged(share: Share, queue: Queue, changes: int) -> tuple[Member, list[int]]:

@@ -1,7 +1,6 @@
 """Joining and leaving a share group."""
 
 from suites.broker.kit import *
-from suites.broker.membership import every
 
 
 @check("MEM-01", fast=True)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from suites.broker.groups import classic_join, committed
 from suites.broker.kit import *
 
 
@@ -88,7 +87,7 @@ async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, emp
     if empty:
         await good_beat(member, member_epoch=-1)
 
-    error = await committed(share, queue, queue.group)
+    error = await commit_offset(share, queue, queue.group)
     stored = await committed_offsets(share, queue.group)
 
     refusal = f"OffsetCommit on a share group got {error_name(error)}"

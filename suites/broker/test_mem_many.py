@@ -1,7 +1,6 @@
 """Subscribing to many topics at once, one of which does not exist."""
 
 from suites.broker.kit import *
-from suites.broker.membership import every
 
 
 @check("MEM-16", meets=IN_LISTS)

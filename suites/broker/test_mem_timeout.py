@@ -8,8 +8,6 @@ import time
 from functools import partial
 
 from suites.broker.kit import *
-from suites.broker.membership import every
-from suites.broker.timing import silences_of
 
 
 async def hasty(share: Share, timeout_ms: int, partitions: int = 1) -> Queue:

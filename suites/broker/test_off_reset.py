@@ -4,7 +4,6 @@ import time
 
 import pytest
 
-from suites.broker.groups import NONE, alter
 from suites.broker.kit import *
 
 
@@ -45,7 +44,9 @@ async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) ->
     queue = await share.queue(partitions=2, reset=None)
     for partition in queue.topic.partitions:
         await queue.produce(5, partition)
-    altered = await alter(share, queue.group, {(queue.topic.name, 0): share.rng.randint(0, 5)})
+    altered = await alter_offsets(
+        share, queue.group, {(queue.topic.name, 0): share.rng.randint(0, 5)}
+    )
     if refusals(altered) != {NONE}:
         raise Undecided(f"the alteration of partition 0 was answered {altered}")
 

@@ -1,7 +1,6 @@
 """Share-partitions without state, summaries of what there is, and how state goes away."""
 
 from suites.broker.kit import *
-from suites.broker.state import shown
 
 INVALID = "INVALID_REQUEST"
 SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))
@@ -42,14 +41,14 @@ async def test_summary_changes_nothing(store: Store, judge: Judge) -> None:
     key = await store.initialized(state, 10)
     await key.read(leader_epoch=leader)
     await key.written(*SOME, state_epoch=state, leader_epoch=leader, start=10)
-    before = shown(await key.read(leader))
+    before = read_result(await key.read(leader))
     trail = await key.trail()
 
     for _ in range(3):
         part = await key.summary()
         seen = (part.error_code, part.state_epoch, part.leader_epoch, part.start_offset)
         judge.equal((0, state, leader, 10), seen, "error, epochs and start offset")
-    judge.equal(before, shown(await key.read(leader)), "state after three summaries")
+    judge.equal(before, read_result(await key.read(leader)), "state after three summaries")
     judge.equal([], await trail.records(), "records written by summaries")
 
 
@@ -74,7 +73,7 @@ async def test_deleted_state_is_gone(store: Store, judge: Judge) -> None:
     last = records[-1].tombstone if records else None
     judge.equal(True, last, f"the last record of {STATE_TOPIC} being a tombstone")
     judge.equal("NONE", await key.initialize(0, 3), "error of a first Initialize again")
-    judge.equal(("NONE", 0, 3, ()), shown(await key.read()), "state begun anew")
+    judge.equal(("NONE", 0, 3, ()), read_result(await key.read()), "state begun anew")
 
 
 @check("PER-24", fast=True, crossed=KEYS)

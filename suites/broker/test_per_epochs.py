@@ -10,7 +10,6 @@ import pytest
 
 from fixtures.wire.state_records import SNAPSHOT
 from suites.broker.kit import *
-from suites.broker.state import INITIALIZE, READ, WRITE, shown
 
 SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))
 """State batches above the start offset 10."""
@@ -34,7 +33,7 @@ async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> No
     judge.equal("NONE", error, "error of the first Initialize")
 
     expected = ("NONE", epoch, start, ())
-    judge.equal(expected, shown(await key.read()), "error, epoch, start and batches")
+    judge.equal(expected, read_result(await key.read()), "error, epoch, start and batches")
 
 
 @check("PER-02", fast=True, crossed=KEYS)
@@ -48,7 +47,7 @@ async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
         error = await key.initialize(older, 99)
         judge.equal(FENCED_STATE, error, f"error of epoch {older} after {epoch}")
     expected = ("NONE", epoch, 10, SOME)
-    judge.equal(expected, shown(await key.read()), "state after the refusal")
+    judge.equal(expected, read_result(await key.read()), "state after the refusal")
     judge.equal([], await trail.records(), "records written by a refused Initialize")
 
 
@@ -61,7 +60,7 @@ async def test_initialize_replaces(store: Store, judge: Judge) -> None:
     judge.equal("NONE", await key.initialize(2, start), "error of a newer epoch")
 
     expected = ("NONE", 2, start, ())
-    judge.equal(expected, shown(await key.read()), "state after a newer Initialize")
+    judge.equal(expected, read_result(await key.read()), "state after a newer Initialize")
     records = await trail.records()
     judge.equal([SNAPSHOT], [r.kind for r in records], "kinds of record it wrote")
     judge.equal((), as_model(records[0]).batches, "state batches of its snapshot")
@@ -79,7 +78,7 @@ async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
         part = await key.read(leader_epoch=older)
         what = f"error of a Read with {older} after {epoch}"
         judge.equal(FENCED_LEADER, error_name(part.error_code), what)
-    again = shown(await key.read(leader_epoch=epoch))
+    again = read_result(await key.read(leader_epoch=epoch))
     judge.equal(("NONE", 0, 10, SOME), again, "what the newest leader reads")
 
 
@@ -101,7 +100,7 @@ async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
     for older in (0, epoch, newest - 1):
         error = await key.write(late, leader_epoch=older, start=20)
         judge["PER-10"].equal(FENCED_LEADER, error, f"error of a Write with {older} after {newest}")
-    seen = shown(await key.read(leader_epoch=newest))
+    seen = read_result(await key.read(leader_epoch=newest))
     judge["PER-10"].equal(("NONE", 0, 10, SOME), seen, "state after refused Writes")
     written = (await trail.records())[len(before) :]
     judge["PER-10"].equal([], written, "records written by refused Writes")
@@ -132,7 +131,7 @@ async def test_write_of_older_state(store: Store, judge: Judge) -> None:
         error = await key.write(*SOME, state_epoch=older, start=20)
         judge.equal(FENCED_STATE, error, f"error of a Write with {older} after {epoch}")
     expected = ("NONE", epoch, 10, ())
-    judge.equal(expected, shown(await key.read()), "state after refused Writes")
+    judge.equal(expected, read_result(await key.read()), "state after refused Writes")
     judge.equal([], await trail.records(), "records written by refused Writes")
 
 
@@ -148,7 +147,7 @@ async def test_write_raises_no_epoch(store: Store, judge: Judge, ahead: str) -> 
     stored = (part.state_epoch, part.leader_epoch)
     judge.equal((3, 3), stored, f"state and leader epoch after a Write with {ahead} 9")
     seen = await key.read(leader_epoch=3)
-    judge.equal(("NONE", 3), shown(seen)[:2], "Read with the epoch that was there")
+    judge.equal(("NONE", 3), read_result(seen)[:2], "Read with the epoch that was there")
     error = await key.write(StateBatch(30, 30, AVAILABLE, 1), **epochs)
     judge.equal("NONE", error, "error of a Write with the epochs that were there")
 
@@ -169,4 +168,4 @@ async def test_negative_epochs(store: Store, judge: Judge) -> None:
     for api, fields in NEGATIVE:
         error = error_name((await key.ask(api, **fields)).error_code)
         judge.equal("INVALID_REQUEST", error, f"error of {api} with {fields}")
-    judge.equal(("NONE", 0, 10, ()), shown(await key.read()), "state after all of them")
+    judge.equal(("NONE", 0, 10, ()), read_result(await key.read()), "state after all of them")

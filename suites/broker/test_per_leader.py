@@ -3,7 +3,6 @@
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.state import ACQUIRED, joined
 
 KEPT = {accept: (ACKNOWLEDGED, 1), reject: (ARCHIVED, 1), release: (AVAILABLE, 1)}
 """State and delivery count that an acknowledgement of a first delivery leaves behind."""

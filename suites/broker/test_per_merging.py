@@ -15,7 +15,6 @@ import pytest
 
 from spec.model.durable import Coordinator
 from suites.broker.kit import *
-from suites.broker.state import shown, some_batches
 
 Written = dict[int, list[tuple[int, int]]]
 """What each offset was written as, (state, count), one after the other."""
@@ -79,7 +78,9 @@ async def test_random_writes(store: Store, judge: Judge, writes: int) -> None:
         judge["PER-17"].equal({}, strange, "states and counts that no Write gave the offset")
         twice = sum(batch.last - batch.first + 1 for batch in batches) - len(seen)
         judge["PER-17"].equal(0, twice, "offsets that are read more than once")
-        judge["PER-05"].equal(("NONE", 0), shown(now.part)[:2], "error and state epoch of Read")
+        judge["PER-05"].equal(
+            ("NONE", 0), read_result(now.part)[:2], "error and state epoch of Read"
+        )
         judge["PER-05"].equal(set(now.expected), set(seen), "offsets that are read")
         shared = {offset: seen[offset] for offset in now.plain}
         judge["PER-05"].equal(now.plain, shared, "state and count of each offset")
@@ -106,7 +107,7 @@ async def test_start_offset_left_out(store: Store, judge: Judge) -> None:
     batch = StateBatch(22, 25, ACKNOWLEDGED, 2)
     judge.equal("NONE", await key.write(batch, start=-1), "error of a Write with -1")
 
-    judge.equal(("NONE", 0, 20, (batch,)), shown(await key.read()), "state after it")
+    judge.equal(("NONE", 0, 20, (batch,)), read_result(await key.read()), "state after it")
 
 
 @check("PER-15", fast=True, crossed=KEYS)
@@ -145,7 +146,7 @@ async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
     await key.written(start=cut)
 
     expected = ("NONE", 0, cut, (middle._replace(first=cut), high))
-    judge.equal(expected, shown(await key.read()), f"state after the start offset {cut}")
+    judge.equal(expected, read_result(await key.read()), f"state after the start offset {cut}")
 
 
 @check("PER-18", fast=True, crossed=KEYS)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.state import DELETE, EVERY, INITIALIZE, READ, SUMMARY, WRITE, shown
 
 INVALID, UNKNOWN = "INVALID_REQUEST", "UNKNOWN_TOPIC_OR_PARTITION"
 FIELDS: Mapping[str, dict[str, Any]] = {
@@ -22,7 +21,7 @@ FIELDS: Mapping[str, dict[str, Any]] = {
 
 
 @check("PER-25", fast=True)
-@pytest.mark.parametrize("api", EVERY)
+@pytest.mark.parametrize("api", STATE_RPCS)
 async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
     key = await store.initialized()
     connection = await store.share.cluster.to(await key.node())
@@ -38,7 +37,7 @@ async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
     for empty in forms:
         response = await connection.call(api, **(whole | empty))
         judge.equal([], response.results, f"results of {api} with {empty}")
-    judge.equal("NONE", shown(await key.read())[0], "a Read after all of them")
+    judge.equal("NONE", read_result(await key.read())[0], "a Read after all of them")
 
 
 async def _refusal(key: StateKey, api: str) -> str:
@@ -49,7 +48,7 @@ async def _refusal(key: StateKey, api: str) -> str:
 
 
 @check("PER-26", fast=True)
-@pytest.mark.parametrize("api", EVERY)
+@pytest.mark.parametrize("api", STATE_RPCS)
 async def test_malformed_keys(store: Store, judge: Judge, api: str) -> None:
     key = await store.key()
     for partition in (-1, -(2**31)):
@@ -65,7 +64,7 @@ async def test_malformed_keys(store: Store, judge: Judge, api: str) -> None:
 
 
 @check("PER-27", fast=True)
-@pytest.mark.parametrize("api", EVERY)
+@pytest.mark.parametrize("api", STATE_RPCS)
 async def test_unknown_topics(store: Store, judge: Judge, api: str) -> None:
     key = await store.key()
     allowed = {UNKNOWN: "WriteShareGroupStateResponse ErrorCode: no such topic or partition"}

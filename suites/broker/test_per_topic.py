@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from fixtures.wire.state_records import SNAPSHOT, StateRecord
 from suites.broker.kit import *
-from suites.broker.state import joined
 
 UNUSUAL = {
     "share.coordinator.state.topic.num.partitions": 7,

@@ -6,7 +6,6 @@ the wait were released, they did not expire.
 
 import pytest
 
-from suites.broker.acknowledgements import acquired, holder_and_heir
 from suites.broker.kit import *
 
 

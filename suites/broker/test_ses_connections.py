@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 
 from fixtures.wire.connection import ConnectionLost
-from suites.broker.acknowledgements import holder_and_heir
 from suites.broker.kit import *
 
 

@@ -3,9 +3,7 @@
 import dataclasses
 import uuid
 
-from suites.broker.acknowledgements import acquired, error_in, offsets_in
 from suites.broker.kit import *
-from suites.broker.membership import every
 
 NOT_KNOWN = {
     ErrorCode.UNKNOWN_TOPIC_ID: "ShareFetchResponse ErrorCode: a topic id that is not known",

@@ -14,7 +14,7 @@ from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
 from suites.broker.leaders import ReconnectingConsumer
 from suites.broker.share import Consumer, Queue
-from suites.broker.state import DELETE, INITIALIZE, STATE_TOPIC, Store, shown
+from suites.broker.state import DELETE, INITIALIZE, STATE_TOPIC, Store, read_result
 from tools.findings.program import Run, jam, say, stored
 
 OLD = 5
@@ -157,7 +157,7 @@ async def seen(queue: Queue) -> str:
     found = await queue.offsets()
     key = Store(queue.share).of(queue)
     epoch = (await key.summary()).leader_epoch
-    _, _, start, batches = shown(await key.read(leader_epoch=epoch))
+    _, _, start, batches = read_result(await key.read(leader_epoch=epoch))
     told = f"start offset {found.start}, lag {found.lag}"
     return f"{told}; stored: start offset {start}, {[tuple(one) for one in batches]}"
 

@@ -17,7 +17,7 @@ from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.targets import Target
 from fixtures.wire.security import PLAINTEXT
 from suites.broker.share import Queue, Share, world
-from suites.broker.state import Store, shown
+from suites.broker.state import Store, read_result
 
 DIRECT = "DIRECT"
 """The listener that leads past the proxies."""
@@ -76,7 +76,7 @@ async def stored(queue: Queue, partition: int = 0) -> str:
     """Return what the share coordinator has: state epoch, start offset, state batches."""
     key = Store(queue.share).of(queue, partition)
     epoch = (await key.summary()).leader_epoch
-    error, state_epoch, start, batches = shown(await key.read(leader_epoch=epoch))
+    error, state_epoch, start, batches = read_result(await key.read(leader_epoch=epoch))
     if error != "NONE":
         return error
     return f"state epoch {state_epoch}, start offset {start}, {[tuple(b) for b in batches]}"

@@ -12,7 +12,7 @@ from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.state import AVAILABLE, STATE_TOPIC, WRITE, Store, shown
+from suites.broker.state import AVAILABLE, STATE_TOPIC, WRITE, Store, read_result
 from tools.findings.program import ONCE, Run, say, stored
 
 NODES = (1, 2, 3)
@@ -42,7 +42,7 @@ async def dropped(share: Share, run: Run) -> Queue:
     key, before = Store(share).of(queue), None
     async for _ in attempts(30):
         epoch = (await key.summary()).leader_epoch
-        if (now := shown(await key.read(leader_epoch=epoch))[2:]) != before:
+        if (now := read_result(await key.read(leader_epoch=epoch))[2:]) != before:
             say("stored: start offset and batches", before := now)
         if any(batch.state == AVAILABLE for batch in now[1]):
             break

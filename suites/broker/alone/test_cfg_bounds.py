@@ -3,7 +3,7 @@
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.kit import *
 
-STORED = {
+STORED_VALUES = {
     "share.record.lock.duration.ms": "50000",
     "share.heartbeat.interval.ms": "14000",
     "share.delivery.count.limit": "9",
@@ -21,7 +21,7 @@ NARROWED = {
 @check("CFG-16", timeout=90)
 async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
-    queue = await share.queue(130, batches=130, group_config=STORED)
+    queue = await share.queue(130, batches=130, group_config=STORED_VALUES)
     short = await share.queue(1, group_config={"share.delivery.count.limit": "9"})
     await lone.restart(NARROWED)
 

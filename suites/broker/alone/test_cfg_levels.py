@@ -1,7 +1,6 @@
 """The two levels of share.version that a cluster of 4.4 may have (KIP-1191 §Compatibility)."""
 
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.kit import *
 
 STORABLE = {0, 2, 4}
@@ -43,7 +42,7 @@ async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge
     await _settle(judge["CFG-22"], (asking, 4), (silent, 4), at=2)
     letters = await box.arrived([4], WITHIN)
     judge["CFG-22"].equal(
-        [1, 4], offsets_of(letters), "source offsets of the asking group's letters"
+        [1, 4], letter_offsets(letters), "source offsets of the asking group's letters"
     )
     others = [letter for letter in await box.letters() if letter not in letters]
     judge["CFG-22"].equal([], others, "letters of the group that did not ask")

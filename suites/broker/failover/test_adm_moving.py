@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
-from suites.broker.groups import codes_in, fields_of, use
 from suites.broker.kit import *
 
 REPEATABLE = ("ShareGroupDescribe", "DescribeShareGroupOffsets", "AlterShareGroupOffsets")

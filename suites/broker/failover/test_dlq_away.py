@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.kit import *
 
@@ -31,7 +30,7 @@ async def _undisturbed(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -
     """Demand that a group next to the stalled one gets its responses, letters and records."""
     part = await consumer.ack(*(reject(offset) for offset in range(SIZE)))
     judge.equal("NONE", error_name(part.ack_error), "result in the other group")
-    missing = set(range(SIZE)) - set(offsets_of(await box.arrived(range(SIZE))))
+    missing = set(range(SIZE)) - set(letter_offsets(await box.arrived(range(SIZE))))
     judge.equal(set(), missing, "offsets without a letter of the other group")
     start = await beyond(judge, box.queue, consumer, SIZE)
     judge.holds(start >= SIZE, f"the start offset of the other group stays at {start}")
@@ -78,7 +77,7 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
     await stage.start(away)
 
     letters = await box.arrived(range(SIZE), within=2 * WITHIN)
-    without = sorted(set(range(SIZE)) - set(offsets_of(letters)))
+    without = sorted(set(range(SIZE)) - set(letter_offsets(letters)))
     judge["DLQ-34"].equal([], without, "offsets without a letter though the broker is back")
     await heir.acked(*(accept(offset) for offset in seen if offset >= SIZE))
     start = await beyond(judge["DLQ-32"], box.queue, heir, SIZE)

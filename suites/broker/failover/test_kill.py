@@ -13,8 +13,6 @@ from suites.broker.failover.roles import (
     raised,
 )
 from suites.broker.kit import *
-from suites.broker.leaders import FRESH, judge_holder
-from suites.broker.membership import Assigned
 
 ANSWERED_WITHIN = 45.0
 """Seconds in which a leader gives up storing an acknowledgement, in all of its attempts."""

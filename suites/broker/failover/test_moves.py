@@ -12,7 +12,6 @@ from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, stat
 from suites.broker.failover.roles import MOVING, START, Pulse, judge_member, judge_raised, raised
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.kit import *
-from suites.broker.state import EVERY, SUMMARY
 
 pytestmark = pytest.mark.moves
 
@@ -158,7 +157,7 @@ async def _judge_refusals(
     for node in stage.nodes:
         if node == coordinator:
             continue
-        for api in EVERY:
+        for api in STATE_RPCS:
             seen = ""
             async for _ in attempts():
                 seen = await _ask(stage, node, key, api)

@@ -6,7 +6,6 @@ from fixtures.clients.configs import alter
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
 from suites.broker.failover.roles import Pulse
 from suites.broker.kit import *
-from suites.broker.logs import data_offsets
 
 EAGER = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.0"}
 """Topic configs that let the cleaner work at once on all but the newest records."""

@@ -6,7 +6,6 @@ from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import Pulse, judge_came_back, judge_member
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.kit import *
-from suites.broker.leaders import judge_counts
 
 
 @check("COO-30", meets=("second partition", "reload"), timeout=150)

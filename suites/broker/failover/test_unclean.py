@@ -2,7 +2,6 @@
 
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.kit import *
-from suites.broker.leaders import append
 
 
 @check("COO-32", meets="reload", timeout=120)

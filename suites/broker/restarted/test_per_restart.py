@@ -10,7 +10,6 @@ import pytest
 from spec.model.durable import Coordinator, Durable
 from suites.broker.kit import *
 from suites.broker.restarted.restarts import Restarts, prunes_soon
-from suites.broker.state import joined
 
 LEADER = 5
 """The leader epoch that every key was last read with."""

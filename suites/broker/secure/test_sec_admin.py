@@ -3,13 +3,12 @@
 from typing import Any
 
 from fixtures.clients.acls import Operation, Resource
-from suites.broker.groups import fields_of, use
 from suites.broker.kit import *
 from suites.broker.secure.matrix import INTERVAL, NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
-DESCRIBE, READ, DELETE = Operation.DESCRIBE, Operation.READ, Operation.DELETE
+DESCRIBE, MAY_READ, MAY_DELETE = Operation.DESCRIBE, Operation.READ, Operation.DELETE
 
 USED = 7
 """The start offset that :func:`use` leaves behind."""
@@ -108,16 +107,16 @@ def _altered(response: Struct) -> dict[str, str]:
 async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     (one, other), user = await _used(realm, 2), await realm.user()
     group = one.group
-    await user.allow(READ, TOPIC, one.topic.name)
+    await user.allow(MAY_READ, TOPIC, one.topic.name)
     await user.allow(DESCRIBE, TOPIC, other.topic.name)
-    await user.allow(DELETE, GROUP, group)
+    await user.allow(MAY_DELETE, GROUP, group)
     response = await _call(user, "AlterShareGroupOffsets", group, one.topic, other.topic)
     error = error_name(response.error_code)
     judge.equal(NO_GROUP, error, "altering without READ on the group")
     start = await _start(realm.share, group, one.topic, USED)
     judge.equal(USED, start, "start offset after a refused request")
 
-    await user.allow(READ, GROUP, group)
+    await user.allow(MAY_READ, GROUP, group)
     response = await _call(user, "AlterShareGroupOffsets", group, other.topic, one.topic)
     judge.equal("NONE", error_name(response.error_code), "the request as a whole")
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
@@ -131,8 +130,8 @@ async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
 @check("SEC-18")
 async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: Judge) -> None:
     ((queue,), (reader, deleter)) = await _used(realm), await realm.users(2)
-    for user, operation in ((reader, READ), (deleter, DELETE)):
-        await user.allow(READ, TOPIC, queue.topic.name)
+    for user, operation in ((reader, MAY_READ), (deleter, MAY_DELETE)):
+        await user.allow(MAY_READ, TOPIC, queue.topic.name)
         await user.allow(operation, GROUP, queue.group)
 
     response = await _call(reader, "DeleteShareGroupOffsets", queue.group, queue.topic)
@@ -148,8 +147,8 @@ async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: J
 @check("SEC-19")
 async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Judge) -> None:
     (one, other), user = await _used(realm, 2), await realm.user()
-    await user.allow(DELETE, GROUP, one.group)
-    await user.allow(READ, TOPIC, one.topic.name)
+    await user.allow(MAY_DELETE, GROUP, one.group)
+    await user.allow(MAY_READ, TOPIC, one.topic.name)
     await user.allow(DESCRIBE, TOPIC, other.topic.name)
 
     response = await _call(user, "DeleteShareGroupOffsets", one.group, other.topic, one.topic)
@@ -166,9 +165,9 @@ async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Ju
 @check("SEC-20")
 async def test_deleting_a_group_needs_delete(realm: Realm, judge: Judge) -> None:
     ((queue,), (reader, deleter)) = await _used(realm), await realm.users(2)
-    await reader.allow(READ, GROUP, queue.group)
+    await reader.allow(MAY_READ, GROUP, queue.group)
     await reader.allow(Operation.ALL, TOPIC, queue.topic.name)
-    await deleter.allow(DELETE, GROUP, queue.group)
+    await deleter.allow(MAY_DELETE, GROUP, queue.group)
 
     response = await reader.call("DeleteGroups", groups_names=[queue.group])
     error = error_name(response.results[0].error_code)
@@ -204,8 +203,8 @@ async def test_group_configuration_has_permissions_of_its_own(realm: Realm, judg
     group = realm.share.cluster.fresh_name("g")
     await realm.share.admin.group_config(group, {INTERVAL: "700"})
     reader, seer, setter = await realm.users(3)
-    await reader.allow(READ, GROUP, group)
-    await reader.allow(DELETE, GROUP, group)
+    await reader.allow(MAY_READ, GROUP, group)
+    await reader.allow(MAY_DELETE, GROUP, group)
     await seer.allow(Operation.DESCRIBE_CONFIGS, GROUP, group)
     await setter.allow(Operation.ALTER_CONFIGS, GROUP, group)
 

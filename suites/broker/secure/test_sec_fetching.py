@@ -1,7 +1,6 @@
 """Who may fetch and acknowledge, and what a refusal leaves as it was."""
 
 from fixtures.clients.acls import Operation, Resource
-from suites.broker.acknowledgements import acquired
 from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, may_use

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from fixtures.clients.acls import Operation, Resource
-from suites.broker.groups import fields_of
 from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User
 

@@ -7,7 +7,6 @@ import pytest
 
 from fixtures.clients.acls import Operation, Resource
 from fixtures.wire.connection import ConnectionLost
-from suites.broker.acknowledgements import acquired
 from suites.broker.kit import *
 from suites.broker.secure.realm import (
     BARE_TLS,

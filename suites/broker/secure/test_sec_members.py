@@ -4,7 +4,6 @@ from typing import Any
 
 from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
 from fixtures.clients.admin import Admin
-from suites.broker.groups import fields_of
 from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User

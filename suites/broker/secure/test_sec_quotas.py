@@ -12,7 +12,6 @@ import pytest
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User, may_use
-from suites.broker.settings import LITTLE, delay
 
 SIZE = 10_000
 """Bytes in a record."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import pytest
 
 from fixtures.clients.acls import Operation, Resource
-from suites.broker.acknowledgements import acquired
 from suites.broker.kit import *
 from suites.broker.secure.matrix import LET_IN, NO_GROUP, NO_TOPIC, ROWS, scene, walk
 from suites.broker.secure.realm import Realm, User, may_use
