@@ -30,7 +30,7 @@ def table(share: Share, scope: Scope) -> dict[str, Config]:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ValueRange:
     """The smallest and the largest value of a group's key; ``high`` is ``None`` for no limit."""
 
     low: int
@@ -49,14 +49,14 @@ async def broker_values(share: Share) -> dict[str, str]:
     return known | {name: setting.value for name, setting in shown.items() if setting.value}
 
 
-def bounds(config: Config, broker: dict[str, str]) -> Bounds:
+def bounds(config: Config, broker: dict[str, str]) -> ValueRange:
     """Return the range of a group's key under a broker with these values."""
     limits = [int(broker[name]) for name in config.bounds if name in broker]
     low, high = (limits[0], limits[1]) if len(limits) == 2 else (0, None)
-    return Bounds(max(low, config.low or 0), high if config.high is None else config.high)
+    return ValueRange(max(low, config.low or 0), high if config.high is None else config.high)
 
 
-def wrong(config: Config, limits: Bounds) -> list[str]:
+def wrong(config: Config, limits: ValueRange) -> list[str]:
     """Return values that a group's key does not take: of another type, or outside its range."""
     match config.type:
         case "INT":

@@ -23,7 +23,8 @@ from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.placing import partition_of
 from fixtures.wire.schema import Schemas
 from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
-from spec.model.durable import UNKNOWN_COUNT, Durable, Record, StateBatch, combine, replay
+from spec.model import durable
+from spec.model.durable import UNKNOWN_COUNT, Durable, StateBatch, combine, replay
 from spec.model.release import Release, release_of
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.logs import read_log
@@ -252,12 +253,12 @@ def state_schemas(schema_jar: str) -> Schemas:
     return Schemas.from_jar(coordinator_jar(schema_jar))
 
 
-def as_model(record: StateRecord) -> Record:
+def as_model(record: StateRecord) -> durable.Record:
     """Return a record that is no tombstone as the model has it."""
     value = record.value
     if value is None:
         raise ValueError("a tombstone has no state")
-    return Record(
+    return durable.Record(
         snapshot_epoch=value.snapshot_epoch,
         leader_epoch=value.leader_epoch,
         start=value.start_offset,
