@@ -106,7 +106,10 @@ class ReconnectingConsumer:
     async def fetch(self, max_wait_ms: int = 200, max_records: int = 500) -> Part | None:
         """Fetch once; ``None`` when there was no good response."""
         with contextlib.suppress(CallFailed):
-            consumer = await self._at_leader()
+            if self.at is None:
+                self.queue = await located(self.queue)
+                self.at = await self.queue.consumer(self.partition, join=False)
+            consumer = self.at
             asked_at = time.monotonic()
             response = await consumer.fetch(
                 max_wait_ms=max_wait_ms, max_records=max_records, timeout=PATIENCE
@@ -161,12 +164,6 @@ class ReconnectingConsumer:
             self.at = None
             self.held.clear()
             self.until = math.inf
-
-    async def _at_leader(self) -> Consumer:
-        if self.at is None:
-            self.queue = await located(self.queue)
-            self.at = await self.queue.consumer(self.partition, join=False)
-        return self.at
 
 
 LONG_LOCK_MS = 60_000

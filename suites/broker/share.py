@@ -370,19 +370,14 @@ class Share:
             raise OutOfReach(f"needs a group with its own {name}, and {why}")
         self.makeshift = f"needs a group with its own {RESET}, and {why}"
         if unusual and wanted[RESET] == "earliest" and not untouched:
-            await self._from_the_start(queue)
+            # An administrator may do the same (KIP-932 §Managing the SPSO). It takes a group that
+            # exists and is empty, so a member comes and goes.
+            member = await self.member(queue.group, queue.topic)
+            await member.leave()
+            for partition in queue.topic.partitions:
+                await self._at_zero(queue, partition)
         elif unusual:
             raise OutOfReach(self.makeshift)
-
-    async def _from_the_start(self, queue: Queue) -> None:
-        """Have a group begin at offset 0, as a consumer may (KIP-932 §Managing the SPSO).
-
-        It takes a group that exists and is empty, so a member comes and goes.
-        """
-        member = await self.member(queue.group, queue.topic)
-        await member.leave()
-        for partition in queue.topic.partitions:
-            await self._at_zero(queue, partition)
 
     async def _at_zero(self, queue: Queue, partition: int) -> None:
         async def ask() -> bool | None:

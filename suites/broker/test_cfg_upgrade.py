@@ -71,18 +71,6 @@ async def _settled_before(queue: Queue) -> Member:
     return member
 
 
-async def _upgraded(old: Old, queue: Queue, number: int) -> Queue:
-    """Upgrade one broker; return the queue with its leaders of now."""
-    broker = old.target.brokers[number]
-    assert isinstance(broker, Broker)
-    cluster = queue.share.cluster
-    cluster.away.add(broker.node_id)
-    await asyncio.to_thread(upgrade, broker, old.version)
-    cluster.away.discard(broker.node_id)
-    topic = await cluster.topic(queue.topic.name, len(queue.topic.leaders))
-    return dataclasses.replace(queue, topic=topic)
-
-
 async def _beat(share: Share, member: Member) -> str:
     """Return what a heartbeat is told once no coordinator is on the move."""
     code = 0
@@ -128,7 +116,14 @@ async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
         for number in range(len(nodes)):
             await traffic.flowing()
             await good_beat(member)
-            queue = await _upgraded(old, queue, number)
+            broker = old.target.brokers[number]
+            assert isinstance(broker, Broker)
+            cluster = queue.share.cluster
+            cluster.away.add(broker.node_id)
+            await asyncio.to_thread(upgrade, broker, old.version)
+            cluster.away.discard(broker.node_id)
+            topic = await cluster.topic(queue.topic.name, len(queue.topic.leaders))
+            queue = dataclasses.replace(queue, topic=topic)
             what = f"response to a member with {number + 1} brokers upgraded"
             judge["CFG-21"].equal("NONE", await _beat(share, member), what)
             await _judge_part(judge, queue, number)

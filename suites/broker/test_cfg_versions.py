@@ -11,26 +11,6 @@ from suites.broker.kit import *
 Ranges = dict[str, tuple[int, int] | None]
 
 
-def _defined(share: Share) -> Ranges:
-    """Return the versions that the release's own message definitions have."""
-    jar = Path(share.cluster.info.schema_jar).stem.removeprefix("kafka-clients-")
-    try:
-        same = numbers(jar) == numbers(share.cluster.info.version)
-    except SpecError:
-        same = False
-    if not same:
-        raise OutOfReach("the message definitions at hand are not those of the release under test")
-    found: Ranges = {}
-    for api in SHARE_APIS:
-        try:
-            valid = share.cluster.schemas.request(api).valid
-        except SchemaError:
-            found[api] = None
-        else:
-            found[api] = (valid.low, valid.high)
-    return found
-
-
 async def _controllers(share: Share) -> list[tuple[str, int]]:
     """Return the listeners of the controllers; none where the cluster does not tell."""
     asked = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
@@ -54,7 +34,21 @@ async def _offered_at(share: Share, host: str, port: int) -> Ranges | None:
 
 @check("CFG-02", fast=True)
 async def test_advertised_versions(share: Share, judge: Judge) -> None:
-    expected = _defined(share)
+    jar = Path(share.cluster.info.schema_jar).stem.removeprefix("kafka-clients-")
+    try:
+        same = numbers(jar) == numbers(share.cluster.info.version)
+    except SpecError:
+        same = False
+    if not same:
+        raise OutOfReach("the message definitions at hand are not those of the release under test")
+    expected: Ranges = {}
+    for api in SHARE_APIS:
+        try:
+            valid = share.cluster.schemas.request(api).valid
+        except SchemaError:
+            expected[api] = None
+        else:
+            expected[api] = (valid.low, valid.high)
     for node in sorted(share.cluster.brokers):
         offered = (await share.cluster.to(node)).versions
         seen: Ranges = {api: offered.get(api) for api in SHARE_APIS}

@@ -30,13 +30,7 @@ async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: st
     elif how == "ended":
         await dead.session.connection.close()
     wanted = set(range(done, total))
-    counts = await _inherit(heirs, wanted, lock_ms / 1000 + SLACK)
-
-    judge.equal(wanted, set(counts), f"offsets inherited from a consumer that was {how}")
-
-
-async def _inherit(heirs: list[Consumer], wanted: set[int], within: float) -> dict[int, int]:
-    """Let consumers share the work until everything wanted came or time is up."""
+    within = lock_ms / 1000 + SLACK
     counts: dict[int, int] = {}
     async for _ in attempts(within):
         for heir in heirs:
@@ -46,7 +40,8 @@ async def _inherit(heirs: list[Consumer], wanted: set[int], within: float) -> di
                 await heir.acked(*(accept(r.first, r.last) for r in response.only.ranges))
         if counts.keys() >= wanted:
             break
-    return counts
+
+    judge.equal(wanted, set(counts), f"offsets inherited from a consumer that was {how}")
 
 
 async def _until_gone(holder: Consumer) -> str:

@@ -111,16 +111,11 @@ async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:
     configs = await share.admin.configs(TOPIC_RESOURCE, missing)
     shown = (configs.get(PERMIT), configs.get("message.timestamp.type"))
     judge["DLQ-26"].equal(("true", "CreateTime"), shown, "permission and time stamps of the topic")
-    await _nothing_more(share, judge["DLQ-20"], plain)
-
-
-async def _nothing_more(share: Share, judge: Judge, topic: Topic) -> None:
-    """Demand that a topic that lost its right to letters by a new prefix gets none."""
-    before = await share.admin.log_offset(topic)
-    queue = await share.queue(group_config=naming(topic.name))
+    before = await share.admin.log_offset(plain)
+    queue = await share.queue(group_config=naming(plain.name))
     consumer = await queue.consumer()
     offset = await _reject_next(queue, consumer)
-    start = await beyond(judge, queue, consumer, offset + 1)
-    judge.holds(start > offset, f"the start offset stays at {start} of {offset}")
-    after = await share.admin.log_offset(topic)
-    judge.equal(before, after, "end of a topic whose name lacks the new prefix")
+    start = await beyond(judge["DLQ-20"], queue, consumer, offset + 1)
+    judge["DLQ-20"].holds(start > offset, f"the start offset stays at {start} of {offset}")
+    after = await share.admin.log_offset(plain)
+    judge["DLQ-20"].equal(before, after, "end of a topic whose name lacks the new prefix")

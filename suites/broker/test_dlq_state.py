@@ -10,22 +10,6 @@ from suites.broker.kit import *
 pytestmark = pytest.mark.feature("dead-letters")
 
 
-async def _history(trail: Trail) -> list[tuple[int, dict[int, int]]]:
-    """Return what was stored, record by record: the start offset and the state of each offset."""
-    return [
-        (
-            record.value.start_offset,
-            {
-                offset: batch.state
-                for batch in batches_of(record.value)
-                for offset in range(batch.first, batch.last + 1)
-            },
-        )
-        for record in await trail.records()
-        if record.value is not None
-    ]
-
-
 @check("DLQ-30", "DLQ-31", fast=True, crossed=AMONG)
 async def test_what_is_stored(share: Share, judge: Judge) -> None:
     box = await boxed(share, 8, batches=share.rng.choice([1, 8]))
@@ -37,7 +21,18 @@ async def test_what_is_stored(share: Share, judge: Judge) -> None:
     start = await beyond(judge["DLQ-31"], box.queue, consumer, 8)
     judge["DLQ-31"].holds(start >= 8, f"the start offset stays at {start} though all is written")
 
-    history = await _history(trail)
+    history = [
+        (
+            record.value.start_offset,
+            {
+                offset: batch.state
+                for batch in batches_of(record.value)
+                for offset in range(batch.first, batch.last + 1)
+            },
+        )
+        for record in await trail.records()
+        if record.value is not None
+    ]
     if not history:
         raise Undecided("the state topic holds nothing of the group")
     for offset in rejected:

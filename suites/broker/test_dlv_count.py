@@ -77,16 +77,6 @@ async def test_delivery_ended_by_disconnect_counts(share: Share, judge: Judge) -
     await _counts_of(share, judge, drop=True)
 
 
-async def _release_some(
-    share: Share, consumer: Consumer, counts: dict[int, int], held: set[int]
-) -> None:
-    """Release a random part of what is held, acquire it again, and count."""
-    part = sorted(share.rng.sample(sorted(held), share.rng.randint(1, len(held))))
-    await consumer.acked(*(release(offset) for offset in part))
-    await consumer.acquire(len(part))
-    counts.update({offset: counts[offset] + 1 for offset in part})
-
-
 @check("DLV-06", "DLV-07", fast=True, crossed=(BESIDE, RELOADED))
 async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> None:
     total = share.rng.randint(8, 30)
@@ -95,7 +85,11 @@ async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> Non
     await first.acquire(total)
     counts = dict.fromkeys(range(total), 1)
     # At most two deliveries each, so that no broker throttles the third one.
-    await _release_some(share, first, counts, set(range(total)))
+    held = set(range(total))
+    part = sorted(share.rng.sample(sorted(held), share.rng.randint(1, len(held))))
+    await first.acked(*(release(offset) for offset in part))
+    await first.acquire(len(part))
+    counts.update({offset: counts[offset] + 1 for offset in part})
     await first.acked(*(release(offset) for offset in range(total)))
 
     caught = await second.acquire(total)

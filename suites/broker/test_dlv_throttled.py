@@ -14,27 +14,6 @@ QUOTAS = {REQUEST_SHARE: LITTLE, BYTE_RATE: RECORDS * SIZE / 10.5}
 """Quotas that a fetch of all records exceeds by little: brokers average bytes over ten seconds."""
 
 
-async def _throttled(consumer: Consumer, seconds: float) -> tuple[Counter[int], dict[int, int]]:
-    """Fetch under a quota for a time; return what was sent, and counts that were too high.
-
-    The broker does not listen while it throttles, which makes the pauses between the fetches.
-    """
-    sent: Counter[int] = Counter()
-    high: dict[int, int] = {}
-    throttled = 0
-    async for _ in attempts(seconds):
-        response = await consumer.fetch(max_wait_ms=300)
-        if response.error:
-            raise Undecided(f"a throttled fetch answered {response.errors}")
-        throttled += delay(response) > 0
-        for part in response.parts:
-            sent.update(part.counts)
-            high |= {o: count for o, count in part.counts.items() if count > sent[o]}
-    if not throttled:
-        raise Undecided("no fetch was throttled")
-    return sent, high
-
-
 async def _queue(share: Share) -> tuple[Queue, int]:
     """Return a queue with short locks and its delivery limit, a low one if these last for long."""
     lock = share.bounds.short_lock
@@ -54,7 +33,20 @@ async def _fate(share: Share, quota: str) -> tuple[list[int], dict[int, int]]:
     lock = share.bounds.short_lock / 1000
     payer, other = await queue.consumer(1), await queue.consumer(1, join=False)
     async with held_to(share, payer, **{quota: QUOTAS[quota]}):
-        sent, high = await _throttled(payer, (limit + 1) * (lock + 1.2))
+        # The broker does not listen while it throttles, which makes the pauses between the fetches.
+        sent: Counter[int] = Counter()
+        high: dict[int, int] = {}
+        throttled = 0
+        async for _ in attempts((limit + 1) * (lock + 1.2)):
+            response = await payer.fetch(max_wait_ms=300)
+            if response.error:
+                raise Undecided(f"a throttled fetch answered {response.errors}")
+            throttled += delay(response) > 0
+            for part in response.parts:
+                sent.update(part.counts)
+                high |= {o: count for o, count in part.counts.items() if count > sent[o]}
+        if not throttled:
+            raise Undecided("no fetch was throttled")
     seen = await watch(other, range(RECORDS), lock + SLACK)
     high |= {o: s.count for o, s in seen.items() if s.count > sent[o] + 1}
     return [o for o in range(RECORDS) if o not in seen and o not in sent], high

@@ -29,11 +29,6 @@ class Holed:
         return [offset for offset in range(self.end) if offset not in self.holes]
 
 
-def _some(share: Share) -> tuple[int, ...]:
-    """Return offsets of a batch that are to vanish, its first one never among them."""
-    return tuple(sorted(share.rng.sample(range(1, SIZE), k=share.rng.randint(2, 5))))
-
-
 async def _holed(share: Share, holes: tuple[int, ...], *, batches: int) -> Holed:
     """Write ten records as one batch or as ten, and have some of them compacted away."""
     world = await compacted(share)
@@ -47,7 +42,8 @@ async def _holed(share: Share, holes: tuple[int, ...], *, batches: int) -> Holed
 
 @check("GAP-21", "GAP-22", crossed=AMONG)
 async def test_batch_with_holes(share: Share, judge: Judge) -> None:
-    log = await _holed(share, _some(share), batches=1)
+    holes = sorted(share.rng.sample(range(1, SIZE), k=share.rng.randint(2, 5)))
+    log = await _holed(share, tuple(holes), batches=1)
     queue = log.world.queue
     consumer = await queue.consumer()
     catch = await consumer.drain(until=log.end - 1)

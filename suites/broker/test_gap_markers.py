@@ -50,20 +50,15 @@ async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
     await judge_final(judge, queue, consumer, [marker])
 
 
-async def _only_markers(queue: Queue, count: int) -> None:
-    """End transactions that named the partition and wrote nothing to it."""
-    async with TransactionalProducer.open(queue.share.cluster) as producer:
-        for _ in range(count):
-            await producer.enlist(queue.topic)
-            await (producer.commit if queue.share.rng.random() < 0.5 else producer.abort)()
-
-
 @check("GAP-03", feature="isolation-level", crossed=AMONG)
 @LEVELS
 async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, str]) -> None:
     queue = await share.queue(group_config=level)
     count = share.rng.randint(1, 3)
-    await _only_markers(queue, count)
+    async with TransactionalProducer.open(queue.share.cluster) as producer:
+        for _ in range(count):
+            await producer.enlist(queue.topic)
+            await (producer.commit if queue.share.rng.random() < 0.5 else producer.abort)()
     consumer = await queue.consumer()
     async for _ in attempts(NOT_FOR):
         empty = consumer.sound(await consumer.fetch())

@@ -41,16 +41,6 @@ async def test_dropped_connection_frees_interleaved_records(share: Share, judge:
     judge.equal(freed, sorted(seen), "offsets freed by the dropped connection")
 
 
-async def _until_refused(consumer: Consumer, offsets: range) -> dict[int, int]:
-    """Accept one record after the other until the lock's end is felt; return the errors."""
-    errors: dict[int, int] = {}
-    for offset in offsets:
-        errors[offset] = (await consumer.ack(accept(offset))).ack_error
-        if len([error for error in errors.values() if error]) == 3:
-            break
-    return errors
-
-
 @check("LCK-16", crossed=(BESIDE, BEHIND))
 async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
@@ -59,7 +49,11 @@ async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judg
     await holder.acquire(1500, max_records=1500)
     await linger(other, (lock - 200) / 1000)
 
-    errors = await _until_refused(holder, range(1500))
+    errors: dict[int, int] = {}
+    for offset in range(1500):
+        errors[offset] = (await holder.ack(accept(offset))).ack_error
+        if len([error for error in errors.values() if error]) == 3:
+            break
     sentinel = await queue.produce(1)
     accepted = {offset for offset, error in errors.items() if not error}
     wanted = [*sorted(set(range(1500)) - accepted), sentinel]

@@ -19,18 +19,6 @@ RECORDS, PAIRS = 60, 6
 IN_TURNS = tuple(AckType.REJECT if number % 2 else AckType.ACCEPT for number in range(RECORDS))
 
 
-async def _small_records_only(share: Share) -> None:
-    response = await alter(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: SMALL})
-    if response.error_code:
-        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(response.error_code)}")
-
-    async def ask() -> bool | None:
-        seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
-        return True if seen[LIMIT] == SMALL else None
-
-    await eventually(f"{LIMIT} of {STATE_TOPIC} in force", ask)
-
-
 async def _holder(queue: Queue, count: int, *, join: bool = False) -> tuple[Consumer, int]:
     """Return a new consumer that holds the next records, and the first of them."""
     consumer = await queue.consumer(join=join)
@@ -70,7 +58,15 @@ async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: b
     alone, first = await _holder(queue, RECORDS, join=True)
     large = [await _holder(queue, RECORDS) for _ in range(PAIRS)]
     small = [await _holder(queue, 1) for _ in range(PAIRS)]
-    await _small_records_only(solo_share)
+    response = await alter(solo_share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: SMALL})
+    if response.error_code:
+        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(response.error_code)}")
+
+    async def ask() -> bool | None:
+        seen = await solo_share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
+        return True if seen[LIMIT] == SMALL else None
+
+    await eventually(f"{LIMIT} of {STATE_TOPIC} in force", ask)
     if (refused := result(await alone.ack(each(first, IN_TURNS)))) == "NONE":
         raise OutOfReach(f"the state of {RECORDS} records fits into {SMALL} bytes")
 

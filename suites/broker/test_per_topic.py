@@ -24,17 +24,6 @@ COORDINATOR_ERRORS = (
 )
 
 
-async def _deleted(share: Share) -> None:
-    """Delete the state topic, so that the next use of a share group is the first again."""
-    await share.admin.delete_topics(STATE_TOPIC)
-
-    async def ask() -> bool | None:
-        found = (await (await share.cluster.any()).call("Metadata", topics=None)).topics
-        return None if any(topic.name == STATE_TOPIC for topic in found) else True
-
-    await eventually(f"{STATE_TOPIC} being gone", ask)
-
-
 async def _responses(share: Share) -> list[str]:
     """Ask for a share coordinator until there is one; return what was answered on the way."""
     topic = await share.admin.create_topic()
@@ -52,7 +41,13 @@ async def _responses(share: Share) -> list[str]:
 @check("PER-29", "PER-30", solo=UNUSUAL)
 async def test_first_use(solo_share: Share, judge: Judge) -> None:
     share = solo_share
-    await _deleted(share)
+    await share.admin.delete_topics(STATE_TOPIC)
+
+    async def ask() -> bool | None:
+        found = (await (await share.cluster.any()).call("Metadata", topics=None)).topics
+        return None if any(topic.name == STATE_TOPIC for topic in found) else True
+
+    await eventually(f"{STATE_TOPIC} being gone", ask)
     responses = await _responses(share)
     judge["PER-29"].equal("NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
     judge["PER-29"].saw(responses=len(responses))

@@ -195,7 +195,12 @@ class _Player:
             case "open":
                 await self._make(handle, step["mode"])
             case "begin":
-                return await self._begin(handle, step["mode"])
+                await self._make(handle, step["mode"])
+                await handle.subscribe(*(queue.topic.name for queue in self.queues))
+                async for _ in attempts(BEGINS):
+                    if found := await self._poll(handle, {"ms": 500}):
+                        return f"begun with {_short(found)}"
+                return "nothing came"
             case "subscribe":
                 names = [self.queues[number].topic.name for number in step["topics"]]
                 await handle.subscribe(*names)
@@ -220,14 +225,6 @@ class _Player:
         self.polls[handle.name].clear()
         if mode == "implicit":
             self.run.implicit.add(handle.name)
-
-    async def _begin(self, handle: Handle, mode: str) -> str:
-        await self._make(handle, mode)
-        await handle.subscribe(*(queue.topic.name for queue in self.queues))
-        async for _ in attempts(BEGINS):
-            if found := await self._poll(handle, {"ms": 500}):
-                return f"begun with {_short(found)}"
-        return "nothing came"
 
     async def _poll(self, handle: Handle, step: Step) -> list[Delivery]:
         seconds, began = step["ms"] / 1000, time.monotonic()

@@ -344,26 +344,28 @@ class Player:
             self._disconnect(seat)
         operation = self.judge.begin_reload(self.time.now())
         self.queue = await moved(self.queue)
-        await self._caught_up()
-        for seat in self.seats:
-            seat.consumer.where = (self.queue.topic, 0)
-        self._heed(self.judge.reload_done(operation, self.time.now()))
-        for judgement in [self.endings.attended(), *self.endings.moved()]:
-            self._heed(judgement)
-
-    async def _caught_up(self) -> None:
-        """Wait until the new leader knows that all records are replicated, as it must."""
         topic, admin = self.queue.topic, self.queue.share.admin
 
         async def ask() -> bool | None:
             return True if await admin.log_offset(topic) >= self.end else None
 
         await eventually(f"the high watermark {self.end} of the new leader", ask)
+        for seat in self.seats:
+            seat.consumer.where = (self.queue.topic, 0)
+        self._heed(self.judge.reload_done(operation, self.time.now()))
+        for judgement in [self.endings.attended(), *self.endings.moved()]:
+            self._heed(judgement)
 
     # ------------------------------------------------------------------ acquiring
 
     async def _fetch(self, action: Action) -> None:
-        seat = await self._seated(action.seat)
+        seat = self.seats[action.seat % MEMBER_COUNT]
+        if not seat.joined:
+            await seat.consumer.member.join(self.queue.topic)
+            seat.joined = True
+        if not seat.connected:
+            await seat.consumer.reconnect()
+            seat.connected = True
         types = self._usable(action.types) if action.do is Do.ACK_ON_FETCH else []
         acks = seat.chosen(types, keep=[RENEW]) if seat.opened else []
         options = self._options(action, acks)
@@ -505,16 +507,6 @@ class Player:
         seat.lose()
         if not any(one.connected for one in self.seats):
             self.endings.deserted()
-
-    async def _seated(self, number: int) -> LockstepMember:
-        seat = self.seats[number % MEMBER_COUNT]
-        if not seat.joined:
-            await seat.consumer.member.join(self.queue.topic)
-            seat.joined = True
-        if not seat.connected:
-            await seat.consumer.reconnect()
-            seat.connected = True
-        return seat
 
     # ------------------------------------------------------------------ time, limits, views
 

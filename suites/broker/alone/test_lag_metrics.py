@@ -65,18 +65,6 @@ async def _acknowledgements(lone: SingleBroker, queue: Queue) -> dict[str, float
     }
 
 
-async def _counted(
-    lone: SingleBroker, queue: Queue, expected: dict[str, float]
-) -> dict[str, float]:
-    seen: dict[str, float] = {}
-    async for _ in attempts(WITHIN, pause=0.1):
-        now = await _acknowledgements(lone, queue)
-        seen = {kind: now.get(kind, 0) for kind in expected}
-        if seen == expected:
-            break
-    return seen
-
-
 @check("LAG-17")
 async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(12, batches=3, lock_ms=60_000)
@@ -88,7 +76,12 @@ async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> Non
         await consumer.acked(renew(10), is_renew_ack=True)
         expected["renew"] = 1.0
     expected = {kind: before.get(kind, 0) + count for kind, count in expected.items()}
-    seen = await _counted(lone, queue, expected)
+    seen: dict[str, float] = {}
+    async for _ in attempts(WITHIN, pause=0.1):
+        now = await _acknowledgements(lone, queue)
+        seen = {kind: now.get(kind, 0) for kind in expected}
+        if seen == expected:
+            break
     judge.equal(expected, seen, "acknowledged records by type")
 
 
@@ -135,8 +128,11 @@ def _fits(labels: Mapping[str, str], name: str, topic: str | None) -> bool:
     return labels.get("name") == name and labels.get("topic") == topic
 
 
-async def _traffic(consumer: Consumer) -> None:
-    """Send three good fetches and one good acknowledgement, and one that is refused."""
+@check("LAG-19")
+async def test_requests(lone: SingleBroker, judge: Judge) -> None:
+    queue = await lone.share.queue(5, lock_ms=60_000)
+    consumer = await queue.consumer()
+    everywhere = await _requests(lone)
     await consumer.acquire(4)
     for _ in range(2):
         Consumer.sound(await consumer.fetch(max_wait_ms=0))
@@ -144,14 +140,6 @@ async def _traffic(consumer: Consumer) -> None:
     part = await consumer.ack(accept(1))
     if part.ack_error not in {ErrorCode.INVALID_RECORD_STATE, ErrorCode.INVALID_REQUEST}:
         raise Undecided("a wrong acknowledgement was not refused")
-
-
-@check("LAG-19")
-async def test_requests(lone: SingleBroker, judge: Judge) -> None:
-    queue = await lone.share.queue(5, lock_ms=60_000)
-    consumer = await queue.consumer()
-    everywhere = await _requests(lone)
-    await _traffic(consumer)
     seen: dict[str, float] = {}
     async for _ in attempts(WITHIN, pause=0.1):
         seen = await _requests(lone, topic=queue.topic.name)

@@ -58,7 +58,11 @@ async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
         raise Undecided("an acknowledgement was answered although its coordinator was frozen")
     await stage.kill(world.victim)
 
-    await _judge_without_coordinator(judge["COO-09"], world.grouped)
+    expected = {10: 3, 11: 3} | dict.fromkeys(FRESH, 1)
+    seen = await watch(world.grouped.holder, expected, TAKEN_OVER)
+    counts = {offset: sighting.count for offset, sighting in seen.items()}
+    judge["COO-09"].equal(expected, counts, "delivered with no group coordinator")
+    await judge_holder(judge["COO-09"], world.grouped, "with no group coordinator")
     world.led.answered([12, 13], await lost)
     for scene in world.moving:
         await judge_progress(judge["COO-31"], await judge_new_leader(judge, scene))
@@ -68,15 +72,6 @@ async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
 
     await stage.start(world.victim)
     await judge_came_back(judge["COO-27"], world.alone)
-
-
-async def _judge_without_coordinator(judge: Judge, scene: MixedStates) -> None:
-    """Judge that members work while nobody coordinates their group."""
-    expected = {10: 3, 11: 3} | dict.fromkeys(FRESH, 1)
-    seen = await watch(scene.holder, expected, TAKEN_OVER)
-    counts = {offset: sighting.count for offset, sighting in seen.items()}
-    judge.equal(expected, counts, "delivered with no group coordinator")
-    await judge_holder(judge, scene, "with no group coordinator")
 
 
 async def _judge_stored(judge: Judge, scene: MixedStates, task: asyncio.Task[Part | None]) -> None:

@@ -50,7 +50,8 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     for scene, heir in zip((world.led, world.whole), heirs, strict=False):
         await _judge_settled(judge["COO-28"], scene, heir)
     for scene in (world.led, world.whole, expiring):
-        await _judge_kept(judge["COO-28"], scene)
+        scene.queue = await moved(await located(scene.queue))
+        await judge_open(judge["COO-28"], scene, [])
     await _judge_healed(judge, world, cut)
 
 
@@ -79,12 +80,6 @@ async def _judge_settled(judge: Judge, scene: MixedStates, heir: ReconnectingCon
     judge.equal("NONE", await heir.finish(), "ACCEPT of the new holder")
     scene.settled |= mine
     scene.doubtful -= mine
-
-
-async def _judge_kept(judge: Judge, scene: MixedStates) -> None:
-    """Judge that the zombie left the state alone, by having it lead and read it once more."""
-    scene.queue = await moved(await located(scene.queue))
-    await judge_open(judge, scene, [])
 
 
 async def _judge_healed(judge: Judge, world: AllRoles, task: asyncio.Task[Part | None]) -> None:

@@ -105,20 +105,16 @@ class Traffic:
         """
         self._producing = False
         await self._tasks[0]
-        produced = await self._produced()
+        queue = await located(self.queue)
+        produced: set[Place] = set()
+        for index in queue.topic.partitions:
+            batches = await read_log(queue.share, queue.topic, index)
+            produced |= {(index, offset) for offset in data_offsets(batches)}
         async for _ in attempts(_DRAINED_WITHIN + 2 * lock):
             left = produced - self.books.finished.keys() - self.books.doubtful
             if not left and produced <= self.books.delivered:
                 break
         return produced
-
-    async def _produced(self) -> set[Place]:
-        queue = await located(self.queue)
-        places: set[Place] = set()
-        for index in queue.topic.partitions:
-            batches = await read_log(queue.share, queue.topic, index)
-            places |= {(index, offset) for offset in data_offsets(batches)}
-        return places
 
     async def _produce(self) -> None:
         while self._producing:

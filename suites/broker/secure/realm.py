@@ -267,11 +267,6 @@ class GuestRealm(Realm):
         elif self._users > 1:
             raise OutOfReach("needs several users, and they can be made for SCRAM only")
         user = await self.visitor(self.info.logged_in(login), login.user)
-        await self._powerless(user)
-        return user
-
-    async def _powerless(self, user: User) -> None:
-        """Look whether a user is refused what nobody allowed."""
         topic = await self.share.admin.create_topic()
         response = await user.call("Metadata", topics=[{"name": topic.name}])
         if response.topics[0].error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
@@ -279,6 +274,7 @@ class GuestRealm(Realm):
                 "the second principal may do what nobody allowed it: needs an authorizer, and a "
                 "principal without permissions"
             )
+        return user
 
     async def grant(self, *entries: Entry) -> None:
         """Make entries, of the kind that can be taken back."""
