@@ -183,9 +183,7 @@ Prefix = Annotated[str, Option("What names of topics and groups have to begin wi
 HooksFile = Annotated[
     str,
     Option(
-        "TOML file of commands that break and heal an external cluster.",
-        kind=FILE,
-        parse=absolute,
+        "TOML file of commands that break and heal an external cluster.", kind=FILE, parse=absolute
     ),
 ]
 ShippedClient = Annotated[

@@ -15,7 +15,7 @@ from fixtures.clients.features import share_version
 from fixtures.clients.member import Ack, accept, reject
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.logs import read_log
-from suites.broker.share import Consumer, Queue, Share
+from suites.broker.share import Consumer, Queue, Share, poll
 from suites.judge import Judge
 
 DELIVERY_LIMIT = "share.delivery.count.limit"
@@ -43,12 +43,11 @@ class DeadLetterSetup:
     ) -> list[DeadLetter]:
         """Return the letters of a share-partition once each offset has one, or time is up."""
         wanted = set(offsets)
-        found: list[DeadLetter] = []
-        async for _ in attempts(within):
-            found = await self.own(partition)
-            if wanted <= {letter.offset for letter in found}:
-                break
-        return found
+        return await poll(
+            lambda: self.own(partition),
+            lambda found: wanted <= {letter.offset for letter in found},
+            within,
+        )
 
     async def complete(self, judge: Judge, consumer: Consumer, end: int) -> list[DeadLetter]:
         """Return the letters of partition 0 once all below ``end`` is behind the group."""

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fixtures.clients.cluster import RETRIABLE, Topic, attempts, eventually
+from fixtures.clients.cluster import RETRIABLE, Topic, eventually
 from fixtures.clients.member import accept, reject, release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.share import Queue, Share
+from suites.broker.share import Queue, Share, poll
 from suites.broker.state import read_state
 
 NONE, NO_GROUP, NON_EMPTY = "NONE", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"
@@ -146,12 +146,10 @@ async def alter_offsets(
     A coordinator may not have heard of a new topic yet, so that an unknown one is tried again
     for a while; with ``strangers`` there are partitions that do not exist.
     """
-    answered: Answered = (NONE, {})
-    async for _ in attempts():
-        answered = await _alter(share, group, offsets)
-        if strangers or NO_TOPIC not in answered[1].values():
-            break
-    return answered
+    return await poll(
+        lambda: _alter(share, group, offsets),
+        lambda answered: strangers or NO_TOPIC not in answered[1].values(),
+    )
 
 
 async def _alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answered:

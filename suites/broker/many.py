@@ -11,15 +11,13 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TypeVar
 
 import pytest
 
 from fixtures.clients.cluster import WITHIN, Topic, attempts
 from fixtures.clients.member import Member, Response, Session, Where
-from suites.broker.share import Catch, Consumer, Queue, Share, stopped
-
-T = TypeVar("T")
+from suites.broker.share import Catch, Consumer, Queue, Share, T, stopped
+from suites.broker.state import STATE_RPCS
 
 MANY = 3
 """How many elements each list has at least; the bad one comes on top."""
@@ -31,80 +29,61 @@ AT = pytest.mark.parametrize("position", POSITIONS)
 _ACK, _SES, _PER, _ADM, _MEM = (
     f"suites/broker/test_{area}_many.py::" for area in ("ack", "ses", "per", "adm", "mem")
 )
-_ACKED = f"{_ACK}test_one_bad_partition"
-_STATE = f"{_PER}test_one_bad_partition"
-_LED = "suites/broker/test_coo_hints.py::test_three_leaders"
-
 LISTS = MappingProxyType(
     {
-        "ShareGroupHeartbeatRequest.subscribed_topic_names": f"{_MEM}test_one_unknown_topic",
-        "ShareGroupHeartbeatResponse.assignment.topic_partitions": f"{_MEM}test_one_unknown_topic",
-        "ShareGroupHeartbeatResponse.assignment.topic_partitions.partitions": (
-            f"{_MEM}test_one_unknown_topic"
-        ),
-        "ShareGroupDescribeRequest.group_ids": f"{_ADM}test_one_unknown_group",
-        "ShareGroupDescribeResponse.groups": f"{_ADM}test_one_unknown_group",
-        "ShareGroupDescribeResponse.groups.members": f"{_ADM}test_one_unknown_group",
-        "ShareGroupDescribeResponse.groups.members.subscribed_topic_names": (
-            f"{_ADM}test_one_unknown_group"
-        ),
-        "ShareGroupDescribeResponse.groups.members.assignment.topic_partitions": (
-            f"{_ADM}test_one_unknown_group"
-        ),
-        "ShareGroupDescribeResponse.groups.members.assignment.topic_partitions.partitions": (
-            f"{_ADM}test_one_unknown_group"
-        ),
-        "ShareFetchRequest.topics": _ACKED,
-        "ShareFetchRequest.topics.partitions": _ACKED,
-        "ShareFetchRequest.topics.partitions.acknowledgement_batches": _ACKED,
-        "ShareFetchRequest.topics.partitions.acknowledgement_batches.acknowledge_types": (
-            f"{_ACK}test_one_bad_type"
-        ),
-        "ShareFetchRequest.forgotten_topics_data": f"{_SES}test_forgetting_many",
-        "ShareFetchRequest.forgotten_topics_data.partitions": f"{_SES}test_forgetting_many",
-        "ShareFetchResponse.responses": _ACKED,
-        "ShareFetchResponse.responses.partitions": _ACKED,
-        "ShareFetchResponse.responses.partitions.acquired_records": _ACKED,
-        "ShareFetchResponse.node_endpoints": _LED,
-        "ShareAcknowledgeRequest.topics": _ACKED,
-        "ShareAcknowledgeRequest.topics.partitions": _ACKED,
-        "ShareAcknowledgeRequest.topics.partitions.acknowledgement_batches": _ACKED,
-        "ShareAcknowledgeRequest.topics.partitions.acknowledgement_batches.acknowledge_types": (
-            f"{_ACK}test_one_bad_type"
-        ),
-        "ShareAcknowledgeResponse.responses": _ACKED,
-        "ShareAcknowledgeResponse.responses.partitions": _ACKED,
-        "ShareAcknowledgeResponse.node_endpoints": _LED,
-        **{
-            f"{api}{way}": _STATE
-            for api in (
-                "InitializeShareGroupState",
-                "ReadShareGroupState",
-                "WriteShareGroupState",
-                "DeleteShareGroupState",
-                "ReadShareGroupStateSummary",
+        path: check
+        for check, paths in {
+            f"{_MEM}test_one_unknown_topic": """
+                ShareGroupHeartbeatRequest.subscribed_topic_names
+                ShareGroupHeartbeatResponse.assignment.topic_partitions
+                ShareGroupHeartbeatResponse.assignment.topic_partitions.partitions""",
+            f"{_ADM}test_one_unknown_group": """
+                ShareGroupDescribeRequest.group_ids
+                ShareGroupDescribeResponse.groups
+                ShareGroupDescribeResponse.groups.members
+                ShareGroupDescribeResponse.groups.members.subscribed_topic_names
+                ShareGroupDescribeResponse.groups.members.assignment.topic_partitions
+                ShareGroupDescribeResponse.groups.members.assignment.topic_partitions.partitions""",
+            f"{_ACK}test_one_bad_partition": """
+                ShareFetchRequest.topics ShareFetchRequest.topics.partitions
+                ShareFetchRequest.topics.partitions.acknowledgement_batches
+                ShareFetchResponse.responses ShareFetchResponse.responses.partitions
+                ShareFetchResponse.responses.partitions.acquired_records
+                ShareAcknowledgeRequest.topics ShareAcknowledgeRequest.topics.partitions
+                ShareAcknowledgeRequest.topics.partitions.acknowledgement_batches
+                ShareAcknowledgeResponse.responses ShareAcknowledgeResponse.responses.partitions""",
+            f"{_ACK}test_one_bad_type": """
+                ShareFetchRequest.topics.partitions.acknowledgement_batches.acknowledge_types
+                ShareAcknowledgeRequest.topics.partitions.acknowledgement_batches.acknowledge_types
+            """,
+            f"{_SES}test_forgetting_many": """
+                ShareFetchRequest.forgotten_topics_data
+                ShareFetchRequest.forgotten_topics_data.partitions""",
+            "suites/broker/test_coo_hints.py::test_three_leaders": """
+                ShareFetchResponse.node_endpoints ShareAcknowledgeResponse.node_endpoints""",
+            f"{_PER}test_one_bad_partition": " ".join(
+                f"{api}Request.topics {api}Request.topics.partitions "
+                f"{api}Response.results {api}Response.results.partitions"
+                for api in STATE_RPCS
             )
-            for way in (
-                "Request.topics",
-                "Request.topics.partitions",
-                "Response.results",
-                "Response.results.partitions",
-            )
-        },
-        "WriteShareGroupStateRequest.topics.partitions.state_batches": _STATE,
-        "ReadShareGroupStateResponse.results.partitions.state_batches": _STATE,
-        "DescribeShareGroupOffsetsRequest.groups": f"{_ADM}test_offsets_of_many",
-        "DescribeShareGroupOffsetsRequest.groups.topics": f"{_ADM}test_offsets_of_many",
-        "DescribeShareGroupOffsetsRequest.groups.topics.partitions": f"{_ADM}test_offsets_of_many",
-        "DescribeShareGroupOffsetsResponse.groups": f"{_ADM}test_offsets_of_many",
-        "DescribeShareGroupOffsetsResponse.groups.topics": f"{_ADM}test_offsets_of_many",
-        "DescribeShareGroupOffsetsResponse.groups.topics.partitions": f"{_ADM}test_offsets_of_many",
-        "AlterShareGroupOffsetsRequest.topics": f"{_ADM}test_altering_many",
-        "AlterShareGroupOffsetsRequest.topics.partitions": f"{_ADM}test_altering_many",
-        "AlterShareGroupOffsetsResponse.responses": f"{_ADM}test_altering_many",
-        "AlterShareGroupOffsetsResponse.responses.partitions": f"{_ADM}test_altering_many",
-        "DeleteShareGroupOffsetsRequest.topics": f"{_ADM}test_deleting_many",
-        "DeleteShareGroupOffsetsResponse.responses": f"{_ADM}test_deleting_many",
+            + """
+                WriteShareGroupStateRequest.topics.partitions.state_batches
+                ReadShareGroupStateResponse.results.partitions.state_batches""",
+            f"{_ADM}test_offsets_of_many": """
+                DescribeShareGroupOffsetsRequest.groups
+                DescribeShareGroupOffsetsRequest.groups.topics
+                DescribeShareGroupOffsetsRequest.groups.topics.partitions
+                DescribeShareGroupOffsetsResponse.groups
+                DescribeShareGroupOffsetsResponse.groups.topics
+                DescribeShareGroupOffsetsResponse.groups.topics.partitions""",
+            f"{_ADM}test_altering_many": """
+                AlterShareGroupOffsetsRequest.topics AlterShareGroupOffsetsRequest.topics.partitions
+                AlterShareGroupOffsetsResponse.responses
+                AlterShareGroupOffsetsResponse.responses.partitions""",
+            f"{_ADM}test_deleting_many": """
+                DeleteShareGroupOffsetsRequest.topics DeleteShareGroupOffsetsResponse.responses""",
+        }.items()
+        for path in paths.split()
     }
 )
 """The check that meets a list with :data:`MANY` elements and more, by message and path."""

@@ -8,10 +8,11 @@ outcome never depends on who ran before. Nothing here judges; a set-up that does
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from fixtures.clients.access import RESET, Access, access_of
 from fixtures.clients.admin import Admin, ShareOffset
@@ -33,6 +34,24 @@ BYSTANDING = 5.0
 
 _LAST = 2**31 - 1
 """A session epoch that no session here ever reaches."""
+
+
+T = TypeVar("T")
+
+
+async def poll(
+    look: Callable[[], Awaitable[T]],
+    good: Callable[[T], object],
+    within: float = WITHIN,
+    pause: float = 0.02,
+) -> T:
+    """Look until what is seen is good, or time is up; return what was seen last."""
+    seen = await look()
+    async for _ in attempts(within, pause):
+        if good(seen):
+            break
+        seen = await look()
+    return seen
 
 
 @dataclass(slots=True)
@@ -255,24 +274,16 @@ class Queue:
 
         The view is written with the next state write, so it may lag the leader for a moment.
         """
-        seen = -1
-        async for _ in attempts(within):
-            seen = (await self.offsets(partition)).start
-            if seen == expected:
-                break
-        return seen
+        look = functools.partial(self.offsets, partition)
+        return (await poll(look, lambda seen: seen.start == expected, within)).start
 
     async def lag(self, expected: int, partition: int = 0, within: float = WITHIN) -> int:
         """Return the admin's lag: ``expected``, or what it still is after ``within`` seconds.
 
         Like the SPSO it is that of the last state write.
         """
-        seen = -1
-        async for _ in attempts(within):
-            seen = (await self.offsets(partition)).lag
-            if seen == expected:
-                break
-        return seen
+        look = functools.partial(self.offsets, partition)
+        return (await poll(look, lambda seen: seen.lag == expected, within)).lag
 
 
 class Share:

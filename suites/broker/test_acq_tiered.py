@@ -1,6 +1,7 @@
 """Records whose segments are in remote storage only (KIP-405), which a plug-in of ours plays."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from random import Random
 
 import pytest
@@ -54,10 +55,8 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
     names = keys(*range(RECORDS))
     await written.write(*(names[at : at + 2] for at in range(0, RECORDS, 2)))
     admin = queue.share.admin
-    async for _ in attempts(MOVED_WITHIN, pause=0.1):
-        local = await admin.log_offset(queue.topic, EARLIEST_LOCAL)
-        if local > 4:
-            break
+    look = partial(admin.log_offset, queue.topic, EARLIEST_LOCAL)
+    local = await poll(look, lambda local: local > 4, MOVED_WITHIN, pause=0.1)
     if local <= 4 or await admin.log_offset(queue.topic, EARLIEST):
         raise Undecided(f"only the records below {local} were moved to remote storage")
     return written, local

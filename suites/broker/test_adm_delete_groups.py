@@ -145,9 +145,9 @@ async def test_a_deleted_topic_is_forgotten(share: Share, judge: Judge) -> None:
 
     judge.equal({kept.id}, assigned, "topics that the member is assigned")
     judge.equal({kept.name}, shown, "topics that the group's description shows assigned")
-    names: set[str] | None = None
-    async for _ in attempts():
-        names = {name for name, _ in await group_offsets(share, queue.group)}
-        if names == {kept.name}:
-            break
+    offsets = await poll(
+        lambda: group_offsets(share, queue.group),
+        lambda offsets: {name for name, _ in offsets} == {kept.name},
+    )
+    names = {name for name, _ in offsets}
     judge.equal({kept.name}, names, "topics that the group shows offsets of")

@@ -47,11 +47,7 @@ async def test_configured_groups_are_listed(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")
     judge.equal(False, group in await _listed(share), "whether it is listed before")
     await share.admin.group_config(group, {LOCK: "20001"})
-    names: list[str] = []
-    async for _ in attempts(WITHIN):
-        names = await _listed(share)
-        if group in names:
-            break
+    names = await poll(lambda: _listed(share), lambda names: group in names)
     judge.equal(True, group in names, "whether a configured group is listed")
 
 

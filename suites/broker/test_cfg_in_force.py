@@ -22,12 +22,7 @@ async def _told(queue: Queue, member: Member, partition: int = 0) -> Told:
 
 async def _until_told(queue: Queue, member: Member, told: Told, partition: int = 0) -> Told:
     """Return the expected values, or what the member is still told after a while."""
-    seen: Told = (-1, -1)
-    async for _ in attempts(WITHIN):
-        seen = await _told(queue, member, partition)
-        if seen == told:
-            break
-    return seen
+    return await poll(lambda: _told(queue, member, partition), lambda seen: seen == told)
 
 
 async def _broker_defaults(share: Share) -> Told:

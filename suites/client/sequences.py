@@ -143,10 +143,7 @@ class SequenceRun:
 
 
 async def play(harness: Harness, script: Sequence[Step]) -> SequenceRun:
-    config = {
-        "share.delivery.count.limit": str(LIMIT),
-        "share.session.timeout.ms": str(SESSION_MS),
-    }
+    config = {"share.delivery.count.limit": str(LIMIT), "share.session.timeout.ms": str(SESSION_MS)}
     queue = await harness.queue(lock_ms=LOCK_MS, group_config=config)
     topic = await harness.admin.create_topic(1)
     player = _Player(harness, queue, Queue(share=harness.share, topic=topic, group=queue.group))

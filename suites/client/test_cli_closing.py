@@ -40,11 +40,7 @@ async def test_close_before_a_silent_broker(hostile: Harness, judge: Judge, sile
     judge.holds(took <= 2 + SLACK, f"close of 2 s took {took:.1f} s")
 
 
-async def _closed(
-    consumer: Handle,
-    limit: float | None,
-    judge: Judge,
-) -> float:
+async def _closed(consumer: Handle, limit: float | None, judge: Judge) -> float:
     """Close and return how long it took; a hang breaks the rule and is no fault of the adapter."""
     began = time.monotonic()
     try:

@@ -25,8 +25,7 @@ async def _played(hostile: Harness, judge: Judge, name: str) -> None:
 
 @check("CLI-110", timeout=120)
 @pytest.mark.parametrize(
-    "name",
-    ["ShareFetch/partition/UNKNOWN_SERVER_ERROR/with-data", "ShareFetch/top/9999/with-data"],
+    "name", ["ShareFetch/partition/UNKNOWN_SERVER_ERROR/with-data", "ShareFetch/top/9999/with-data"]
 )
 async def test_nothing_behind_the_application(hostile: Harness, judge: Judge, name: str) -> None:
     await _played(hostile, judge, name)

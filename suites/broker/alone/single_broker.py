@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import functools
 
-from fixtures.clients.cluster import WITHIN, attempts, eventually
+from fixtures.clients.cluster import eventually
 from fixtures.clients.features import share_version
 from fixtures.targets import Target
 from fixtures.targets.broker import Broker
@@ -11,7 +12,7 @@ from fixtures.targets.metrics import Metrics, Sample
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach
-from suites.broker.share import Share
+from suites.broker.share import Share, poll
 
 FEATURE = "share.version"
 _UPGRADE, _DOWNGRADE = 1, 2
@@ -56,12 +57,8 @@ class SingleBroker:
 
     async def until(self, expected: float, bean: str, attribute: str, **labels: str) -> float:
         """Return the number once it is the expected one, or what it still is after a while."""
-        seen = -1.0
-        async for _ in attempts(WITHIN, pause=0.1):
-            seen = await self.number(bean, attribute, **labels)
-            if seen == expected:
-                break
-        return seen
+        look = functools.partial(self.number, bean, attribute, **labels)
+        return await poll(look, lambda seen: seen == expected, pause=0.1)
 
     async def restart(self, properties: dict[str, str]) -> None:
         """Restart the broker with properties that win over its own until the check is over."""

@@ -29,11 +29,7 @@ async def _shown(share: Share, name: str, resource: str = "") -> Setting | None:
 
 
 async def _until_shown(share: Share, name: str, value: str) -> str | None:
-    seen: Setting | None = None
-    async for _ in attempts(WITHIN):
-        seen = await _shown(share, name)
-        if seen and seen.value == value:
-            break
+    seen = await poll(lambda: _shown(share, name), lambda seen: seen and seen.value == value)
     return seen.value if seen else None
 
 

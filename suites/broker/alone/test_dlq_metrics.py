@@ -36,11 +36,7 @@ async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
         judge.holds(requests >= 1, f"{requests} requests are counted for {count} letters")
         failed = await _counted(lone, box, FAILED)
         judge.equal(0, failed, f"failed requests of a group with {count} letters")
-    failed = 0.0
-    async for _ in attempts(WITHIN, pause=0.1):
-        failed = await _counted(lone, refused, FAILED)
-        if failed:
-            break
+    failed = await poll(lambda: _counted(lone, refused, FAILED), bool, pause=0.1)
     judge.holds(failed >= 1, f"{failed} failed requests are counted, all were refused")
     seen = await _counted(lone, refused, LETTERS)
     judge.equal(0, seen, "letters counted for a group whose letters were refused")

@@ -4,6 +4,7 @@ A metric may follow its event by a moment, hence the polling; what it may not do
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.kit import *
@@ -46,11 +47,7 @@ async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
     back = await watch(other, [0, 1], 1 + SLACK)
     if len(back) < 2:
         raise Undecided("the locks did not run out")
-    seen = 0.0
-    async for _ in attempts(WITHIN, pause=0.1):
-        seen = await lone.number(PARTITION, "Count", **name)
-        if seen:
-            break
+    seen = await poll(lambda: lone.number(PARTITION, "Count", **name), bool, pause=0.1)
     judge.holds(seen >= 1, f"{seen} lock expiries are counted after two records' locks")
 
 
@@ -140,11 +137,11 @@ async def test_requests(lone: SingleBroker, judge: Judge) -> None:
     part = await consumer.ack(accept(1))
     if part.ack_error not in {ErrorCode.INVALID_RECORD_STATE, ErrorCode.INVALID_REQUEST}:
         raise Undecided("a wrong acknowledgement was not refused")
-    seen: dict[str, float] = {}
-    async for _ in attempts(WITHIN, pause=0.1):
-        seen = await _requests(lone, topic=queue.topic.name)
-        if seen["FailedShareAcknowledgement"] and seen["TotalShareFetch"] >= 3:
-            break
+    seen = await poll(
+        lambda: _requests(lone, topic=queue.topic.name),
+        lambda seen: seen["FailedShareAcknowledgement"] and seen["TotalShareFetch"] >= 3,
+        pause=0.1,
+    )
     fetches = seen.pop("TotalShareFetch")
     judge.holds(fetches >= 3, f"{fetches} share fetches of the topic, there were three")
     expected = {
@@ -210,9 +207,6 @@ async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
     for attribute in ("write_latency_avg", "write_latency_max"):
         told = [s.value for s in await lone.samples(STATE) if s.attribute == attribute]
         judge.holds(told and min(told) >= 0, f"{attribute} is {told} after state writes")
-    cut = pruned
-    async for _ in attempts(WITHIN, pause=0.1):
-        cut = await lone.number(STATE, "last_pruned_offset")
-        if cut > pruned:
-            break
+    look = partial(lone.number, STATE, "last_pruned_offset")
+    cut = await poll(look, lambda cut: cut > pruned, pause=0.1)
     judge.holds(cut > pruned, f"the state topic was cut at {cut}, at {pruned} before")

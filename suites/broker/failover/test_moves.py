@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -63,13 +64,13 @@ async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
             carried |= {silent.member_id} & set(await member_ids(stage.share, queue.group))
         if not carried:
             raise Undecided(f"every move took longer than the {silent_ms} ms of a silent member")
-        within = silent_ms / 1000 + SLACK
-        left: set[str] = set()
-        async for _ in attempts(within):
-            left = set(await member_ids(stage.share, queue.group))
-            if not left & carried:
-                break
-        judge["COO-04"].equal([], sorted(carried & left), "members that fell silent long ago")
+        left = await poll(
+            lambda: member_ids(stage.share, queue.group),
+            carried.isdisjoint,
+            within=silent_ms / 1000 + SLACK,
+        )
+        what = "members that fell silent long ago"
+        judge["COO-04"].equal([], sorted(carried.intersection(left)), what)
 
     await judge_member(judge, pulse)
 
@@ -158,11 +159,8 @@ async def _judge_refusals(
         if node == coordinator:
             continue
         for api in STATE_RPCS:
-            seen = ""
-            async for _ in attempts():
-                seen = await _ask(stage, node, key, api)
-                if seen == "NOT_COORDINATOR":
-                    break
+            look = partial(_ask, stage, node, key, api)
+            seen = await poll(look, lambda seen: seen == "NOT_COORDINATOR")
             judge.equal("NOT_COORDINATOR", seen, f"{api} at a broker that is none")
 
 

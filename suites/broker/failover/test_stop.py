@@ -1,29 +1,12 @@
 """A broker is shut down in order: it hands over what it leads before it goes."""
 
 from suites.broker.failover.cluster import FailoverCluster
-from suites.broker.failover.roles import (
-    Pulse,
-    cast,
-    judge_came_back,
-    judge_member,
-    judge_progress,
-)
+from suites.broker.failover.roles import Pulse, cast, judge_came_back, judge_member, judge_progress
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.kit import *
 
 
-@check(
-    "COO-01",
-    "COO-02",
-    "COO-03",
-    "COO-10",
-    "COO-21",
-    "COO-22",
-    "COO-23",
-    "COO-27",
-    meets="reload",
-    timeout=120,
-)
+@check("COO-01 COO-02 COO-03 COO-10 COO-21 COO-22 COO-23 COO-27", meets="reload", timeout=120)
 async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]

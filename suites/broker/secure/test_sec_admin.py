@@ -25,12 +25,7 @@ async def _used(realm: Realm, topics: int = 1) -> list[Queue]:
 
 async def _start(share: Share, group: str, topic: Topic, expected: int) -> int:
     """Return the start offset of a topic: ``expected``, or what it still is in the end."""
-    seen = -1
-    async for _ in attempts():
-        seen = (await share.admin.share_offsets(group, topic))[0].start
-        if seen == expected:
-            break
-    return seen
+    return await Queue(share=share, topic=topic, group=group).spso(expected)
 
 
 async def _call(user: User, api: str, group: str, *topics: Topic) -> Struct:
@@ -218,8 +213,5 @@ async def test_group_configuration_has_permissions_of_its_own(realm: Realm, judg
     judge.equal(("NONE", "700"), seen, "the value after refusals")
     error = await _set_config(setter, group, "900")
     judge.equal("NONE", error, "setting with ALTER_CONFIGS")
-    async for _ in attempts():
-        seen = await _show_config(seer, group)
-        if seen[1] == "900":
-            break
+    seen = await poll(lambda: _show_config(seer, group), lambda seen: seen[1] == "900")
     judge.equal(("NONE", "900"), seen, "the value that was set")

@@ -143,10 +143,8 @@ async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -
     await everybody.allow(Operation.DESCRIBE, Resource.CLUSTER, THE_CLUSTER)
     await somebody.allow(Operation.DESCRIBE, GROUP, queues[0].group)
 
-    async for _ in attempts():  # the list is made from what has been written to the log
-        seen = await _listed(everybody, groups)
-        if seen == groups:
-            break
+    # The list is made from what has been written to the log.
+    seen = await poll(lambda: _listed(everybody, groups), lambda seen: seen == groups)
     judge.equal(groups, seen, "groups listed with DESCRIBE on the cluster")
     seen = await _listed(somebody, groups)
     judge.equal({queues[0].group}, seen, "groups listed with DESCRIBE on one")
