@@ -129,8 +129,7 @@ def check(
     """Say which rules a check judges.
 
     Args:
-        *rules: their ids, which may stand in one string. One rule is judged by ``judge.equal``,
-            several by ``judge[rule].equal``.
+        *rules: their ids. One rule is judged by ``judge.equal``, several by ``judge[rule].equal``.
         fast: whether it takes less than about two seconds, and so is part of the ``--fast`` subset.
         feature: what it needs that a profile may declare absent.
         needs: what it needs of the client under test; ``a|b`` needs one of them.
@@ -143,7 +142,7 @@ def check(
             cluster.
         draft: why it is not trusted yet.
     """
-    marks = [pytest.mark.requirement(*" ".join(rules).split())]
+    marks = [pytest.mark.requirement(*rules)]
     marks += [pytest.mark.feature(name) for name in _names(feature)]
     marks += [pytest.mark.needs(*_names(needs))] if needs else []
     marks += [pytest.mark.fast] if fast else []
