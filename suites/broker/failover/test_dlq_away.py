@@ -36,7 +36,17 @@ async def _undisturbed(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -
     judge.holds(start >= SIZE, f"the start offset of the other group stays at {start}")
 
 
-@check("DLQ-29 DLQ-30 DLQ-31 DLQ-32 DLQ-33 DLQ-34 DLQ-37", meets="reload", timeout=120)
+@check(
+    "DLQ-29",
+    "DLQ-30",
+    "DLQ-31",
+    "DLQ-32",
+    "DLQ-33",
+    "DLQ-34",
+    "DLQ-37",
+    meets="reload",
+    timeout=120,
+)
 async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge) -> None:
     share = stage.share
     away = await stage.victim()

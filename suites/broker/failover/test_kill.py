@@ -32,7 +32,16 @@ RETRIED = dict.fromkeys(
 
 
 @check(
-    "COO-01 COO-02 COO-03 COO-09 COO-11 COO-21 COO-22 COO-23 COO-27 COO-31",
+    "COO-01",
+    "COO-02",
+    "COO-03",
+    "COO-09",
+    "COO-11",
+    "COO-21",
+    "COO-22",
+    "COO-23",
+    "COO-27",
+    "COO-31",
     meets="reload",
     timeout=120,
 )

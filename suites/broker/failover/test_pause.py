@@ -15,7 +15,17 @@ SHORT_LOCK_MS = 3000
 
 
 @check(
-    "COO-01 COO-02 COO-03 COO-13 COO-21 COO-22 COO-23 COO-28 COO-29", meets="reload", timeout=120
+    "COO-01",
+    "COO-02",
+    "COO-03",
+    "COO-13",
+    "COO-21",
+    "COO-22",
+    "COO-23",
+    "COO-28",
+    "COO-29",
+    meets="reload",
+    timeout=120,
 )
 async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     world = await cast(stage)

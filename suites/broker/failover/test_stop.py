@@ -6,7 +6,18 @@ from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.kit import *
 
 
-@check("COO-01 COO-02 COO-03 COO-10 COO-21 COO-22 COO-23 COO-27", meets="reload", timeout=120)
+@check(
+    "COO-01",
+    "COO-02",
+    "COO-03",
+    "COO-10",
+    "COO-21",
+    "COO-22",
+    "COO-23",
+    "COO-27",
+    meets="reload",
+    timeout=120,
+)
 async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
