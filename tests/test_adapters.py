@@ -32,7 +32,7 @@ from fixtures.machine.cache import CACHE_VARIABLE
 from spec.adapter import SCHEMA, Capability, flaw
 from spec.settings import Setting, settings_of
 from spec.verdict import EnvironmentFault
-from suites.client.conftest import Adapters
+from suites.client.harness import AdapterProcess
 from suites.client.settings import (
     EFFECTS,
     FOREIGN,
@@ -173,7 +173,7 @@ async def test_no_client_is_judged_whose_start_was_cut_short(tmp_path: Path) -> 
     mark = tmp_path / "second"
     script = f"import pathlib, sys\nmark = pathlib.Path({str(mark)!r})\n"
     script += "if not mark.exists():\n    mark.touch()\n    sys.stdin.read()\n" + HELLO
-    adapters = Adapters((sys.executable, "-c", script))
+    adapters = AdapterProcess((sys.executable, "-c", script))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(adapters.running(), 5)
     assert mark.exists()

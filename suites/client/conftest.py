@@ -17,7 +17,7 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.adapter import Capability
-from suites.client.harness import Harness, harness_on, hostile_target
+from suites.client.harness import AdapterProcess, Harness, harness_on, hostile_broker
 from suites.judge import REFUSED
 from suites.options import RunOptions
 
@@ -48,41 +48,16 @@ _CALLED: dict[Capability, tuple[str, dict[str, Any]]] = {
 }
 
 
-class Adapters:
-    """The adapter process of a worker; another one takes its place when it is gone."""
-
-    def __init__(self, command: tuple[str, ...]) -> None:
-        self.command = command
-        self._current: Adapter | None = None
-
-    async def running(self) -> Adapter:
-        if self._current is None or not self._current.running:
-            await self.stop()
-            made, self._current = Adapter(self.command), None
-            try:
-                await made.start()
-            except BaseException:
-                # No check may judge a client that did not say who it is and what it can do.
-                await made.stop()
-                raise
-            self._current = made
-        return self._current
-
-    async def stop(self) -> None:
-        if self._current is not None:
-            await self._current.stop()
-
-
 @pytest.fixture(scope="session")
-def adapters(run_options: RunOptions) -> Iterator[Adapters]:
+def adapters(run_options: RunOptions) -> Iterator[AdapterProcess]:
     assert run_options.client is not None
-    found = Adapters(run_options.client.command)
+    found = AdapterProcess(run_options.client.command)
     yield found
     asyncio.run(found.stop())
 
 
 @pytest.fixture
-async def adapter(adapters: Adapters) -> Adapter:
+async def adapter(adapters: AdapterProcess) -> Adapter:
     """The client under test, in a process that checks share."""
     return await adapters.running()
 
@@ -91,10 +66,9 @@ async def adapter(adapters: Adapters) -> Adapter:
 async def own_adapter(run_options: RunOptions) -> AsyncIterator[Adapter]:
     """The client under test in a process of the check's own, which it may break."""
     assert run_options.client is not None
-    made = Adapter(run_options.client.command)
-    await made.start()
-    yield made
-    await made.stop()
+    own = AdapterProcess(run_options.client.command)
+    yield await own.running()
+    await own.stop()
 
 
 @pytest.fixture(scope="session")
@@ -125,31 +99,24 @@ async def doomed(
 
 
 @pytest.fixture(scope="session")
-def hostile_info() -> Iterator[ClusterInfo]:
+def hostile_cluster() -> Iterator[tuple[ClusterInfo, Schemas]]:
     """A reference broker of three nodes, whatever the run's target is."""
-    target = hostile_target()
-    target.start()
-    yield target.info
-    target.stop()
-
-
-@pytest.fixture(scope="session")
-def hostile_schemas(hostile_info: ClusterInfo) -> Schemas:
-    return Schemas.from_jar(hostile_info.schema_jar)
+    with hostile_broker() as cluster:
+        yield cluster
 
 
 @pytest.fixture
 async def hostile(
-    tapped: Tapped, hostile_info: ClusterInfo, hostile_schemas: Schemas, adapter: Adapter
+    tapped: Tapped, hostile_cluster: tuple[ClusterInfo, Schemas], adapter: Adapter
 ) -> AsyncIterator[Harness]:
     """The hostile broker: three nodes of the reference broker behind a tap that plays scripts."""
-    async with tapped(hostile_info, hostile_schemas, adapter) as found:
+    async with tapped(*hostile_cluster, adapter) as found:
         yield found
 
 
 @pytest.fixture(autouse=True)
 async def refusal_of_missing_capabilities(
-    request: pytest.FixtureRequest, adapters: Adapters
+    request: pytest.FixtureRequest, adapters: AdapterProcess
 ) -> None:
     """Skip a check whose capability the client lacks, once the adapter was seen saying so."""
     adapter = await adapters.running()

@@ -4,7 +4,15 @@ import asyncio
 import contextlib
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
@@ -53,6 +61,45 @@ MOST_DELIVERIES = 25
 def hostile_target() -> Target:
     allowed = {"group.share.max.delivery.count.limit": str(MOST_DELIVERIES)}
     return open_target("reference", TargetOptions(brokers=3, properties=allowed))
+
+
+@contextlib.contextmanager
+def hostile_broker() -> Iterator[tuple[ClusterInfo, Schemas]]:
+    """Run what the hostile broker is made of: three nodes of the reference broker."""
+    target = hostile_target()
+    target.start()
+    try:
+        yield target.info, Schemas.from_jar(target.info.schema_jar)
+    finally:
+        target.stop()
+
+
+class AdapterProcess:
+    """The adapter of a client; another process takes its place when it is gone."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = tuple(command)
+        self._starting = asyncio.Lock()
+        self._current: Adapter | None = None
+
+    async def running(self) -> Adapter:
+        async with self._starting:
+            if self._current is None or not self._current.running:
+                await self.stop()
+                made = Adapter(self.command)
+                try:
+                    await made.start()
+                except BaseException:
+                    # No check may judge a client that did not say who it is and what it can do.
+                    await made.stop()
+                    raise
+                self._current = made
+            return self._current
+
+    async def stop(self) -> None:
+        if self._current is not None:
+            await self._current.stop()
+            self._current = None
 
 
 async def refusal(call: Awaitable[object]) -> str:

@@ -11,11 +11,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
-from fixtures.clients.adapter import Adapter
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
-from suites.client.harness import harness_on, hostile_target
+from suites.client.harness import AdapterProcess, harness_on, hostile_broker
 from suites.client.sequences import TIMED, SequenceRun, Step, judge, play, sequences
 
 MEMORY = "memory"
@@ -53,9 +52,10 @@ class Searcher:
     """One client in front of one hostile broker, sequence by sequence."""
 
     def __init__(self, command: Sequence[str], number: int, watch: Callable[[Search], None]):
-        self.command, self.number, self.watch = tuple(command), number, watch
+        self.number, self.watch = number, watch
         self.search = Search()
-        self._adapter = Adapter(self.command)
+        self._adapter = AdapterProcess(command)
+        self._capabilities: frozenset[str] = frozenset()
         self._runner = asyncio.Runner()
         self._broker: tuple[ClusterInfo, Schemas]
         self._said: list[str] = []
@@ -89,16 +89,14 @@ class Searcher:
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
-        target = hostile_target()
-        target.start()
-        try:
-            self._runner.run(self._adapter.start())
-            self._broker = target.info, Schemas.from_jar(target.info.schema_jar)
-            yield
-        finally:
-            self._runner.run(self._adapter.stop())
-            self._runner.close()
-            target.stop()
+        with hostile_broker() as self._broker:
+            try:
+                adapter = self._runner.run(self._adapter.running())
+                self._capabilities = adapter.hello.capabilities
+                yield
+            finally:
+                self._runner.run(self._adapter.stop())
+                self._runner.close()
 
     def _round(self, until: float, number: int) -> None:
         """Draw sequences until one breaks an invariant that none broke before, and shrink it."""
@@ -112,7 +110,7 @@ class Searcher:
             phases=(Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
         )
-        @given(sequences(self._adapter.hello.capabilities))
+        @given(sequences(self._capabilities))
         def draw(script: list[Step]) -> None:
             nonlocal shortest, until
             if time.monotonic() > until:
@@ -157,18 +155,15 @@ class Searcher:
         return judge(run)
 
     async def _play(self, script: list[Step]) -> SequenceRun:
-        if not self._adapter.running:
-            await self._adapter.stop()
-            self._adapter = Adapter(self.command)
-            await self._adapter.start()
+        adapter = await self._adapter.running()
         rng = random.Random(f"{self.number} {self.search.played}")
-        async with harness_on(*self._broker, self._adapter, rng, []) as harness:
+        async with harness_on(*self._broker, adapter, rng, []) as harness:
             run = await play(harness, script)
         if run.stuck:
             # The next sequence begins with a process in which nothing hangs.
             await self._adapter.stop()
         else:
-            now, warm = _memory(self._adapter.pid), self.search.memory[0]
+            now, warm = _memory(adapter.pid), self.search.memory[0]
             is_warming = time.monotonic() < self._half
             self.search.memory = (max(warm, now) if is_warming else warm, now)
         return run

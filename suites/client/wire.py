@@ -4,7 +4,7 @@ And in one line for each exchange, for findings and for whoever tries a program 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from uuid import UUID
@@ -137,15 +137,20 @@ def _indexes(topics: list[Body] | None) -> set[Place]:
     return {(topic["topic_id"], index) for topic in topics or [] for index in topic["partitions"]}
 
 
-def hasty(exchanges: Iterable[Exchange], pause: float = 0.05) -> int:
+def hasty(
+    exchanges: Iterable[Exchange],
+    pause: float = 0.05,
+    failed: Callable[[Body | None], object] = lambda _: True,
+) -> int:
     """Return how many times in a row a scripted answer was followed by an attempt at once.
 
-    That tells who loops without a pause, also where the machine is too slow for a flood.
+    That tells who loops without a pause, also where the machine is too slow for a flood. Answers
+    that have not ``failed`` end a row.
     """
     most = row = 0
     for before, after in pairwise(exchanges):
-        at_once = bool(before.scripted) and after.sent - before.responded < pause
-        row = row + 1 if at_once else 0
+        at_once = before.scripted and after.sent - before.responded < pause
+        row = row + 1 if at_once and failed(before.response) else 0
         most = max(most, row)
     return most
 

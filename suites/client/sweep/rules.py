@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from types import MappingProxyType
 
 from fixtures.clients.member import AckType
 from fixtures.proxies.exchange import Exchange
 from suites.client.sweep.application import BACK, TOLD, CaseRun
 from suites.client.sweep.cases import Case
-from suites.client.wire import Acked, acked, busiest
+from suites.client.wire import Acked, acked, busiest, hasty
 
 # The rules that every case is held against.
 BEHIND, LOST, RATE, TOLD_OF, RECOVERS = "CLI-110", "CLI-111", "CLI-112", "CLI-113", "CLI-114"
@@ -101,22 +100,12 @@ def _rate(_case: Case, run: CaseRun) -> Broken:
         if run.began <= one.sent <= run.ended:
             asked.setdefault((one.api, one.node), []).append(one)
     for (api, node), mine in asked.items():
-        most, row = busiest(mine), _row(mine)
+        most, row = busiest(mine), hasty(mine, AT_ONCE, _has_error)
         if most > MOST:
             return f"{most} {api} requests within a second to broker {node}, {MOST} at most", ()
         if row > ROW:
             return f"{row} {api} requests in a row without a pause, {ROW} at most", ()
     return _FINE
-
-
-def _row(mine: list[Exchange]) -> int:
-    """Return how many attempts in a row came at once behind an error; good responses end a row."""
-    most = row = 0
-    for before, after in pairwise(mine):
-        failed = bool(before.scripted) and _has_error(before.response)
-        row = row + 1 if failed and after.sent - before.responded < AT_ONCE else 0
-        most = max(most, row)
-    return most
 
 
 def _has_error(value: object) -> bool:

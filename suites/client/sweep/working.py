@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fixtures.clients.adapter import Adapter, AdapterDied, AdapterFault
+from fixtures.clients.adapter import AdapterDied, AdapterFault
 from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.exchange import Exchange
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, Undecided
 from suites.client import settings
-from suites.client.harness import Harness, harness_on, hostile_target
+from suites.client.harness import AdapterProcess, Harness, harness_on, hostile_broker
 from suites.client.settings import Trial
 from suites.client.sweep.application import play
 from suites.client.sweep.cases import Case
@@ -75,46 +75,28 @@ def work(
     together: int = TOGETHER,
 ) -> None:
     """Play cases and tell of each; start and end a hostile broker for them."""
-    target = hostile_target()
-    target.start()
-    try:
-        asyncio.run(_Worker(command, seed, tell, together).play(target.info, cases))
-    finally:
-        target.stop()
+    with hostile_broker() as cluster:
+        asyncio.run(_Worker(command, seed, tell, together).play(cluster, cases))
 
 
 class _Worker:
     def __init__(self, command: Sequence[str], seed: int, tell: Tell, together: int) -> None:
-        self.command, self.seed, self.tell = command, seed, tell
+        self.seed, self.tell = seed, tell
         self._turns = asyncio.Semaphore(together)
         self._alone = together == _ALONE
-        self._adapter: Adapter | None = None
-        self._starting = asyncio.Lock()
+        self._adapter = AdapterProcess(command)
 
-    async def play(self, info: ClusterInfo, cases: Sequence[AnyCase]) -> None:
-        schemas = Schemas.from_jar(info.schema_jar)
-
+    async def play(self, cluster: tuple[ClusterInfo, Schemas], cases: Sequence[AnyCase]) -> None:
         async def one(case: AnyCase) -> None:
             async with self._turns:
-                self.tell(await self._one(info, schemas, case))
+                self.tell(await self._one(cluster, case))
 
         try:
             await asyncio.gather(*map(one, cases))
         finally:
-            if self._adapter is not None:
-                await self._adapter.stop()
+            await self._adapter.stop()
 
-    async def _running(self) -> Adapter:
-        """Return the adapter; another one if the client took it down."""
-        async with self._starting:
-            if self._adapter is None or not self._adapter.running:
-                if self._adapter is not None:
-                    await self._adapter.stop()
-                self._adapter = Adapter(self.command)
-                await self._adapter.start()
-            return self._adapter
-
-    async def _one(self, info: ClusterInfo, schemas: Schemas, case: AnyCase) -> Played:
+    async def _one(self, cluster: tuple[ClusterInfo, Schemas], case: AnyCase) -> Played:
         began, died = time.monotonic(), False
         transcripts: list[Transcript] = []
         rng = random.Random(f"{self.seed} {case.name}")
@@ -123,8 +105,8 @@ class _Worker:
         frames = ""
         try:
             async with asyncio.timeout(LONGEST):
-                adapter = await self._running()
-                async with harness_on(info, schemas, adapter, rng, transcripts) as harness:
+                adapter = await self._adapter.running()
+                async with harness_on(*cluster, adapter, rng, transcripts) as harness:
                     findings, exchanges = await _findings(harness, case)
             if any(one.broken for one in findings):
                 frames = "\n".join(list(lines(exchanges))[:_FRAMES])
