@@ -13,11 +13,7 @@ from suites.options import RunOptions
 
 
 def require(options: RunOptions, *needs: Capability) -> None:
-    """Look whether the target under test offers what a check needs.
-
-    Raises:
-        OutOfReach: it does not; the sentence says what is missing.
-    """
+    """Look whether the target offers what a check needs, which is out of reach else."""
     if reason := why_not(needs, options.offers):
         raise OutOfReach(reason)
 
@@ -28,14 +24,10 @@ def own_cluster(
 ) -> Iterator[Target]:
     """Run a cluster of the same release that its user may configure, break and mend.
 
-    Args:
-        options: the run's choices, which name the release.
-        wanted: how the cluster is to be.
-        files: whether brokers and checks have to see the same files.
+    ``files``: brokers and checks have to see the same files.
 
     Raises:
-        OutOfReach: the target under test is somebody else's cluster, or in containers with files
-            of their own.
+        OutOfReach: the target is somebody else's, or in containers with files of their own.
         EnvironmentFault: it did not start.
         Undecided: a broker ended by itself, which is why a request got no response.
     """

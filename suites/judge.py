@@ -110,11 +110,8 @@ class Judge:
     ) -> None:
         """Demand that ``condition`` is true.
 
-        Args:
-            condition: taken for its truth.
-            sentence: what was expected and what was seen, in one sentence.
-            witness: up to three events that prove the violation, as lines of text.
-            step: the report's line for this assertion; the sentence if left out.
+        ``sentence`` says what was expected and what was seen, ``witness`` has up to three events
+        that prove the violation, ``step`` is the report's line, where that is not the sentence.
         """
         counter = self._counter
         with allure.step(f"{self.rule}: {step or sentence}"):

@@ -325,11 +325,7 @@ class RunOptions:
 
     @property
     def hooks_read(self) -> Hooks | None:
-        """The commands that break and mend somebody's brokers, if there are any.
-
-        Raises:
-            UsageFault: the file makes no sense.
-        """
+        """The commands that break and mend somebody's brokers, if there are any."""
         from fixtures.targets.hooks import Hooks
 
         return Hooks.read(Path(self.hooks)) if self.hooks else None
@@ -349,11 +345,7 @@ class RunOptions:
 
     @property
     def broker_properties(self) -> dict[str, str]:
-        """The properties that every broker of ours is started with.
-
-        Raises:
-            UsageFault: one is not KEY=VALUE.
-        """
+        """The properties that every broker of ours is started with."""
         from fixtures.targets.asked import asked_properties
 
         return asked_properties("--broker-option", self.broker_option)

@@ -205,10 +205,6 @@ def assign(
     What is promised is little: every partition of a topic has a reader among those who subscribe to
     it, and every subscriber has a partition. Dealing partitions and members out in turn, until both
     have been through, does that with loads that differ by one at most.
-
-    Args:
-        wishes: the topic names that each member subscribes to.
-        topics: the partitions of each topic that exists.
     """
     assigned: dict[str, set[Place]] = {member: set() for member in wishes}
     for name, places in topics.items():

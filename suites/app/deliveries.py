@@ -135,12 +135,7 @@ class Deliveries:
 
 
 def deliveries_of(exchanges: Sequence[Exchange], lock: float) -> Deliveries:
-    """Return what became of each delivery.
-
-    Args:
-        exchanges: The share fetches and acknowledgements of one group.
-        lock: Seconds that a lock lasts, for responses that do not say it.
-    """
+    """Return what became of each delivery of a group; ``lock`` is for responses without a time."""
     # Acknowledgements count when they were sent, acquisitions when they arrived.
     events: list[tuple[float, int, Acked | Exchange | Acquired]] = [
         *((ack.by.sent, 0, ack) for ack in acked(exchanges)),

@@ -61,10 +61,9 @@ class Proxied:
 
     @contextlib.contextmanager
     def state_writes_refused(self) -> Iterator[FrameRule]:
-        """Refuse every state write for as long as the block runs, as a coordinator that loads does.
+        """Refuse every state write while the block runs, as a coordinator that loads does.
 
-        Nothing of what is refused is stored, and the leader repeats it. Gives the rule, which
-        counts.
+        Nothing of it is stored, and the leader repeats it. Gives the rule, which counts.
         """
         refusal = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
         rule = FrameRule(
@@ -85,11 +84,7 @@ class Proxied:
 async def fronted(
     options: RunOptions, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Proxied]:
-    """Start one Kafka broker behind frame proxies.
-
-    Raises:
-        OutOfReach: the brokers of the target do not advertise addresses that we choose.
-    """
+    """Start one Kafka broker behind frame proxies, where brokers advertise what we choose."""
     clusters.require(options, Capability.PROXIED)
     version = innermost(options.target).version
     with contextlib.ExitStack() as stack:

@@ -68,10 +68,8 @@ Check = Callable[..., Coroutine[Any, Any, None]]
 def in_situations(check: Check, setups: Sequence[str], situations: Sequence[str]) -> Check:
     """Return a check that is played as it is written, and in each of some set-ups.
 
-    ``situations`` are those that it brings about itself, on top of those of its set-ups.
-
-    Where a set-up is out of the target's reach, or refused by it, the check is played as it is
-    written.
+    ``situations`` are those that it brings about itself, on top of those of its set-ups. Where a
+    set-up is out of the target's reach, or refused by it, the check is played as it is written.
 
     The check takes ``judge``, and ``share`` or ``store``. It may use what goes through queues,
     consumers and their sessions, or through keys, which are translated; not topics by name, raw

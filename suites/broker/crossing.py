@@ -317,10 +317,7 @@ class CrossedSession(Session):
         self._sure_until = 0.0
 
     async def begin(self) -> None:
-        """Open and close a session, then open the one that has the neighbours in it.
-
-        Their records are acquired where the group begins with the first one.
-        """
+        """Open and close a session, then open the one that acquires of the neighbours, too."""
         await super().fetch(epoch=OPEN, max_wait_ms=0)
         await super().acknowledge({}, epoch=CLOSE)
         supplied = self.queue.supplied if self.queue.earliest else ()
@@ -483,11 +480,7 @@ class CrossedStore(Store):
         self.met: set[str] = set()
 
     async def keys(self, partitions: int, group: str | None = None) -> list[StateKey]:
-        """Return keys of a new topic that were never initialised, with neighbours that were.
-
-        Raises:
-            OutOfReach: no neighbour has the coordinator of a key.
-        """
+        """Return keys that were never initialised, with neighbours that were."""
         create = self.share.admin.create_topic
         topic = await create(partitions + SPREAD)
         others = [await create(SPREAD) for _ in range(2)]

@@ -119,16 +119,7 @@ async def boxed(
     group_config: Mapping[str, str] | None = None,
     **options: Any,
 ) -> DeadLetterSetup:
-    """Return a queue with a dead-letter topic, its own or the given one.
-
-    Args:
-        share: the world of the check.
-        records: how many records partition 0 gets.
-        dead: the dead-letter topic; a new one if left out.
-        copy: whether letters are to be copies of their source records.
-        group_config: further group configs.
-        **options: as for :meth:`Share.queue`.
-    """
+    """Return a queue whose group has a dead-letter topic: the given one, or one of its own."""
     dead = dead or await dead_topic(share)
     configs = naming(dead.name, copy=copy) | dict(group_config or {})
     return DeadLetterSetup(await share.queue(records, group_config=configs, **options), dead)

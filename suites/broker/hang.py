@@ -58,11 +58,7 @@ class Stuck:
 
 
 def refuse_if_silent(info: ClusterInfo) -> None:
-    """Raise at once for a cluster of which a broker was found to give no response.
-
-    Raises:
-        Undecided: it was.
-    """
+    """Raise Undecided for a cluster of which a broker was found to give no response."""
     if sentence := _silent.get(info.bootstrap):
         raise Undecided(sentence)
 
@@ -70,13 +66,8 @@ def refuse_if_silent(info: ClusterInfo) -> None:
 async def find_hang(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled | None:
     """Return what to raise if a broker of ours hangs, with its threads that wait as the witness.
 
-    Args:
-        info: the cluster.
-        properties: broker properties of the user's, which the control is started with.
-
-    Returns:
-        None if all brokers go on, if the control does no better, and for brokers that are no
-        processes of this machine, are paused or dead.
+    It is None if all brokers go on, if the control, started with the user's ``properties``, does no
+    better, and for brokers that are no processes of this machine, are paused or dead.
     """
     _looks[info.bootstrap] = _looks.get(info.bootstrap, 0) + 1
     if not isinstance(innermost(info.name), KafkaName) or _looks[info.bootstrap] > LOOKS:

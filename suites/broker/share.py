@@ -219,11 +219,7 @@ async def goes_on(cluster: Cluster, node: int) -> bool:
 
 
 async def bystand(cluster: Cluster, node: int) -> bool:
-    """Tell whether a record of a new topic on a broker comes to a new group in time.
-
-    Raises:
-        CallFailed, Undecided: there was no response, or an error.
-    """
+    """Tell whether a record of a new topic on a broker comes to a new group in time."""
     admin, member = Admin(cluster), Member(cluster, cluster.fresh_name("g"), member_id(cluster.rng))
     topic = await admin.create_topic(assignments=[[node]])
     await admin.group_config(member.group, {"share.auto.offset.reset": "earliest"})
@@ -278,10 +274,7 @@ class Queue:
         return (await poll(look, lambda seen: seen.start == expected, within)).start
 
     async def lag(self, expected: int, partition: int = 0, within: float = WITHIN) -> int:
-        """Return the admin's lag: ``expected``, or what it still is after ``within`` seconds.
-
-        Like the SPSO it is that of the last state write.
-        """
+        """Return the admin's lag as :meth:`spso` does; it is that of the last state write, too."""
         look = functools.partial(self.offsets, partition)
         return (await poll(look, lambda seen: seen.lag == expected, within)).lag
 
@@ -334,17 +327,10 @@ class Share:
     ) -> Queue:
         """Return a new topic with records in partition 0, and a new group configured for it.
 
-        Args:
-            records: how many records to append, or their values.
-            partitions: how many partitions the topic has.
-            batches: in how many record batches the records are written.
-            reset: ``share.auto.offset.reset``; ``None`` leaves the cluster's default.
-            lock_ms: acquisition lock duration in milliseconds; ``None`` leaves the default.
-            group_config: further group configs.
-            topic_config: topic configs.
-            untouched: whether nothing may have been done to the group's offsets beforehand, or a
-                topic is to come that the group is to read from the start.
-            **topic_options: as for :meth:`Admin.create_topic`.
+        ``records`` is how many, or their values, written in as many ``batches``. ``reset`` and
+        ``lock_ms`` are left to the cluster where they are None. ``untouched``: nothing may have
+        been done to the group's offsets beforehand, or a topic is to come that the group is to read
+        from the start. ``topic_options`` are those of :meth:`Admin.create_topic`.
         """
         topic = await self.admin.create_topic(partitions, configs=topic_config, **topic_options)
         queue = Queue(share=self, topic=topic, group=self.cluster.fresh_name("g"))

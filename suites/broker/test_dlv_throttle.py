@@ -68,11 +68,7 @@ async def test_last_delivery_comes_alone(share: Share, judge: Judge) -> None:
 
 
 async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> dict[int, int]:
-    """Accept whatever comes without the poison until that was delivered ``limit`` times.
-
-    Returns:
-        The delivery on which each accepted offset was accepted.
-    """
+    """Accept all but the poison until that came ``limit`` times; return each one's delivery."""
     consumer = await queue.consumer()
     accepted: dict[int, int] = {}
     failures = 0

@@ -169,16 +169,10 @@ async def judge_span(
     shorter: str,
     longer: str,
 ) -> None:
-    """Judge that spans of each duration are as long as configured.
+    """Judge that spans of each of some durations, side by side, are as long as configured.
 
-    Args:
-        judge: the check's judge.
-        what: what lasts, in the singular.
-        durations: configured seconds, side by side.
-        measure: gives spans of one configured duration.
-        lateness: tells how late the broker ends waits, over so many seconds.
-        shorter: the rule that forbids one to be shorter.
-        longer: the rule that forbids one to be longer.
+    ``measure`` gives spans of a duration, ``lateness`` how late the broker ends waits over so many
+    seconds. ``shorter`` and ``longer`` are the rules that forbid a span to be that.
     """
     sure: set[float] = set()
     for _ in range(ROUNDS):
@@ -300,11 +294,7 @@ async def judge_prompt(
 ) -> None:
     """Judge that something due at once takes no time: the quickest of some tries.
 
-    Args:
-        share: the check's world; what takes the broker no time in any case is asked in between.
-        judge: the check's judge.
-        what: what is due.
-        call: has it happen once, and tells how many seconds it took.
+    ``call`` has it happen, and tells the seconds; what never takes time is asked in between.
     """
     took: list[float] = []
     plain: list[float] = []

@@ -213,12 +213,7 @@ class Harness:
     async def reading(
         self, records: int | Sequence[bytes] | Queue = 0, **options: Any
     ) -> tuple[Queue, Handle]:
-        """Return a queue, and a consumer that is subscribed to it.
-
-        Args:
-            records: What is in it, or the queue itself.
-            options: Of the queue, and of the consumer.
-        """
+        """Return a queue, new unless it is given, and a consumer; ``options`` are of either."""
         of_queue = {name: options.pop(name) for name in QUEUE_OPTIONS if name in options}
         if not isinstance(records, Queue):
             records = await self.queue(records, **of_queue)
@@ -295,11 +290,7 @@ class Harness:
         """Poll until at least ``number`` records came; acknowledge them if ``kind`` says how.
 
         Whoever holds records back in explicit mode may not poll again, so that ``kind`` is needed
-        when the records come in several polls.
-
-        Raises:
-            Refused: a poll failed.
-            Undecided: they did not come in time.
+        when the records come in several polls. It is Undecided if they do not come in time.
         """
         polled = await self.comes(handle, number, within, kind, **options)
         if len(polled) < number:
@@ -318,11 +309,7 @@ class Harness:
         seconds: float = 0.5,
         **options: Any,
     ) -> Records:
-        """Poll until so many records came, and return what did; the caller judges it.
-
-        Raises:
-            Refused: a poll failed.
-        """
+        """Poll until so many records came, or one is refused; the caller judges what came."""
         polled = await self.polls(
             handle,
             lambda seen: seen.errors or len(seen.records) >= number,

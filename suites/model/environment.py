@@ -38,11 +38,7 @@ async def drain(player: Player, patience: float) -> None:
 
     What the judge cannot say from any one response is said here: that records do come again, and
     that the start offset does move. The others leave as they are, so that what they hold comes when
-    its locks end.
-
-    Args:
-        player: whose queue is drained.
-        patience: milliseconds for which nothing may happen, beyond the length of a lock.
+    its locks end. ``patience``: milliseconds for which nothing may happen, beyond a lock's length.
     """
     wanted = player.end
     since, before, pause = player.time.now(), -1, _PAUSES[0]

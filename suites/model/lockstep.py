@@ -29,15 +29,7 @@ from suites.model.player import MEMBER_COUNT, Player
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much to do.
-
-    Attributes:
-        seed: decides over all examples.
-        minutes: after these no further example begins.
-        steps: after so many actions no further example begins.
-        actions: how many actions an example has at most.
-        shrinking: minutes for finding a shorter script once a violation is found.
-    """
+    """How much to do at most; ``steps`` are of all examples, ``actions`` of one."""
 
     minutes: float
     steps: int
@@ -245,11 +237,7 @@ def _fails(field: Environment, tally: Tally, script: list[Action]) -> bool:
 
 
 def confirm(field: Environment, tally: Tally) -> str:
-    """Play the scripts that failed once more, the shortest one first, until one fails again.
-
-    Returns:
-        What came of it, in one sentence; the script that failed again is ``tally.failing``.
-    """
+    """Play the scripts that failed once more, the shortest first; return what came of it."""
     shortest = list(tally.scripts)
     while tally.scripts:
         try:

@@ -76,16 +76,10 @@ def draw_group(
     group: int | None = None,
     shard: int = -1,
 ) -> str:
-    """Return a fresh group id whose coordinators are the wanted nodes.
+    """Return a fresh group id with the wanted share coordinator and group coordinator.
 
-    Args:
-        cluster: gives the names.
-        now: who leads what.
-        topic: the topic whose partition 0 the group will consume.
-        state: the node wanted as share coordinator of partition 0; ``None`` for any.
-        group: the node wanted as group coordinator; ``None`` for any.
-        shard: the partition of the state topic that is to hold the state of partition 0; -1 for
-            any.
+    ``state`` and ``shard`` are about partition 0 of the topic: the node, and the partition of the
+    state topic, that are to hold its state.
     """
     for _ in range(_DRAWS):
         name = cluster.fresh_name("g")
@@ -172,15 +166,10 @@ class FailoverCluster:
         lock_ms: int | None = None,
         **options: Any,
     ) -> Queue:
-        """Return a new queue placed at will.
+        """Return a new queue on ``replicas``, the leader first, with the wanted coordinators.
 
-        Args:
-            replicas: the nodes that have partition 0, its leader first.
-            state: the node wanted as its share coordinator; ``None`` for any.
-            group: the node wanted as its group coordinator; ``None`` for any.
-            lock_ms: acquisition lock duration in milliseconds; the longest if left out.
-            **options: ``topic_config``, ``shard`` (the partition of the state topic that is to
-                hold its state) and further group configs.
+        Locks last as long as they may if ``lock_ms`` is left out. ``options`` are ``topic_config``,
+        ``shard`` as in :func:`draw_group`, and further group configs.
         """
         configs = options.pop("topic_config", None)
         placed = [list(replicas)]
@@ -195,11 +184,7 @@ class FailoverCluster:
         return replace(bare, group=name)
 
     async def led_by(self, name: str, partition: int, node: int) -> None:
-        """Let a broker lead a partition of a topic that has replicas on all.
-
-        Raises:
-            OutOfReach: it has none on this one.
-        """
+        """Let a broker lead a partition of a topic that has replicas on all."""
         topic = await self.cluster.topic(name)
         await self.share.admin.move_leader(topic, node, partition)
 

@@ -59,13 +59,7 @@ class Traffic:
     """A producer and consumers of all partitions of a queue, from entering to :meth:`drained`."""
 
     def __init__(self, queue: Queue, rng: Random, *, releases: float = 0.0) -> None:
-        """Describe the traffic.
-
-        Args:
-            queue: every partition of it gets a consumer, and one of them two.
-            rng: chooses partitions and fates.
-            releases: the share of records that are released instead of accepted.
-        """
+        """Every partition gets a consumer, and one two, who release a share of the records."""
         self.queue = queue
         self.books = Books()
         self._rng = rng
@@ -100,8 +94,7 @@ class Traffic:
     async def drained(self, lock: float = LOCK_MS / 1000) -> set[Place]:
         """Stop producing, let the consumers work on, and return every record that is in the log.
 
-        Args:
-            lock: seconds for which a response that got lost leaves records locked.
+        A response that got lost leaves records locked for ``lock`` seconds.
         """
         self._producing = False
         await self._tasks[0]

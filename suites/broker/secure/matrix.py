@@ -84,15 +84,10 @@ class Permissions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One API: what it needs, and how it is asked.
+    """One API: what it needs on the group and on each topic, and how it is asked.
 
-    Attributes:
-        api: The request.
-        group: The operation needed on the group.
-        topic: The operation needed on each topic; ``None`` where topics do not matter.
-        ask: Sends the request and returns what was seen.
-        whole: Whether one forbidden topic fails the whole request.
-        refusal: How a forbidden group shows.
+    ``topic`` is None where topics do not matter, ``whole`` says that one forbidden topic fails the
+    whole request, and ``refusal`` is how a forbidden group shows.
     """
 
     api: str
@@ -103,12 +98,7 @@ class Row:
     refusal: str = NO_GROUP
 
     def expected(self, group: bool, topics: Collection[bool]) -> Seen:
-        """Return what is to be seen of it.
-
-        Args:
-            group: Whether the user has what is needed on the group.
-            topics: The same for each topic.
-        """
+        """Return what is to be seen, by what the user has of what is needed."""
         if not group:
             return (self.refusal,)
         if self.topic is None or (self.whole and all(topics)):

@@ -36,17 +36,11 @@ _FRAMES = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A case that was played.
+    """A case that was played: what it showed, or why it could not be decided.
 
-    Attributes:
-        case: Its name.
-        rule: What it is about, if nothing else says so.
-        findings: What it showed, rule by rule; nothing if its script came to nothing.
-        seconds: How long it took.
-        undecided: Why it could not be decided, or nothing.
-        fault: What broke the adapter or the suite meanwhile, or nothing.
-        died: Whether that was the end of the adapter's process, in which other cases ran, too.
-        frames: What went over the wire if a rule was broken.
+    ``rule`` is what it is about, if nothing else says so. ``fault`` is what broke the adapter or
+    the suite; ``died`` says that it ended the adapter's process, in which other cases ran, too.
+    ``frames`` went over the wire if a rule was broken.
     """
 
     case: str
