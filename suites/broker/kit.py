@@ -1,5 +1,18 @@
 """What nearly every check imports: clients of the wire, the check's world, judging and waiting."""
 
+import asyncio
+import contextlib
+import time
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+
 from fixtures.clients.admin import BROKER_RESOURCE, EARLIEST, GROUP_RESOURCE, TOPIC_RESOURCE
 from fixtures.clients.cluster import (
     RETRIABLE,
@@ -16,6 +29,7 @@ from fixtures.clients.transactions import TransactionalProducer
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.frame import Transcript
 from fixtures.wire.placing import partition_of
 from fixtures.wire.records import Record, encode_batch
 from spec.configs import Config, Scope
@@ -34,3 +48,4 @@ from suites.broker.share import *
 from suites.broker.state import *
 from suites.broker.timing import *
 from suites.judge import Judge
+from suites.options import RunOptions

@@ -1,7 +1,5 @@
 """All or nothing: acknowledgements of one partition stand or fall together, partitions alone."""
 
-import asyncio
-
 from suites.broker.kit import *
 
 WRONG_STATE = "INVALID_RECORD_STATE"

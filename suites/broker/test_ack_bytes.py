@@ -1,8 +1,5 @@
 """Acknowledge types as bytes: all 256 of them, and what IsRenewAck allows."""
 
-import time
-from collections.abc import Iterable
-
 from suites.broker.kit import *
 
 BYTES = range(-128, 128)

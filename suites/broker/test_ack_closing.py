@@ -1,7 +1,5 @@
 """Acknowledgements in the request that closes the share session."""
 
-import pytest
-
 from suites.broker.kit import *
 
 COUNT = 10

@@ -1,7 +1,5 @@
 """The batch with gaps of KIP-932: offsets that hold no record inside what was acquired."""
 
-from dataclasses import dataclass, replace
-
 from suites.broker.kit import *
 
 SIZE = 10

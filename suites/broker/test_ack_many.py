@@ -1,7 +1,5 @@
 """Acknowledging nine partitions of three topics in one request, one of them wrongly."""
 
-import pytest
-
 from suites.broker.kit import *
 
 RECORDS = 9

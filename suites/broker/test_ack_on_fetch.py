@@ -1,8 +1,5 @@
 """Acknowledgements that ride on a ShareFetch, and requests that follow each other closely."""
 
-import asyncio
-import time
-
 from suites.broker.kit import *
 
 LONG_WAIT = 20_000

@@ -1,8 +1,5 @@
 """ShareAcknowledge requests as a whole: empty ones, wrong addresses, fields from the future."""
 
-import uuid
-from typing import Any
-
 from suites.broker.kit import *
 
 NOT_HERE = {

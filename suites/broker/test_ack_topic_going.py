@@ -1,7 +1,5 @@
 """An acknowledgement whose state write meets the end of its topic."""
 
-import asyncio
-
 from fixtures.proxies.rules import FrameRule
 from suites.broker.brokers import Proxied
 from suites.broker.kit import *

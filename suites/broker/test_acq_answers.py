@@ -1,10 +1,5 @@
 """What a ShareFetch answer looks like: ranges, records, counts, the lock, partitions, errors."""
 
-import uuid
-from collections.abc import Sequence
-
-import pytest
-
 from fixtures.wire.codec import WireError
 from fixtures.wire.records import Compression, decode_batches
 from suites.broker.kit import *

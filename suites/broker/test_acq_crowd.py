@@ -1,9 +1,5 @@
 """A crowd of members on one share-partition: nobody shares an offset, the window holds."""
 
-import asyncio
-import time
-from dataclasses import dataclass, field
-
 from suites.broker.kit import *
 
 LIMIT = 100

@@ -1,7 +1,5 @@
 """Exclusivity: an offset has one holder at a time, groups know nothing of each other."""
 
-from collections import Counter
-
 from suites.broker.kit import *
 
 

@@ -1,9 +1,5 @@
 """How many records one fetch acquires: MaxRecords, BatchSize, acquire modes, MaxBytes, fairness."""
 
-import time
-from collections import Counter
-from typing import Any
-
 from suites.broker.kit import *
 
 RECORD_LIMIT = 1

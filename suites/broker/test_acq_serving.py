@@ -1,8 +1,5 @@
 """Who serves a ShareFetch, and whom: leaders, members, share-partitions that are not ready."""
 
-import asyncio
-import time
-
 from suites.broker.kit import *
 
 

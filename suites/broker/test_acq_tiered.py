@@ -1,15 +1,7 @@
 """Records whose segments are in remote storage only (KIP-405), which a plug-in of ours plays."""
 
-from collections.abc import AsyncIterator
-from functools import partial
-from random import Random
-
-import pytest
-
-from fixtures.wire.frame import Transcript
 from suites.broker.brokers import plugged
 from suites.broker.kit import *
-from suites.options import RunOptions
 
 EARLIEST_LOCAL = -4
 """What ListOffsets calls the first offset that is still on the leader's own disk."""

@@ -4,11 +4,6 @@ A fetch that has to be woken may wait ``LONG`` and has to be answered within ``W
 event, so that a broker that only answers when the time is over is always found out.
 """
 
-import asyncio
-import time
-from dataclasses import dataclass
-from functools import partial
-
 from suites.broker.kit import *
 
 LONG = 50_000

@@ -4,10 +4,6 @@ What a single alteration means for the deliveries of its partition is with the s
 (``test_off_alter.py``).
 """
 
-import asyncio
-
-import pytest
-
 from suites.broker.kit import *
 
 

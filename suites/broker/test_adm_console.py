@@ -1,11 +1,6 @@
 """The tools that consume as members of share groups, and the one that prints the share state."""
 
-import asyncio
 import json
-import time
-from typing import Any
-
-import pytest
 
 from fixtures.clients.tools import (
     CONSOLE_CONSUMER,

@@ -1,7 +1,5 @@
 """DeleteGroups on share groups: only empty ones, each on its own, and nothing of them is left."""
 
-import pytest
-
 from suites.broker.kit import *
 
 

@@ -1,9 +1,5 @@
 """DeleteShareGroupOffsets: a group forgets a topic, if nobody uses it."""
 
-import asyncio
-
-import pytest
-
 from suites.broker.kit import *
 
 

@@ -1,9 +1,5 @@
 """Describing share groups: what is shown of a group and its members, and of which groups."""
 
-from typing import Any
-
-import pytest
-
 from fixtures.wire.connection import Connection
 from suites.broker.groups import neighbours as neighbouring
 from suites.broker.kit import *

@@ -1,7 +1,5 @@
 """Committed offsets are not for share groups: no request of the other protocols gets one in."""
 
-import pytest
-
 from suites.broker.kit import *
 
 

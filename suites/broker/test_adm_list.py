@@ -1,8 +1,6 @@
 """Listing groups: share groups among those of other kinds, by type and by state."""
 
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from suites.broker.kit import *
 

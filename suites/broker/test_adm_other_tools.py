@@ -1,6 +1,5 @@
 """kafka-groups.sh and kafka-configs.sh, which are for groups of every kind, put to share groups."""
 
-import asyncio
 import re
 
 from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools

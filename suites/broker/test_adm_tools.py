@@ -3,10 +3,7 @@
 Every command is a process of its own, so that one command is judged for all that it says.
 """
 
-import asyncio
-import time
 from datetime import UTC, datetime
-from typing import Any
 
 from fixtures.clients.tools import SHARE_GROUPS, ToolRun, Tools
 from suites.broker.kit import *

@@ -1,7 +1,5 @@
 """The check that must fail, in every run: see suites/canary.py."""
 
-import pytest
-
 from fixtures.clients.cluster import PLAIN_METADATA
 from suites.broker.kit import *
 

@@ -4,18 +4,10 @@ Each is a broker of its own that gives up within a second. Which bound is crosse
 so that a run needs one start for each key.
 """
 
-import asyncio
-import contextlib
-from collections.abc import Mapping
-from random import Random
-
-import pytest
-
 from fixtures.targets import TargetOptions
 from spec.verdict import EnvironmentFault
 from suites import clusters
 from suites.broker.kit import *
-from suites.options import RunOptions
 
 Properties = Mapping[str, str]
 

@@ -1,12 +1,6 @@
 """Three brokers that are upgraded one after the other while members go on consuming."""
 
-import asyncio
-import contextlib
 import dataclasses
-from collections.abc import AsyncIterator
-from random import Random
-
-import pytest
 
 from fixtures.clients.bounds import bounds_of
 from fixtures.clients.cluster import Cluster
@@ -15,12 +9,10 @@ from fixtures.interface.names import innermost
 from fixtures.targets import Target, TargetOptions
 from fixtures.targets.broker import Broker
 from fixtures.targets.kafka import release_before, upgrade
-from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault
 from suites import clusters
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.kit import *
-from suites.options import RunOptions
 
 RECORDS = 8
 DONE, RELEASED = (0, 1, 4), 2

@@ -1,10 +1,5 @@
 """What becomes of records whose consumer dies, and of consumers whose topic does."""
 
-import asyncio
-from dataclasses import replace
-
-import pytest
-
 from suites.broker.kit import *
 
 NOTICED = 8.0

@@ -5,10 +5,6 @@ that is not ready, the leader repeats it after one, two, four seconds and so on,
 stored in between.
 """
 
-import contextlib
-
-import pytest
-
 from suites.broker.brokers import Proxied
 from suites.broker.kit import *
 

@@ -5,11 +5,6 @@ higher epoch under its leader, by the same RPCs that brokers send each other, so
 next write fails at once and for good.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
-import pytest
-
 from suites.broker.kit import *
 
 KNOWN = {

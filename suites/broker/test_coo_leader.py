@@ -1,10 +1,5 @@
 """A partition that gets another leader while every broker lives."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
-
-import pytest
-
 from suites.broker.kit import *
 
 HINTED = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")

@@ -1,9 +1,5 @@
 """What a dead letter holds of its source record: nothing by default, key and value on demand."""
 
-from collections.abc import Awaitable, Callable
-
-import pytest
-
 from fixtures.clients.deadletters import NAME, DeadLetter
 from fixtures.wire.records import Compression, TimestampType
 from suites.broker.kit import *

@@ -1,7 +1,5 @@
 """What is no dead letter though its group has a dead-letter topic: nothing was given up."""
 
-import pytest
-
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")

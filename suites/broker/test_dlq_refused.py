@@ -1,9 +1,5 @@
 """Dead-letter topics that may not be used, and groups without one: records are archived at once."""
 
-from collections.abc import Mapping
-
-import pytest
-
 from fixtures.clients.deadletters import AUTO_CREATE, NAME, PERMITTED, PREFIX
 from suites.broker.kit import *
 

@@ -1,9 +1,5 @@
 """Settings of dead letters that change under a live group, and topics that brokers make."""
 
-from collections.abc import Mapping
-
-import pytest
-
 from fixtures.clients.configs import alter
 from fixtures.clients.deadletters import AUTO_CREATE, PERMIT, PERMITTED, PREFIX
 from suites.broker.kit import *

@@ -1,9 +1,5 @@
 """The two phases of a dead letter: archiving while it is written, archived afterwards."""
 
-from collections import Counter
-
-import pytest
-
 from fixtures.clients.deadletters import DeadLetter
 from suites.broker.kit import *
 

@@ -4,12 +4,6 @@ What a broker does its best for and does not promise is counted, not judged: how
 many rejected records were there in the end.
 """
 
-import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
-
-import pytest
-
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")

@@ -2,8 +2,6 @@
 
 from itertools import pairwise
 
-import pytest
-
 from fixtures.clients.deadletters import HEADERS
 from suites.broker.kit import *
 

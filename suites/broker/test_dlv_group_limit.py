@@ -1,7 +1,5 @@
 """The group's own delivery limit (KIP-1240), and what changing it means for records under way."""
 
-import pytest
-
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("group-delivery-limit")

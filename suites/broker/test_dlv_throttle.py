@@ -4,8 +4,6 @@ A consumer that dies of one record takes with it whatever came along. Handing ou
 the last time one record alone, is what saves the neighbours.
 """
 
-import pytest
-
 from suites.broker.kit import *
 
 LIMIT = "share.delivery.count.limit"

@@ -1,8 +1,5 @@
 """What a quota makes of delivery counts: a response left empty has delivered nothing."""
 
-import asyncio
-from collections import Counter
-
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from suites.broker.kit import *
 

@@ -1,7 +1,5 @@
 """A random walk of two members over one partition, beside a small model of delivery counts."""
 
-from dataclasses import dataclass, field
-
 from suites.broker.kit import *
 
 STEPS = 80

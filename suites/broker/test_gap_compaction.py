@@ -4,11 +4,6 @@ Compaction keeps the last record of each key. A batch keeps its range of offsets
 of its records is left, and goes as a whole otherwise.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-import pytest
-
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.timeout(CLEANED_WITHIN + 60)

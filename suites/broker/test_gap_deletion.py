@@ -1,10 +1,5 @@
 """Records that leave the log at its start: DeleteRecords and retention, under a group at work."""
 
-import time
-from collections.abc import Awaitable, Callable
-
-import pytest
-
 from fixtures.clients.configs import alter
 from suites.broker.kit import *
 

@@ -1,9 +1,5 @@
 """share.isolation.level: who sees what of transactions, however they end, if they end."""
 
-import asyncio
-
-import pytest
-
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("isolation-level")

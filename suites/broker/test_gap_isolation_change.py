@@ -3,10 +3,6 @@
 ``reconfigure`` waits until the partition's leader goes by the new configs, not only describes them.
 """
 
-from collections.abc import Callable
-
-import pytest
-
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("isolation-level")

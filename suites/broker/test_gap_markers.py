@@ -1,7 +1,5 @@
 """Commit and abort markers: offsets of the log that hold nothing for an application."""
 
-import pytest
-
 from suites.broker.kit import *
 
 LEVELS = pytest.mark.parametrize(

@@ -1,9 +1,5 @@
 """A topic deleted and created again under the same name: another topic, as far as groups go."""
 
-from dataclasses import replace
-
-import pytest
-
 from suites.broker.kit import *
 
 

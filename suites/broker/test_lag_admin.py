@@ -1,7 +1,5 @@
 """The lag before there is a start offset, and after an administrator has set or deleted one."""
 
-import pytest
-
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("lag")

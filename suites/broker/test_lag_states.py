@@ -4,11 +4,6 @@ The admin's view is that of the last state write. So every expectation is read b
 the record that caused it (``rewritten``: acquired, then released) is part of the lag.
 """
 
-import asyncio
-from collections.abc import Callable
-
-import pytest
-
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("lag")

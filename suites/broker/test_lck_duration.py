@@ -1,8 +1,5 @@
 """How long an acquisition lock lasts: whose value counts, from when on, and who is told."""
 
-import time
-from functools import partial
-
 from suites.broker.kit import *
 
 GROUP_KEY = "share.record.lock.duration.ms"

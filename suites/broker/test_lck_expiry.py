@@ -1,7 +1,5 @@
 """What happens when an acquisition lock runs out, and what does not prolong it."""
 
-import time
-
 from suites.broker.kit import *
 
 

@@ -1,7 +1,5 @@
 """Locks do not outlive the leader that gave them."""
 
-import time
-
 from suites.broker.kit import *
 
 

@@ -1,8 +1,5 @@
 """Locks under races, failures and the end of a session."""
 
-import asyncio
-import time
-
 from suites.broker.kit import *
 
 

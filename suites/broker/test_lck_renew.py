@@ -1,9 +1,5 @@
 """RENEW (KIP-1222): keeping a record beyond its acquisition lock."""
 
-import time
-
-import pytest
-
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("renew")

@@ -1,9 +1,5 @@
 """RENEW where there is nothing to renew, or where it may not be used."""
 
-import time
-
-import pytest
-
 from suites.broker.kit import *
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)

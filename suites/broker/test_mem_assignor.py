@@ -4,8 +4,6 @@ KIP-932 leaves open who gets what. Promised is that every subscribed partition i
 and that every member has work, so assignments are judged once they have settled, by that alone.
 """
 
-import time
-
 from suites.broker.kit import *
 
 INTERVAL = 3.0

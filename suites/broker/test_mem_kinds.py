@@ -1,7 +1,5 @@
 """A group id is of one kind: share, consumer and classic groups keep out of each other's way."""
 
-import pytest
-
 from suites.broker.kit import *
 
 

@@ -1,9 +1,5 @@
 """There is no fencing: who is not in the group any more keeps its share session and its locks."""
 
-import time
-
-import pytest
-
 from suites.broker.kit import *
 
 ENDS = pytest.mark.parametrize("end", ["left", "expired"])

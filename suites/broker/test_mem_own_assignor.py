@@ -1,14 +1,7 @@
 """An assignor that is not Kafka's own: a class of ours on the class path of the broker."""
 
-from collections.abc import AsyncIterator
-from random import Random
-
-import pytest
-
-from fixtures.wire.frame import Transcript
 from suites.broker.brokers import plugged
 from suites.broker.kit import *
-from suites.options import RunOptions
 
 ASSIGNOR = "OneTakesAll"
 

@@ -4,9 +4,6 @@ Lower bounds count from before the last heartbeat was sent, so a slow machine ca
 safer. Where the harness itself was too slow to heartbeat in time, nothing is judged.
 """
 
-import time
-from functools import partial
-
 from suites.broker.kit import *
 
 

@@ -2,8 +2,6 @@
 
 import string
 
-import pytest
-
 from suites.broker.kit import *
 
 INVALID = ErrorCode.INVALID_REQUEST

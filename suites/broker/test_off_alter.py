@@ -1,7 +1,5 @@
 """An administrator sets the start offset: AlterShareGroupOffsets (KIP-932 §Managing the SPSO)."""
 
-import pytest
-
 from suites.broker.kit import *
 
 

@@ -4,8 +4,6 @@ One group for each place of the reload goes through the same steps on the same r
 at once. When the last connection of a group is gone, its share-partition is loaded again.
 """
 
-import asyncio
-
 from suites.broker.kit import *
 
 RECORDS = 14

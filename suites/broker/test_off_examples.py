@@ -5,8 +5,6 @@ that the leader has; the admin's view is at most one state write behind, which i
 allows the value of the step before it as well, and never any other.
 """
 
-import time
-
 from suites.broker.kit import *
 
 

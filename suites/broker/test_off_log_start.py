@@ -1,7 +1,5 @@
 """The log's start moves into or past the in-flight records: DeleteRecords under a share group."""
 
-import pytest
-
 from suites.broker.kit import *
 
 STATES = ["acquired", "released", "accepted"]

@@ -5,8 +5,6 @@ that the admin's view may be one write behind. Every check here therefore holds 
 beyond those it is about, and releases one of them to cause a write that moves nothing.
 """
 
-from collections.abc import Callable
-
 from suites.broker.kit import *
 
 RECORDS = 10

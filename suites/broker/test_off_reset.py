@@ -1,9 +1,5 @@
 """Where a share-partition begins that has no start offset yet: share.auto.offset.reset."""
 
-import time
-
-import pytest
-
 from suites.broker.kit import *
 
 

@@ -1,7 +1,5 @@
 """A share-partition begins with its stored state: once, and only if that state can be true."""
 
-import pytest
-
 from suites.broker.kit import *
 
 

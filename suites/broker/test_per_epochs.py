@@ -4,10 +4,6 @@ An Initialize begins a new state epoch, a Read with a higher leader epoch begins
 whoever comes with an older one is fenced (KIP-932 §Managing durable share-partition state).
 """
 
-from typing import Any
-
-import pytest
-
 from fixtures.wire.state_records import SNAPSHOT
 from suites.broker.kit import *
 

@@ -1,8 +1,6 @@
 """Finding the share coordinator of a share-partition (FindCoordinator, key type SHARE)."""
 
 import base64
-import uuid
-from collections.abc import Sequence
 
 from suites.broker.kit import *
 

@@ -1,7 +1,5 @@
 """What the leader of a share-partition has its coordinator keep, compared with its responses."""
 
-import pytest
-
 from suites.broker.kit import *
 
 KEPT = {accept: (ACKNOWLEDGED, 1), reject: (ARCHIVED, 1), release: (AVAILABLE, 1)}

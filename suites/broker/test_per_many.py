@@ -1,6 +1,5 @@
 """State RPCs about nine share-partitions of three topics, and one that is not there."""
 
-import uuid
 from collections import defaultdict
 
 from suites.broker.kit import *

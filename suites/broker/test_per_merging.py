@@ -7,11 +7,6 @@ choice: an offset is judged against the model only where every choice keeps the 
 """
 
 import itertools
-import time
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-
-import pytest
 
 from spec.model.durable import Coordinator
 from suites.broker.kit import *

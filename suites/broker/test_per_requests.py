@@ -1,11 +1,6 @@
 """State RPCs that are empty, malformed, about nothing, or about several share-partitions."""
 
-import uuid
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
-
-import pytest
 
 from suites.broker.kit import *
 

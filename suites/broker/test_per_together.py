@@ -4,11 +4,6 @@ The state topic of a cluster of the check's own is told to take small records on
 many records acknowledged in turns does not fit, that of one record does.
 """
 
-import asyncio
-from collections.abc import Awaitable, Iterable
-
-import pytest
-
 from fixtures.clients.configs import alter
 from suites.broker.kit import *
 

@@ -4,10 +4,6 @@ Each check has a broker of its own, because it needs settings of the share coord
 common cluster does not have.
 """
 
-import asyncio
-import time
-from collections.abc import Sequence
-
 from fixtures.wire.state_records import SNAPSHOT, StateRecord
 from suites.broker.kit import *
 

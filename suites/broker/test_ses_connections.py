@@ -4,9 +4,6 @@ Locks last 60 s here, three times as long as anything is waited for: records tha
 the wait were released, they did not expire.
 """
 
-import asyncio
-import contextlib
-
 from fixtures.wire.connection import ConnectionLost
 from suites.broker.kit import *
 

@@ -1,9 +1,5 @@
 """Whose a session is: one for each member, group and broker; and ids that nobody may have."""
 
-from typing import Any
-
-import pytest
-
 from suites.broker.kit import *
 
 NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND

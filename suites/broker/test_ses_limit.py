@@ -1,7 +1,5 @@
 """The number of share sessions that a broker keeps (group.share.max.share.sessions)."""
 
-import time
-
 from suites.broker.kit import *
 
 LIMIT = 2

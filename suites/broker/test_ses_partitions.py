@@ -1,7 +1,6 @@
 """Partitions of a session: remembered, added, forgotten, unknown and gone."""
 
 import dataclasses
-import uuid
 
 from suites.broker.kit import *
 

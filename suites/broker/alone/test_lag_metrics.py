@@ -3,9 +3,6 @@
 A metric may follow its event by a moment, hence the polling; what it may not do is to stay wrong.
 """
 
-from collections.abc import Mapping
-from functools import partial
-
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.kit import *
 

@@ -1,9 +1,5 @@
 """What administrators are told while the coordinator of a group moves."""
 
-import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator
-
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
 from suites.broker.kit import *
 

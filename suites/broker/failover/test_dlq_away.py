@@ -1,9 +1,5 @@
 """Dead letters whose broker is away for a while: they wait, and nobody else does."""
 
-from dataclasses import replace
-
-import pytest
-
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.kit import *
 

@@ -1,7 +1,5 @@
 """A broker dies as by a power cut: kill -9, with requests under way."""
 
-import asyncio
-
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import (
     Pulse,

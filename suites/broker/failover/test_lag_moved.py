@@ -1,10 +1,5 @@
 """The lag while the brokers that know it move, fall silent, or have not finished with a record."""
 
-import time
-from typing import Any
-
-import pytest
-
 from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
 from suites.broker.kit import *
 

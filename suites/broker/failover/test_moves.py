@@ -1,13 +1,6 @@
 """Coordinators that move from broker to broker while every broker lives."""
 
-import asyncio
-import time
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import partial
-from typing import Any
-
-import pytest
 
 from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
 from suites.broker.failover.roles import MOVING, START, Pulse, judge_member, judge_raised, raised

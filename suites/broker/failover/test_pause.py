@@ -1,7 +1,5 @@
 """A broker freezes, is taken for dead, and wakes up: the zombie, and the path that was cut."""
 
-import asyncio
-
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import AllRoles, Pulse, cast, judge_member, judge_progress
 from suites.broker.kit import *

@@ -1,7 +1,5 @@
 """The state topic without enough replicas in sync: nothing may be promised that is not kept."""
 
-import asyncio
-
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import demand, in_force
 from suites.broker.kit import *

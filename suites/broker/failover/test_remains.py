@@ -1,7 +1,5 @@
 """What deleted groups leave in the log of a coordinator, and whether it can be loaded."""
 
-from collections.abc import Mapping
-
 from fixtures.clients.configs import alter
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
 from suites.broker.failover.roles import Pulse

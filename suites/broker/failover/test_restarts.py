@@ -1,7 +1,5 @@
 """Every broker restarts: one after the other under load, or all at once."""
 
-import asyncio
-
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import Pulse, judge_came_back, judge_member
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books

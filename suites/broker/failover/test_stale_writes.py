@@ -4,12 +4,6 @@ A leader repeats a state write that failed for up to half a minute. Others are s
 and what the client was told of those has to outlive the one that comes last.
 """
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-
-import pytest
-
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import demand, in_force
 from suites.broker.kit import *

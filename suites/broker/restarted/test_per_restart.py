@@ -1,12 +1,5 @@
 """What the durable state of share-partitions is worth: the broker dies, and what it said holds."""
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from random import Random
-
-import pytest
-
 from spec.model.durable import Coordinator, Durable
 from suites.broker.kit import *
 from suites.broker.restarted.restarts import Restarts, prunes_soon

@@ -1,7 +1,5 @@
 """kafka-share-groups.sh by way of TLS."""
 
-import asyncio
-
 from fixtures.clients.tools import SHARE_GROUPS, Tools
 from suites.broker.kit import *
 from suites.broker.secure.realm import BARE_TLS, Realm

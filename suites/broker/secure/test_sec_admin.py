@@ -1,7 +1,5 @@
 """Who may look at a share group's offsets, change them, and delete them or the group."""
 
-from typing import Any
-
 from fixtures.clients.acls import Operation, Resource
 from suites.broker.kit import *
 from suites.broker.secure.matrix import INTERVAL, NO_GROUP, NO_TOPIC

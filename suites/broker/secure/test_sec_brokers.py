@@ -1,10 +1,5 @@
 """What brokers ask each other is not for everybody: the state of share-partitions."""
 
-from dataclasses import dataclass, field
-from typing import Any
-
-import pytest
-
 from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
 from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User

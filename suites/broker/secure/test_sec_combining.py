@@ -1,7 +1,5 @@
 """How permissions combine: what one is good for, what denials undo, how far patterns reach."""
 
-import pytest
-
 from fixtures.clients.acls import EVERY, Operation, Resource
 from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, ROWS, Seen, expected_results, scene, walk

@@ -1,9 +1,5 @@
 """What a refusal gives away: nothing, or whether a topic is there."""
 
-from typing import Any
-
-import pytest
-
 from fixtures.clients.acls import Operation, Resource
 from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User

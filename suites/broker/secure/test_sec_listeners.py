@@ -1,10 +1,5 @@
 """The same by every door: TLS, SASL, both, and a login that is renewed on the way."""
 
-import time
-from typing import Any
-
-import pytest
-
 from fixtures.clients.acls import Operation, Resource
 from fixtures.wire.connection import ConnectionLost
 from suites.broker.kit import *

@@ -1,7 +1,5 @@
 """Who may join a share group, look at it, and find it in a list."""
 
-from typing import Any
-
 from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
 from fixtures.clients.admin import Admin
 from suites.broker.kit import *

@@ -3,12 +3,6 @@
 Since KIP-219 a broker answers at once, says how long it will not listen, and does not listen.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-import pytest
-
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User, may_use

@@ -1,10 +1,5 @@
 """Permissions that come and go under a consumer that is at work."""
 
-import time
-from dataclasses import dataclass, replace
-
-import pytest
-
 from fixtures.clients.acls import Operation, Resource
 from suites.broker.kit import *
 from suites.broker.secure.matrix import LET_IN, NO_GROUP, NO_TOPIC, ROWS, scene, walk
