@@ -1,19 +1,6 @@
 """Acknowledging: what is sent, of what, in which order, and what the application is told."""
 
-import contextlib
-import time
-
-import pytest
-
-from fixtures.clients.adapter import Refused
-from fixtures.clients.cluster import attempts
-from fixtures.clients.handle import Handle
-from fixtures.clients.member import AckType
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.check import check
-from suites.client.harness import READY, Harness, Polled, refusal
-from suites.client.wire import SHARE, acked, acquired, busiest, carries_acks
-from suites.judge import Judge
+from suites.client.kit import *
 
 KINDS = {"accept": AckType.ACCEPT, "release": AckType.RELEASE, "reject": AckType.REJECT}
 

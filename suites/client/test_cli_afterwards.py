@@ -1,20 +1,10 @@
 """What a client does afterwards: after a pause, an error that ends it, a late acknowledgement."""
 
-import asyncio
-import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator
 
-import pytest
-
-from fixtures.clients.adapter import Refused
 from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.check import check
-from suites.client.harness import ARRIVES, READY, Harness
-from suites.client.wire import HEARTBEAT, SHARE
-from suites.judge import Judge
+from suites.client.kit import *
 
 FATAL = "GROUP_AUTHORIZATION_FAILED"
 

@@ -1,17 +1,10 @@
 """What the application's calls promise: subscribing, waking up, configuration, callbacks."""
 
-import asyncio
 import base64
 from uuid import UUID
 
-import pytest
-
-from fixtures.clients.adapter import AdapterDied
 from fixtures.hostile.changes import INSTANCE
-from suites.broker.check import check
-from suites.client.harness import Harness, Polled, refusal
-from suites.client.wire import acquired
-from suites.judge import Judge
+from suites.client.kit import *
 
 TELEMETRY = [71, 72]  # The keys of GetTelemetrySubscriptions and PushTelemetry.
 

@@ -1,18 +1,6 @@
 """The end of a client: closing under all conditions, and crashing."""
 
-import time
-from collections.abc import Awaitable, Callable
-
-import pytest
-
-from fixtures.clients.adapter import Adapter, AdapterHang
-from fixtures.clients.handle import Delivery, Handle
-from fixtures.clients.member import AckType
-from spec.adapter import Capability
-from suites.broker.check import check
-from suites.client.harness import Harness, refusal
-from suites.client.wire import HEARTBEAT, SHARE
-from suites.judge import Judge
+from suites.client.kit import *
 
 SLACK = 6.0  # Seconds beyond its limit that a close may take before it is called late.
 

@@ -1,18 +1,6 @@
 """What becomes of a record that the application's deserializer cannot read."""
 
-import contextlib
-
-import pytest
-
-from fixtures.clients.adapter import Refused, Unsupported
-from fixtures.clients.handle import Handle
-from fixtures.clients.member import AckType
-from spec.verdict import OutOfReach
-from suites.broker.check import check
-from suites.broker.share import Queue
-from suites.client.harness import ARRIVES, READY, Harness, Polled
-from suites.client.wire import acked, acquired
-from suites.judge import Judge
+from suites.client.kit import *
 
 # Reads values of four bytes, and throws on others.
 NUMBERS = "org.apache.kafka.common.serialization.IntegerDeserializer"

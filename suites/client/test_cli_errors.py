@@ -1,14 +1,6 @@
 """Every error code at every level of a fetch: the client comes back, and floods nobody."""
 
-from collections.abc import Sequence
-
-import pytest
-
-from fixtures.clients.handle import Handle
-from suites.broker.check import check
-from suites.client.harness import FLOOD, HASTE, Harness, refusal
-from suites.client.wire import SHARE, busiest, hasty
-from suites.judge import Judge
+from suites.client.kit import *
 
 BACK = 20.0  # Seconds within which records have to come again after a trouble that is over.
 

@@ -1,20 +1,8 @@
 """What a client fetches, and what of it reaches the application."""
 
-import time
-
-import pytest
-
-from fixtures.clients.cluster import Topic
-from fixtures.clients.handle import Handle
-from fixtures.clients.member import AckType
 from fixtures.clients.transactions import TransactionalProducer
-from fixtures.wire.records import Compression, Record, encode_batch
-from spec.verdict import Undecided
-from suites.broker.check import check
-from suites.broker.share import Queue
-from suites.client.harness import ARRIVES, Harness
-from suites.client.wire import acquired, assigned, named
-from suites.judge import Judge
+from fixtures.wire.records import Compression
+from suites.client.kit import *
 
 
 @check("CLI-13")

@@ -1,16 +1,6 @@
 """A client as a member: joining, heartbeats, fencing, leaving."""
 
-from itertools import pairwise
-
-import pytest
-
-from fixtures.clients.handle import Handle
-from fixtures.proxies.exchange import Exchange
-from spec.verdict import Undecided
-from suites.broker.check import check
-from suites.client.harness import FLOOD, HASTE, READY, Harness, refusal
-from suites.client.wire import HEARTBEAT, Place, assigned, busiest, hasty, named
-from suites.judge import Judge
+from suites.client.kit import *
 
 RECOVERY = 12.0  # Seconds within which a client has to be back after a trouble that has passed.
 

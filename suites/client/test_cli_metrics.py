@@ -1,12 +1,6 @@
 """What a client reports of itself: metrics of requests, acknowledgements and heartbeats."""
 
-from fixtures.clients.adapter import Refused
-from fixtures.clients.handle import Handle
-from fixtures.proxies.exchange import Exchange
-from suites.broker.check import check
-from suites.client.harness import Harness
-from suites.client.wire import SHARE, acked
-from suites.judge import Judge
+from suites.client.kit import *
 
 AGREES = 8.0  # Seconds within which metrics come to say what was on the wire.
 

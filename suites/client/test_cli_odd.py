@@ -1,20 +1,8 @@
 """Responses that no broker should send: worthless hints, frames and batches that are damaged."""
 
 import re
-import time
 
-import pytest
-
-from fixtures.clients.adapter import Refused
-from fixtures.clients.handle import Handle
-from fixtures.clients.member import AckType
-from spec.adapter import Capability
-from spec.verdict import OutOfReach
-from suites.broker.check import check
-from suites.broker.share import Queue
-from suites.client.harness import ARRIVES, Harness, Polled, Records
-from suites.client.wire import SHARE
-from suites.judge import Judge
+from suites.client.kit import *
 
 # Seconds within which a client that may not read any more has to unsubscribe, or to close.
 CLOSES = 10.0

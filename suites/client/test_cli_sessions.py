@@ -1,16 +1,8 @@
 """A client's share sessions: epochs, what is in them, what ends them."""
 
 from collections import defaultdict
-from itertools import pairwise
 
-import pytest
-
-from fixtures.clients.handle import Settled
-from fixtures.proxies.exchange import Exchange
-from suites.broker.check import check
-from suites.client.harness import ARRIVES, FLOOD, HASTE, Harness
-from suites.client.wire import SHARE, acquired, busiest, carries_acks, forgotten, hasty, named
-from suites.judge import Judge
+from suites.client.kit import *
 
 
 def by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:

@@ -1,13 +1,8 @@
 """Some settings at their values, in other capitals, at their edges, and almost right."""
 
-import pytest
-
 from spec.settings import settings_of
-from spec.verdict import OutOfReach
-from suites.broker.check import check
-from suites.client.harness import Harness
+from suites.client.kit import *
 from suites.client.settings import Trial, broken, play, trials
-from suites.judge import Judge
 
 # What is seen within a poll; the sweep of settings tries the others, too.
 SHOWN = (

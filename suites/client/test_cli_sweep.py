@@ -1,14 +1,9 @@
 """Some cases of the sweep, one for each way in which its rules can break."""
 
-import pytest
-
-from spec.verdict import OutOfReach
-from suites.broker.check import check
-from suites.client.harness import Harness
+from suites.client.kit import *
 from suites.client.sweep.application import play
 from suites.client.sweep.cases import all_cases
 from suites.client.sweep.rules import judge as findings_of
-from suites.judge import Judge
 
 CASES = {case.name: case for case in all_cases()}
 
