@@ -82,7 +82,7 @@ class Permissions:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One API: what it needs on the group and on each topic, and how it is asked.
 
@@ -193,45 +193,22 @@ async def _delete_group(scene: Permissions) -> Seen:
     return (shown(response.results[0].error_code),)
 
 
+READ, DELETE = Operation.READ, Operation.DELETE
+DESCRIBE, CONFIGS = Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS
+
 # The order is that of a life: what needs members first, what needs an empty group last.
 ROWS = (
-    Row(
-        api="ShareGroupHeartbeat",
-        group=Operation.READ,
-        topic=Operation.DESCRIBE,
-        ask=_heartbeat,
-        whole=True,
-    ),
-    Row(api="ShareFetch", group=Operation.READ, topic=Operation.READ, ask=_fetch),
-    Row(api="ShareAcknowledge", group=Operation.READ, topic=Operation.READ, ask=_acknowledge),
-    Row(
-        api="ShareGroupDescribe",
-        group=Operation.DESCRIBE,
-        topic=Operation.DESCRIBE,
-        ask=_describe,
-        whole=True,
-    ),
-    Row(api="ListGroups", group=Operation.DESCRIBE, topic=None, ask=_list, refusal=NOT_SHOWN),
-    Row(
-        api="DescribeShareGroupOffsets",
-        group=Operation.DESCRIBE,
-        topic=Operation.DESCRIBE,
-        ask=_describe_offsets,
-    ),
-    Row(api="DescribeConfigs", group=Operation.DESCRIBE_CONFIGS, topic=None, ask=_describe_configs),
-    Row(
-        api="IncrementalAlterConfigs", group=Operation.ALTER_CONFIGS, topic=None, ask=_alter_configs
-    ),
-    Row(
-        api="AlterShareGroupOffsets", group=Operation.READ, topic=Operation.READ, ask=_alter_offsets
-    ),
-    Row(
-        api="DeleteShareGroupOffsets",
-        group=Operation.DELETE,
-        topic=Operation.READ,
-        ask=_delete_offsets,
-    ),
-    Row(api="DeleteGroups", group=Operation.DELETE, topic=None, ask=_delete_group),
+    Row("ShareGroupHeartbeat", group=READ, topic=DESCRIBE, ask=_heartbeat, whole=True),
+    Row("ShareFetch", group=READ, topic=READ, ask=_fetch),
+    Row("ShareAcknowledge", group=READ, topic=READ, ask=_acknowledge),
+    Row("ShareGroupDescribe", group=DESCRIBE, topic=DESCRIBE, ask=_describe, whole=True),
+    Row("ListGroups", group=DESCRIBE, topic=None, ask=_list, refusal=NOT_SHOWN),
+    Row("DescribeShareGroupOffsets", group=DESCRIBE, topic=DESCRIBE, ask=_describe_offsets),
+    Row("DescribeConfigs", group=CONFIGS, topic=None, ask=_describe_configs),
+    Row("IncrementalAlterConfigs", group=Operation.ALTER_CONFIGS, topic=None, ask=_alter_configs),
+    Row("AlterShareGroupOffsets", group=READ, topic=READ, ask=_alter_offsets),
+    Row("DeleteShareGroupOffsets", group=DELETE, topic=READ, ask=_delete_offsets),
+    Row("DeleteGroups", group=DELETE, topic=None, ask=_delete_group),
 )
 
 
