@@ -22,7 +22,7 @@ from fixtures.wire.frame import Transcript
 from shareproof.runner.outcome import observe
 from spec.model.leader import Leader
 from spec.verdict import OutOfReach, Stalled, Undecided, Verdict, Violation
-from suites.broker.membership import in_session
+from suites.broker.groups import in_session
 from suites.broker.share import world
 from suites.broker.timing import ROUNDS, Span, apart, judge_span
 from suites.judge import MAX_TEXT, Judge, MisusedJudge

@@ -18,10 +18,8 @@ from spec.model.operations import (
     Mode,
     Operation,
     Range,
-    Span,
 )
 from spec.model.partition import SharePartition
-from spec.model.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +73,6 @@ class LogStarted(Step):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Configured(Step):
-    settings: Settings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StartSeen(Step):
     offset: int
 
@@ -88,12 +81,6 @@ class StartSeen(Step):
 class StateSeen(Step):
     start: int
     batches: tuple[StateBatch, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetter(Step):
-    offset: int
-    count: int
 
 
 def judge(partition: SharePartition, steps: Iterable[Step]) -> Iterator[tuple[Step, Judgement]]:
@@ -119,8 +106,6 @@ def _begin(partition: SharePartition, one: Step) -> Operation | None:
     match one:
         case Produced():
             partition.produced(one.first, one.last)
-        case Configured():
-            partition.configured(Span(one.sent, one.received), one.settings)
         case Fetched():
             fetch = Fetch(member=one.member, mode=one.mode, max_records=one.max_records)
             begun = partition.begin_fetch(one.sent, fetch)
@@ -143,16 +128,9 @@ def _begin(partition: SharePartition, one: Step) -> Operation | None:
 def _ended(
     partition: SharePartition, one: Step, operation: Operation | None
 ) -> tuple[Step, Judgement]:
-    verdict = FINE
-    if operation is not None:
-        verdict = _answered(partition, one, operation)
-    elif isinstance(one, DeadLetter):
-        verdict = partition.dead_lettered(Span(one.sent, one.received), one.offset, one.count)
-    return one, verdict
-
-
-def _answered(partition: SharePartition, one: Step, operation: Operation) -> Judgement:
     verdict, received = FINE, one.received
+    if operation is None:
+        return one, verdict
     match one:
         case Fetched(ranges=None) | Acknowledged(error=None):
             verdict = partition.lost(operation, received)
@@ -170,4 +148,4 @@ def _answered(partition: SharePartition, one: Step, operation: Operation) -> Jud
             verdict = partition.start_shown(operation, received, one.offset)
         case StateSeen():
             verdict = partition.state_shown(operation, received, one.start, one.batches)
-    return verdict
+    return one, verdict

@@ -42,7 +42,6 @@ from suites.broker.groups import *
 from suites.broker.leaders import *
 from suites.broker.logs import *
 from suites.broker.many import *
-from suites.broker.membership import *
 from suites.broker.settings import *
 from suites.broker.share import *
 from suites.broker.state import *

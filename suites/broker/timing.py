@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts, gather_all
 from fixtures.clients.member import renew
 from spec.verdict import OutOfReach, Stalled, Undecided
-from suites.broker.membership import good_beat, member_ids
+from suites.broker.groups import good_beat, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
 from suites.broker.share import BYSTANDING, Consumer, Queue, Share, goes_on
 from suites.judge import Judge

@@ -21,6 +21,7 @@ from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.acknowledgements import result
 from suites.broker.failover.cluster import STATE, FailoverCluster
+from suites.broker.groups import in_session
 from suites.broker.leaders import (
     TAKEN_OVER,
     MixedStates,
@@ -29,7 +30,6 @@ from suites.broker.leaders import (
     judge_open,
     prepared,
 )
-from suites.broker.membership import in_session
 from suites.broker.share import Consumer, Queue
 from suites.broker.state import StateKey
 from suites.judge import Judge
