@@ -178,14 +178,14 @@ def releases(ranges: Iterable[Range]) -> list[Ack]:
     return [release(acquired.first, acquired.last) for acquired in ranges]
 
 
-async def hold_at(consumer: Consumer, count: int, delivery: int, within: float = WITHIN) -> None:
+async def hold_at(consumer: Consumer, count: int, delivery: int) -> None:
     """Let ``count`` records be delivered and released until all are held on their nth delivery.
 
     Each record is held as soon as it is there. So it does not matter in which pieces they come: a
     broker may hand out ever smaller ones as records near the limit (KAFKA-17541).
     """
     held: set[int] = set()
-    async for _ in attempts(within, pause=0.001):
+    async for _ in attempts(pause=0.001):
         response = consumer.sound(await consumer.fetch())
         early = [r for r in response.only.ranges if r.count < delivery]
         held |= {o for r in response.only.ranges if r.count >= delivery for o in r.offsets}

@@ -8,8 +8,9 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from fixtures.clients.cluster import attempts, eventually
 from fixtures.clients.member import Ack, Part, accept, reject, release
@@ -21,27 +22,18 @@ from suites.broker.timing import EARLY, SLACK
 from suites.judge import Judge
 
 
-async def replicated(
-    share: Share,
-    records: int,
-    *,
-    reset: str | None = "earliest",
-    group_config: Mapping[str, str] | None = None,
-    topic_config: Mapping[str, str] | None = None,
-) -> Queue:
-    """Return a queue whose partition has two replicas, with the longest locks."""
+def two_brokers(share: Share) -> list[int]:
+    """Return two brokers in any order, between which a leader can move."""
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 2:
         raise OutOfReach("a leader can only move where there are two brokers")
-    pair = share.rng.sample(nodes, 2)
-    return await share.queue(
-        records,
-        assignments=[pair],
-        reset=reset,
-        lock_ms=share.bounds.longest_lock,
-        group_config=group_config,
-        topic_config=topic_config,
-    )
+    return share.rng.sample(nodes, 2)
+
+
+async def replicated(share: Share, records: int, **options: Any) -> Queue:
+    """Return a queue whose partition has two replicas, with the longest locks."""
+    lock = share.bounds.longest_lock
+    return await share.queue(records, assignments=[two_brokers(share)], lock_ms=lock, **options)
 
 
 async def moved(queue: Queue) -> Queue:
@@ -64,7 +56,7 @@ PATIENCE = 8.0
 """Seconds that one request of a roaming consumer may take; a frozen broker never answers."""
 
 
-async def located(queue: Queue, within: float = TAKEN_OVER) -> Queue:
+async def located(queue: Queue) -> Queue:
     """Return a queue with its present leaders, once none of them is a broker that is away."""
     cluster = queue.share.cluster
 
@@ -74,7 +66,7 @@ async def located(queue: Queue, within: float = TAKEN_OVER) -> Queue:
             return None if cluster.away.intersection(topic.leaders) else replace(queue, topic=topic)
         return None
 
-    return await eventually(f"leaders of {queue.topic.name}", ask, within)
+    return await eventually(f"leaders of {queue.topic.name}", ask, TAKEN_OVER)
 
 
 async def append(queue: Queue, count: int = 1, partition: int = 0) -> int:

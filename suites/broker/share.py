@@ -308,6 +308,10 @@ class Share:
             with contextlib.suppress(CallFailed, Undecided):
                 await member.leave()
 
+    def together(self, partitions: int) -> list[list[int]]:
+        """Return an assignment that puts partitions on one broker."""
+        return [[self.rng.choice(sorted(self.cluster.brokers))]] * partitions
+
     def member_id(self) -> str:
         """Return a member id of the form that every release can read."""
         return member_id(self.rng)

@@ -41,13 +41,13 @@ async def read_state(queue: Queue, partition: int = 0) -> Struct:
     return await _ask(queue, partition, "ReadShareGroupState", {})
 
 
-async def settled_below(queue: Queue, partition: int = 0) -> int:
+async def settled_below(queue: Queue) -> int:
     """Return the first offset that is not finished in the stored state.
 
     What a response of NONE has promised is stored already. The start offset that administrators are
     shown follows with the next write only.
     """
-    state = await read_state(queue, partition)
+    state = await read_state(queue)
     end = int(state.start_offset)
     for batch in sorted(state.state_batches, key=lambda each: int(each.first_offset)):
         if batch.first_offset > end or batch.delivery_state not in {ACKNOWLEDGED, ARCHIVED}:
@@ -56,17 +56,15 @@ async def settled_below(queue: Queue, partition: int = 0) -> int:
     return end
 
 
-async def write_state(
-    queue: Queue, start: int, batches: Sequence[Batch] = (), partition: int = 0
-) -> None:
+async def write_state(queue: Queue, start: int, batches: Sequence[Batch] = ()) -> None:
     """Write a start offset and state batches, true or not, over the stored state."""
     names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
     fields: dict[str, Any] = {
-        "state_epoch": (await read_state(queue, partition)).state_epoch,
+        "state_epoch": (await read_state(queue)).state_epoch,
         "start_offset": start,
         "state_batches": [dict(zip(names, batch, strict=True)) for batch in batches],
     }
-    await _ask(queue, partition, "WriteShareGroupState", fields)
+    await _ask(queue, 0, "WriteShareGroupState", fields)
 
 
 async def _leader_epoch(queue: Queue, partition: int) -> int:

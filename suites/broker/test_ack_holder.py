@@ -7,15 +7,13 @@ FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)
 WRONG_STATE = "INVALID_RECORD_STATE"
 
 
-async def judge_types_refused(
-    judge: Judge, consumer: Consumer, first: int, last: int, *, error: str = WRONG_STATE
-) -> None:
+async def judge_types_refused(judge: Judge, consumer: Consumer, first: int, last: int) -> None:
     """Demand that every type is refused for a range, at once and offset by offset."""
     for kind in TYPES:
         part = await consumer.ack(Ack(first, last, (kind,)))
-        judge.equal(error, result(part), f"{kind.name} of {first}..{last}")
+        judge.equal(WRONG_STATE, result(part), f"{kind.name} of {first}..{last}")
         part = await consumer.ack(*singly(range(first, last + 1), kind))
-        judge.equal(error, result(part), f"{kind.name} of {first} to {last} one by one")
+        judge.equal(WRONG_STATE, result(part), f"{kind.name} of {first} to {last} one by one")
 
 
 @check("ACK-29", fast=True, crossed=(BESIDE, BEHIND))

@@ -5,10 +5,6 @@ from fixtures.wire.records import Compression, decode_batches
 from suites.broker.kit import *
 
 
-def _one_broker(share: Share, partitions: int) -> list[list[int]]:
-    return [[share.rng.choice(sorted(share.cluster.brokers))]] * partitions
-
-
 def _well_formed(part: Part) -> bool:
     borders = [border for r in part.ranges for border in (r.first, r.last + 1)]
     return all(r.first <= r.last for r in part.ranges) and borders == sorted(borders)
@@ -73,7 +69,7 @@ def _judge_records(judge: Judge, produced: Sequence[Record], catch: Catch) -> No
 
 @check("ACQ-08", crossed=(BESIDE, BEHIND))
 async def test_records_never_null(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=2, records=3, assignments=_one_broker(share, 2))
+    queue = await share.queue(partitions=2, records=3, assignments=share.together(2))
     consumer = await queue.consumer()
     named = [(queue.topic, 0), (queue.topic, 1), (queue.topic, 5)]
 
@@ -110,7 +106,7 @@ async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
 
 @check("ACQ-10", fast=True)
 async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=3, assignments=_one_broker(share, 3))
+    queue = await share.queue(partitions=3, assignments=share.together(3))
     sizes = {index: share.rng.randint(1, 9) for index in queue.topic.partitions}
     for index, size in sizes.items():
         await queue.produce([b"p%d" % index] * size, index)
@@ -197,7 +193,7 @@ def _gone(response: Response, doomed: Queue) -> bool:
 
 @check("ACQ-14", crossed=AMONG)
 async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
-    placed = _one_broker(share, 1)
+    placed = share.together(1)
     doomed = await share.queue(records=2, assignments=placed)
     other = Queue(
         share=share, topic=await share.admin.create_topic(assignments=placed), group=doomed.group

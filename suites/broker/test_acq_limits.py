@@ -6,12 +6,8 @@ RECORD_LIMIT = 1
 """ShareAcquireMode of a strict MaxRecords (KIP-1206)."""
 
 
-def _together(share: Share, partitions: int) -> list[list[int]]:
-    return [[share.rng.choice(sorted(share.cluster.brokers))]] * partitions
-
-
 async def _spread(share: Share, partitions: int, size: int, records: int = 1) -> Queue:
-    queue = await share.queue(partitions=partitions, assignments=_together(share, partitions))
+    queue = await share.queue(partitions=partitions, assignments=share.together(partitions))
     for index in queue.topic.partitions:
         await queue.produce([bytes(size)] * records, index, batches=records)
     return queue
@@ -103,7 +99,7 @@ async def test_record_limit_cuts_what_was_released(share: Share, judge: Judge) -
 
 @check("ACQ-35", feature="record-limit", crossed=RELOADED)
 async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=3, assignments=_together(share, 3))
+    queue = await share.queue(partitions=3, assignments=share.together(3))
     for index in queue.topic.partitions:
         await queue.produce(10, index)
     consumer = await queue.consumer()

@@ -226,8 +226,7 @@ async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
 
 @check("ACQ-70", fast=True, crossed=AMONG)
 async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> None:
-    node = share.rng.choice(sorted(share.cluster.brokers))
-    queue = await share.queue(partitions=4, assignments=[[node]] * 4)
+    queue = await share.queue(partitions=4, assignments=share.together(4))
     consumer = await queue.consumer()
     named = [(queue.topic, index) for index in queue.topic.partitions]
     await consumer.session.fetch(*named)

@@ -119,10 +119,7 @@ async def test_topic_deleted(share: Share, judge: Judge) -> None:
 
 @check("DLQ-34", crossed=AMONG)
 async def test_topic_moves(share: Share, judge: Judge) -> None:
-    nodes = sorted(share.cluster.brokers)
-    if len(nodes) < 2:
-        raise OutOfReach("a leader can only move where there are two brokers")
-    pair = share.rng.sample(nodes, 2)
+    pair = two_brokers(share)
     rounds, each = 6, 20
     size = rounds * each
     box = await boxed(share, size, batches=size, dead=await dead_topic(share, assignments=[pair]))

@@ -15,8 +15,7 @@ World = tuple[Queue, Consumer, Where, Where]
 
 async def consumer_of_two(share: Share, records: int = 2) -> World:
     """Return a queue with two partitions on one broker, each with records, and a consumer."""
-    node = share.rng.choice(sorted(share.cluster.brokers))
-    queue = await share.queue(records, partitions=2, assignments=[[node], [node]])
+    queue = await share.queue(records, partitions=2, assignments=share.together(2))
     if records:
         await queue.produce(records, 1)
     return queue, await queue.consumer(), (queue.topic, 0), (queue.topic, 1)

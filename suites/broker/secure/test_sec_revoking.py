@@ -44,9 +44,9 @@ async def _holder(realm: Realm, topics: int) -> Holder:
     return Holder(user=user, session=session, queues=tuple(queues), lock_ms=lock_ms, since=since)
 
 
-async def _heir(holder: Holder, index: int = 0) -> tuple[dict[int, int], float]:
+async def _heir(holder: Holder) -> tuple[dict[int, int], float]:
     """Return what somebody with all rights gets of a topic, and how long after the acquisition."""
-    queue = holder.queues[index]
+    queue = holder.queues[0]
     share = queue.share
     session = await (await share.member(holder.group)).session(min(share.cluster.brokers))
     catch = Catch()
