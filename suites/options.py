@@ -42,8 +42,7 @@ OWN = (
 )
 """Files that a run writes into its directory, and may therefore overwrite there."""
 
-UNSEEN = "apache-kafka"
-"""The ledger of a target that has not started yet."""
+UNSEEN = "apache-kafka"  # The ledger of a target that has not started yet.
 
 
 class Option:

@@ -13,8 +13,7 @@ from spec.model.settings import Force, Knobs, Slack
 from spec.model.table import OVER, TERMINAL, Effect, Event, State, Transition, step
 
 NONE: frozenset[int] = frozenset()
-NOWHERE = (-1, -1)
-"""The origin of a record that was never delivered."""
+NOWHERE = (-1, -1)  # The origin of a record that was never delivered.
 FORGOTTEN = (-2, -2)
 """The origin of a record whose share-partition was reloaded: its batch is cut anew, unseen."""
 TOO_MANY = 24

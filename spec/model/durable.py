@@ -35,8 +35,7 @@ class StateBatch(NamedTuple):
     deliveries: int
 
 
-UNKNOWN_COUNT = -1
-"""The delivery-complete count of a writer that does not tell it (Write v0)."""
+UNKNOWN_COUNT = -1  # The delivery-complete count of a writer that does not tell it (Write v0).
 
 
 def combine(

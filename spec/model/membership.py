@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from spec.model.operations import Error
 from spec.model.sessions import Place
 
-JOIN, LEAVE = 0, -1
-"""Member epochs that a heartbeat asks with."""
+JOIN, LEAVE = 0, -1  # Member epochs that a heartbeat asks with.
 
-LONGEST_ID = 36
-"""Characters that a member id may have: as many as a UUID."""
+LONGEST_ID = 36  # Characters that a member id may have: as many as a UUID.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

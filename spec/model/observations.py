@@ -55,8 +55,7 @@ def judge_acquired(
     return refusals
 
 
-_THROTTLED = 3
-"""The first delivery that can be throttled at all, under whatever limit."""
+_THROTTLED = 3  # The first delivery that can be throttled at all, under whatever limit.
 
 
 def _ill_shaped(ranges: Sequence[Range]) -> Iterator[Refusal]:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 V = TypeVar("V")
-END = 2**63
-"""One past the highest offset."""
+END = 2**63  # One past the highest offset.
 
 
 class Runs(Generic[V]):

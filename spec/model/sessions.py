@@ -13,10 +13,8 @@ from uuid import UUID
 OPEN, FINAL, LAST = 0, -1, 2**31 - 1
 """Epochs that open and end a session, and the one behind which 1 comes again."""
 
-Owner = tuple[str, str]
-"""Group and member."""
-Place = tuple[UUID, int]
-"""Topic id and partition index."""
+Owner = tuple[str, str]  # Group and member.
+Place = tuple[UUID, int]  # Topic id and partition index.
 
 
 class Denial(Enum):

@@ -165,11 +165,9 @@ TABLE: tuple[Transition, ...] = (
     _row(_E.RELOAD, _LEAVING, _LEAVING, "DLQ-32"),
 )
 
-TERMINAL = frozenset({State.ACKNOWLEDGED, State.ARCHIVED})
-"""States that let the start offset pass."""
+TERMINAL = frozenset({State.ACKNOWLEDGED, State.ARCHIVED})  # States that let the start offset pass.
 
-OVER = TERMINAL | {State.ARCHIVING}
-"""States in which a record is never handed out again."""
+OVER = TERMINAL | {State.ARCHIVING}  # States in which a record is never handed out again.
 
 ACK_EVENTS: tuple[Event, ...] = (Event.GAP, Event.ACCEPT, Event.RELEASE, Event.REJECT, Event.RENEW)
 """Events by the acknowledge type byte of the wire, 0 to 4."""

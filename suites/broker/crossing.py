@@ -408,14 +408,11 @@ class CrossedSession(Session):
         return replace(part, ranges=ranges)
 
 
-SHIFT = 1000
-"""By how much the offsets of the neighbours differ from the check's own."""
+SHIFT = 1000  # By how much the offsets of the neighbours differ from the check's own.
 
-NOT_THERE = 1000
-"""A partition that no topic has."""
+NOT_THERE = 1000  # A partition that no topic has.
 
-SPREAD = 12
-"""Partitions of a topic among which one is looked for that the same coordinator serves."""
+SPREAD = 12  # Partitions of a topic among which one is looked for that the same coordinator serves.
 
 
 @dataclass(frozen=True, slots=True)

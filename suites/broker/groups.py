@@ -25,11 +25,9 @@ RACED = {
 }
 """Errors of a change of offsets that races a join, and what allows each."""
 NO_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
-UNSET = -1
-"""The start offset of a share-partition that has none."""
+UNSET = -1  # The start offset of a share-partition that has none.
 
-Place = tuple[str, int]
-"""Topic name and partition index."""
+Place = tuple[str, int]  # Topic name and partition index.
 
 Answered = tuple[str, dict[Any, str]]
 """Name of the error of the whole request, and of each topic or partition."""
@@ -408,8 +406,7 @@ async def delete_group(share: Share, group: str) -> None:
 
 
 # Members: heartbeats that were answered, and waiting by heartbeating.
-Assigned = frozenset[tuple[object, int]]
-"""Topic ids and partition indexes."""
+Assigned = frozenset[tuple[object, int]]  # Topic ids and partition indexes.
 
 
 async def beat(member: Member, **fields: object) -> Struct:

@@ -31,17 +31,13 @@ from fixtures.wire.schema import Schemas
 from spec.verdict import NOT_PLAYED, EnvironmentFault, Stalled, Undecided
 from suites.broker.share import BYSTANDING, bystand
 
-SILENCE = 10.0
-"""Seconds in which a broker tells its versions, however busy it is."""
+SILENCE = 10.0  # Seconds in which a broker tells its versions, however busy it is.
 
-IDLE = 20.0
-"""Seconds in which a new topic and a new group get a record on a busy machine."""
+IDLE = 20.0  # Seconds in which a new topic and a new group get a record on a busy machine.
 
-LOOK = 55.0
-"""Seconds for all of it: a check that overran is broken into a minute after its limit."""
+LOOK = 55.0  # Seconds for all of it: a check that overran is broken into a minute after its limit.
 
-LOOKS = 3
-"""How often a worker looks at the brokers of one cluster."""
+LOOKS = 3  # How often a worker looks at the brokers of one cluster.
 
 _looks: dict[tuple[str, ...], int] = {}
 _silent: dict[tuple[str, ...], str] = {}

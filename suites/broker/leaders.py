@@ -92,8 +92,7 @@ class ReconnectingConsumer:
     told: list[str] = field(default_factory=list)
     held: set[int] = field(default_factory=set)
     at: Consumer | None = None
-    until: float = math.inf
-    """When the first lock of what is held runs out (monotonic)."""
+    until: float = math.inf  # When the first lock of what is held runs out (monotonic).
 
     async def fetch(self, max_wait_ms: int = 200, max_records: int = 500) -> Part | None:
         """Fetch once; ``None`` when there was no good response."""
@@ -158,8 +157,7 @@ class ReconnectingConsumer:
             self.until = math.inf
 
 
-LONG_LOCK_MS = 60_000
-"""A lock that outlives a check."""
+LONG_LOCK_MS = 60_000  # A lock that outlives a check.
 
 # 0         held; the pin, which keeps the start offset where every other offset is judged
 # 1, 2      held on their first delivery
@@ -172,8 +170,7 @@ LONG_LOCK_MS = 60_000
 FRESH = (16, 17, 18, 19)
 HELD = (0, 1, 2, 8, 9, 12, 13, 14, 15)
 SETTLED = (3, 4, 5, 6, 7)
-STORED = {8: 1, 9: 1, 10: 2, 11: 2}
-"""The stored delivery counts of offsets that are not settled."""
+STORED = {8: 1, 9: 1, 10: 2, 11: 2}  # The stored delivery counts of offsets that are not settled.
 
 
 @dataclass(slots=True)

@@ -19,8 +19,7 @@ from suites.broker.share import Catch, Consumer, Queue, Share
 COMMITTED = {"share.isolation.level": "read_committed"}
 UNCOMMITTED = {"share.isolation.level": "read_uncommitted"}
 
-CLEANED_WITHIN = 45.0
-"""Seconds: a cleaner with default settings looks for work every 15 s."""
+CLEANED_WITHIN = 45.0  # Seconds: a cleaner with default settings looks for work every 15 s.
 
 COMPACTED = {
     "cleanup.policy": "compact",

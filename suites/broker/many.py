@@ -19,8 +19,7 @@ from fixtures.clients.member import Member, Response, Session, Where
 from suites.broker.share import Catch, Consumer, Queue, Share, T, stopped
 from suites.broker.state import STATE_RPCS
 
-MANY = 3
-"""How many elements each list has at least; the bad one comes on top."""
+MANY = 3  # How many elements each list has at least; the bad one comes on top.
 
 POSITIONS = ("first", "middle", "last")
 AT = pytest.mark.parametrize("position", POSITIONS)

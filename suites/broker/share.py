@@ -26,14 +26,12 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import OutOfReach, Stalled, Undecided
 
-NOT_FOR = 1.0
-"""Seconds for which something that must not happen is watched."""
+NOT_FOR = 1.0  # Seconds for which something that must not happen is watched.
 
 BYSTANDING = 5.0
 """Seconds in which a record of a bystander comes, if the broker and this machine are well."""
 
-_LAST = 2**31 - 1
-"""A session epoch that no session here ever reaches."""
+_LAST = 2**31 - 1  # A session epoch that no session here ever reaches.
 
 
 T = TypeVar("T")

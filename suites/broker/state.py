@@ -33,8 +33,7 @@ from suites.broker.share import Queue, Share
 AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
 """Delivery states as they are stored; acquired is not a stored state."""
 
-Batch = tuple[int, int, int, int]
-"""First offset, last offset, delivery state, delivery count."""
+Batch = tuple[int, int, int, int]  # First offset, last offset, delivery state, delivery count.
 
 
 async def read_state(queue: Queue, partition: int = 0) -> Struct:
@@ -89,8 +88,7 @@ SUMMARY, DELETE = "ReadShareGroupStateSummary", "DeleteShareGroupState"
 STATE_RPCS = (INITIALIZE, READ, WRITE, SUMMARY, DELETE)
 STATE_TOPIC = "__share_group_state"
 
-ACQUIRED, ARCHIVING = 1, 3
-"""A delivery state that is never stored, and one that is since KIP-1191."""
+ACQUIRED, ARCHIVING = 1, 3  # A delivery state that is never stored, and one that is since KIP-1191.
 
 _PASSING = frozenset(
     {

@@ -4,8 +4,7 @@ from fixtures.wire.codec import Raw
 from suites.broker.kit import *
 
 COUNT = 30
-NULL_ARRAY = Raw(b"\x00")
-"""A compact array whose length says null."""
+NULL_ARRAY = Raw(b"\x00")  # A compact array whose length says null.
 
 
 async def judge_refused(

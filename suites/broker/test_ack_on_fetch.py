@@ -2,8 +2,7 @@
 
 from suites.broker.kit import *
 
-LONG_WAIT = 20_000
-"""Milliseconds that a fetch may wait for records when it should not wait at all."""
+LONG_WAIT = 20_000  # Milliseconds that a fetch may wait for records when it should not wait at all.
 
 
 async def judge_final_on_fetch(share: Share, judge: Judge, kind: AckType) -> None:

@@ -4,8 +4,7 @@ from suites.broker.kit import *
 
 FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)
 LONG = 500
-HUNDREDS = 1900
-"""Records in flight at once in one partition: below the default limit of 2000."""
+HUNDREDS = 1900  # Records in flight at once in one partition: below the default limit of 2000.
 
 
 @check("ACK-24", fast=True, crossed=(BESIDE, BEHIND))

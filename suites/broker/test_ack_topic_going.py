@@ -6,8 +6,7 @@ from suites.broker.kit import *
 
 REPEATED_WITHIN = 20.0
 """Seconds after which a write that was refused is repeated for the third time; see ``MOST``."""
-MOST = 5
-"""How often Kafka sends a state write before it gives up, with pauses of 1, 2, 4 and 8 s."""
+MOST = 5  # How often Kafka sends a state write before it gives up, with pauses of 1, 2, 4 and 8 s.
 
 
 async def _refused_again(refusal: FrameRule) -> None:

@@ -2,8 +2,7 @@
 
 from suites.broker.kit import *
 
-RECORD_LIMIT = 1
-"""ShareAcquireMode of a strict MaxRecords (KIP-1206)."""
+RECORD_LIMIT = 1  # ShareAcquireMode of a strict MaxRecords (KIP-1206).
 
 
 async def _spread(share: Share, partitions: int, size: int, records: int = 1) -> Queue:

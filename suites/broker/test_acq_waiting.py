@@ -6,11 +6,9 @@ event, so that a broker that only answers when the time is over is always found 
 
 from suites.broker.kit import *
 
-LONG = 50_000
-"""MaxWaitMs of a fetch that has to be answered before it is over."""
+LONG = 50_000  # MaxWaitMs of a fetch that has to be answered before it is over.
 
-WAKES_EARLY = 0.05
-"""Seconds that the clocks of the two sides may disagree over one wait."""
+WAKES_EARLY = 0.05  # Seconds that the clocks of the two sides may disagree over one wait.
 
 
 @dataclass(frozen=True, slots=True)

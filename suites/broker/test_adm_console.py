@@ -12,8 +12,7 @@ from fixtures.clients.tools import (
 )
 from suites.broker.kit import *
 
-COUNT = 9
-"""Records for a tool to consume."""
+COUNT = 9  # Records for a tool to consume.
 
 
 async def _pinned(share: Share) -> tuple[Queue, float]:

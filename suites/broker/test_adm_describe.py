@@ -5,8 +5,7 @@ from suites.broker.groups import neighbours as neighbouring
 from suites.broker.kit import *
 
 NOT_ASKED = -(2**31)
-MAY_READ, MAY_DESCRIBE = 1 << 3, 1 << 8
-"""Bits of AuthorizedOperations (KIP-430)."""
+MAY_READ, MAY_DESCRIBE = 1 << 3, 1 << 8  # Bits of AuthorizedOperations (KIP-430).
 
 
 class Guest(Member):

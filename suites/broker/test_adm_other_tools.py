@@ -6,11 +6,9 @@ from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools
 from fixtures.machine.maven import kafka_release
 from suites.broker.kit import *
 
-PATIENCE = 340.0
-"""Seconds that the tools may take together."""
+PATIENCE = 340.0  # Seconds that the tools may take together.
 
-MINUTE_MS = 61_000
-"""More than a lock may last under the broker's default bounds."""
+MINUTE_MS = 61_000  # More than a lock may last under the broker's default bounds.
 
 
 def _told(run: ToolRun, *groups: str) -> dict[str, list[str]]:

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from fixtures.clients.tools import SHARE_GROUPS, ToolRun, Tools
 from suites.broker.kit import *
 
-PATIENCE = 340.0
-"""Seconds that the tools may take together."""
+PATIENCE = 340.0  # Seconds that the tools may take together.
 
 
 def _groups(*names: str) -> list[str]:
@@ -55,8 +54,7 @@ def _assignment(queue: Queue, assigned: frozenset[tuple[Any, int]]) -> str:
     return f"{queue.topic.name}:{indexes}" if indexes else ""
 
 
-OLD, YOUNG = 5, 5
-"""Records older and younger than the date."""
+OLD, YOUNG = 5, 5  # Records older and younger than the date.
 
 
 async def _dated(queue: Queue, partition: int = 0) -> str:

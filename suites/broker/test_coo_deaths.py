@@ -5,8 +5,7 @@ from suites.broker.kit import *
 NOTICED = 8.0
 """Seconds, counted from when acknowledgements show that the leader has heard of a deletion."""
 
-LONG_WAIT_MS = 40_000
-"""MaxWaitMs of a fetch that has to be answered before it is over."""
+LONG_WAIT_MS = 40_000  # MaxWaitMs of a fetch that has to be answered before it is over.
 
 
 @check("COO-34", crossed=(BESIDE, RELOADED))

@@ -6,8 +6,7 @@ from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
 
-PAST = 1_000_000_000_000
-"""September 2001 in milliseconds."""
+PAST = 1_000_000_000_000  # September 2001 in milliseconds.
 
 RECORD_KEYS = (None, b"", b"key", bytes(range(256)))
 VALUES = (None, b"", b"value", bytes(reversed(range(256))))

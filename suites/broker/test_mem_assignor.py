@@ -6,8 +6,7 @@ and that every member has work, so assignments are judged once they have settled
 
 from suites.broker.kit import *
 
-INTERVAL = 3.0
-"""Seconds of share.assignment.interval.ms where that is what is checked."""
+INTERVAL = 3.0  # Seconds of share.assignment.interval.ms where that is what is checked.
 
 
 @check("MEM-16", fast=True)

@@ -7,8 +7,7 @@ beyond those it is about, and releases one of them to cause a write that moves n
 
 from suites.broker.kit import *
 
-RECORDS = 10
-"""Records that a check is about: offsets 0 to 9. Those it writes with come after them."""
+RECORDS = 10  # Records that a check is about: offsets 0 to 9. Those it writes with come after them.
 
 
 class Window:

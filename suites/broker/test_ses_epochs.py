@@ -4,8 +4,7 @@ from suites.broker.kit import *
 
 BAD_EPOCH = ErrorCode.INVALID_SHARE_SESSION_EPOCH
 NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND
-BELOW = (-2, -(2**31))
-"""Epochs that mean nothing."""
+BELOW = (-2, -(2**31))  # Epochs that mean nothing.
 
 
 async def holding(share: Share, records: int, more: int = 0) -> tuple[Queue, Consumer]:

@@ -31,8 +31,7 @@ from suites.judge import Judge
 # A lock is judged from both sides. It may not end before its duration has passed since the request
 # that took it was sent, and it has to have ended a generous while after the response. Between the
 # two lies all the slowness of machines, which proves nothing.
-SLACK = 15.0
-"""Seconds after a lock's end by which the record has to be available again."""
+SLACK = 15.0  # Seconds after a lock's end by which the record has to be available again.
 
 EARLY = 0.95
 """Share of a lock's duration that has to pass in any case; the rest is for timers' ticks."""
@@ -141,8 +140,7 @@ async def reconfigure(
 LONGER, SURE = 1.2, 1.3
 """A broker that takes 1.3 times as long is always noticed or left open, never passed."""
 
-TICK = 0.01
-"""Seconds by which timers of milliseconds may be early."""
+TICK = 0.01  # Seconds by which timers of milliseconds may be early.
 
 ROUNDS, TRIES = 3, 5
 PROMPT = 1.0

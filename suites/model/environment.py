@@ -29,8 +29,7 @@ from suites.model.actions import Action, Do
 from suites.model.player import LOCK_MS, Player, RealTime, Time, VirtualTime
 
 _MOST = 500
-_PAUSES = (20.0, 250.0)
-"""The shortest and the longest pause between two looks, in milliseconds."""
+_PAUSES = (20.0, 250.0)  # The shortest and the longest pause between two looks, in milliseconds.
 
 
 async def drain(player: Player, patience: float) -> None:

@@ -41,18 +41,15 @@ T = TypeVar("T")
 
 _ROUNDS = 12
 """Turns of the event loop after which whatever was on its way has arrived within one process."""
-_STEP = 10.0
-"""Milliseconds that pass at once while a request is waiting."""
+_STEP = 10.0  # Milliseconds that pass at once while a request is waiting.
 
 
 class Time(Protocol):
     """A clock in milliseconds that can be waited by, and how far the target keeps to it."""
 
     slack: Slack
-    settled: float
-    """How long after the end of a session its records are free for certain."""
-    patience: float
-    """How long what must happen may take."""
+    settled: float  # How long after the end of a session its records are free for certain.
+    patience: float  # How long what must happen may take.
 
     def now(self) -> float:
         """Return the time."""

@@ -15,8 +15,7 @@ from suites.model.environment import Environment, open_environment
 from suites.model.lockstep import Plan, Tally, confirm, run
 from suites.options import ModelOptions
 
-_EVERY = 5.0
-"""Seconds between two lines of progress."""
+_EVERY = 5.0  # Seconds between two lines of progress.
 
 
 PROFILES = {

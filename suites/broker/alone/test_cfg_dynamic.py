@@ -5,8 +5,7 @@ from spec.configs import load_configs
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.kit import *
 
-EVERYWHERE = ""
-"""The resource name of the default of all brokers."""
+EVERYWHERE = ""  # The resource name of the default of all brokers.
 
 
 def _other(config: Config, current: str | None) -> str:

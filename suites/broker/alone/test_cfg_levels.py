@@ -3,8 +3,7 @@
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.kit import *
 
-STORABLE = {0, 2, 4}
-"""Delivery states that a broker without dead letters can load."""
+STORABLE = {0, 2, 4}  # Delivery states that a broker without dead letters can load.
 
 
 async def _stored(queue: Queue) -> set[int]:

@@ -10,8 +10,7 @@ PARTITION, GROUPS, CACHE = "SharePartitionMetrics", "ShareGroupMetrics", "ShareS
 TOPICS = "BrokerTopicMetrics"
 MEMBERS, STATE = "group-coordinator-metrics", "share-coordinator-metrics"
 
-GAUGED_WITHIN = 75.0
-"""Seconds: a group coordinator counts its groups once a minute."""
+GAUGED_WITHIN = 75.0  # Seconds: a group coordinator counts its groups once a minute.
 
 
 def _of(queue: Queue, name: str) -> dict[str, str]:

@@ -295,8 +295,7 @@ async def _together(calls: Iterable[Callable[[], None]]) -> None:
 
 NO_HOOKS = "needs hooks that break brokers: give --hooks FILE"
 
-Place = tuple[str, int]
-"""A topic and a partition."""
+Place = tuple[str, int]  # A topic and a partition.
 
 
 class GuestCluster(FailoverCluster):

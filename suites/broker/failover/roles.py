@@ -34,8 +34,7 @@ from suites.broker.share import Consumer, Queue
 from suites.broker.state import StateKey
 from suites.judge import Judge
 
-LOCK_MS = 15_000
-"""A lock that outlives a change of leader, and not the patience of a check."""
+LOCK_MS = 15_000  # A lock that outlives a change of leader, and not the patience of a check.
 
 MOVING = {
     "NONE": "order: the request may come before the coordinator moves, or after",
@@ -55,16 +54,11 @@ class AllRoles:
     victim: int
     near: int
     far: int
-    led: MixedStates
-    """The victim leads it."""
-    kept: MixedStates
-    """The victim keeps its state."""
-    grouped: MixedStates
-    """The victim coordinates its members."""
-    whole: MixedStates
-    """The victim leads it, keeps its state and coordinates its members."""
-    alone: MixedStates
-    """The victim has its only replica."""
+    led: MixedStates  # The victim leads it.
+    kept: MixedStates  # The victim keeps its state.
+    grouped: MixedStates  # The victim coordinates its members.
+    whole: MixedStates  # The victim leads it, keeps its state and coordinates its members.
+    alone: MixedStates  # The victim has its only replica.
 
     @property
     def moving(self) -> tuple[MixedStates, ...]:
@@ -190,8 +184,7 @@ async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     return seen.counts
 
 
-START = 7
-"""The start offset in the state of :func:`raised`."""
+START = 7  # The start offset in the state of raised.
 
 
 async def raised(queue: Queue) -> StateKey:

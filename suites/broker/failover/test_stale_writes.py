@@ -9,8 +9,7 @@ from suites.broker.failover.roles import demand, in_force
 from suites.broker.kit import *
 
 RECORDS = 5
-FAILING_FOR = 8.5
-"""Seconds in which a write fails that is to come late."""
+FAILING_FOR = 8.5  # Seconds in which a write fails that is to come late.
 
 
 @contextlib.asynccontextmanager

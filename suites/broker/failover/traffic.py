@@ -17,12 +17,10 @@ from suites.broker.logs import data_offsets, read_log
 from suites.broker.share import Queue
 from suites.judge import Judge
 
-Place = tuple[int, int]
-"""A partition and an offset."""
+Place = tuple[int, int]  # A partition and an offset.
 
 BATCH = 5
-LOCK_MS = 4000
-"""What a response that got lost leaves locked comes back soon."""
+LOCK_MS = 4000  # What a response that got lost leaves locked comes back soon.
 
 _PAUSE = 0.1
 _DRAINED_WITHIN = 30.0

@@ -4,8 +4,7 @@ from fixtures.clients.tools import SHARE_GROUPS, Tools
 from suites.broker.kit import *
 from suites.broker.secure.realm import BARE_TLS, Realm
 
-PATIENCE = 120.0
-"""Seconds that the tools may take together."""
+PATIENCE = 120.0  # Seconds that the tools may take together.
 
 
 @check("ADM-41", timeout=400)

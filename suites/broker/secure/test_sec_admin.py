@@ -8,8 +8,7 @@ from suites.broker.secure.realm import Realm, User
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 DESCRIBE, MAY_READ, MAY_DELETE = Operation.DESCRIBE, Operation.READ, Operation.DELETE
 
-USED = 7
-"""The start offset that :func:`use` leaves behind."""
+USED = 7  # The start offset that use leaves behind.
 ALTERED = 3
 
 

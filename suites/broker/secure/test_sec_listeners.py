@@ -16,8 +16,7 @@ from suites.broker.secure.realm import (
     may_use,
 )
 
-NOBODY = "ANONYMOUS"
-"""What a broker calls those who do not log in."""
+NOBODY = "ANONYMOUS"  # What a broker calls those who do not log in.
 
 WAYS = (
     (SECURED, "PLAIN"),

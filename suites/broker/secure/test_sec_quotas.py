@@ -7,18 +7,14 @@ from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User, may_use
 
-SIZE = 10_000
-"""Bytes in a record."""
+SIZE = 10_000  # Bytes in a record.
 RATE = 10_000.0
 """A byte-rate quota. Brokers look back over ten whole seconds, so ten times that is free."""
 FREE = 10 * int(RATE)
-HEAVY = 13
-"""Records that together exceed what is free by three seconds' worth of it."""
+HEAVY = 13  # Records that together exceed what is free by three seconds' worth of it.
 LOCK_MS = 1000
-PATIENCE = 20.0
-"""Seconds that a request may take whose sender has to wait first."""
-LONGEST_FOR_REQUESTS = 1000
-"""Milliseconds: one window, and no request quota delays for longer."""
+PATIENCE = 20.0  # Seconds that a request may take whose sender has to wait first.
+LONGEST_FOR_REQUESTS = 1000  # Milliseconds: one window, and no request quota delays for longer.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
