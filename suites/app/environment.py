@@ -67,13 +67,7 @@ def placements(cluster: Cluster, partitions: int) -> list[list[int]]:
 
 
 class Environment:
-    """What one scenario works with, and what is known of it afterwards.
-
-    Attributes:
-        stopping: When the program was asked to stop.
-        over: When the scenario was over.
-        moving: Whether records still came to the program when the scenario was over.
-    """
+    """What one scenario works with, and what is known of it afterwards."""
 
     def __init__(
         self, spec: ProgramSpec, share: Share, tap: Tap, *, group: str, lock: float, folder: Path
@@ -85,9 +79,9 @@ class Environment:
         self.freezer, self.refuser = Freezer(), WriteRefuser()
         self.programs: list[Program] = []
         self.faults: list[Fault] = []
-        self.stopping: float | None = None
-        self.over = 0.0
-        self.moving = True
+        self.stopping: float | None = None  # When the program was asked to stop.
+        self.over = 0.0  # When the scenario was over.
+        self.moving = True  # Whether records still came to the program then.
         self._known: tuple[tuple[int, int], Deliveries] = ((0, 0), Deliveries())
         self._log = folder / "program.log"
 

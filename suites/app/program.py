@@ -43,19 +43,14 @@ class ProgramSpec:
 
 
 class Program:
-    """A process with all its children; its output goes to a file.
-
-    Attributes:
-        ended: When its end was seen, on the monotonic clock; None while it runs.
-        asked: Whether a scenario ended it.
-    """
+    """A process with all its children; its output goes to a file."""
 
     def __init__(self, command: Sequence[str], values: Mapping[str, str], log: Path) -> None:
         self.command = [*command]
         for name, value in values.items():
             self.command = [word.replace(f"{{{name}}}", value) for word in self.command]
-        self.ended: float | None = None
-        self.asked = False
+        self.ended: float | None = None  # When its end was seen (monotonic); None while it runs.
+        self.asked = False  # Whether a scenario ended it.
         self._log = log
         self._env = {**os.environ, **{VARIABLES[name]: value for name, value in values.items()}}
         self._process: asyncio.subprocess.Process | None = None

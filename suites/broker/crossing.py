@@ -42,25 +42,18 @@ class Below(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a set-up adds.
+    """What a set-up adds."""
 
-    Attributes:
-        beside: topics before and behind the check's, and partitions before and behind its own, in
-            the first member's session and in every request of it that acknowledges; and that member
-            had another session before.
-        among: as ``beside``, but topics alone: partitions and offsets are as the check has them.
-        below: records below the check's first one, and what became of them; or none.
-        compressed: whether records are compressed.
-        two_batches: whether what is written as one batch becomes two.
-        reloads: whether the state is loaded again before the next member, once nobody holds any.
-    """
-
+    # Topics before and behind the check's, and partitions before and behind its own, in the first
+    # member's session and in every request of it that acknowledges; and another session before.
     beside: bool = False
-    among: bool = False
-    below: Below | None = None
-    compressed: bool = False
-    two_batches: bool = False
-    reloads: bool = False
+    among: bool = False  # As `beside`, but topics alone: partitions and offsets are the check's.
+    below: Below | None = None  # Records below the check's first one, and what became of them.
+    compressed: bool = False  # Whether records are compressed.
+    two_batches: bool = False  # Whether what is written as one batch becomes two.
+    reloads: bool = (
+        False  # Whether the state is loaded anew for the next member, if nobody holds any.
+    )
 
 
 class CrossedShare(Share):
@@ -153,22 +146,15 @@ class CrossedAdmin(Admin):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossedQueue(Queue):
-    """A queue whose partitions and offsets are others than the check believes.
-
-    Attributes:
-        others: the topics before and behind.
-        brief: the check set the lock's duration, so that nothing beside it may be held for long.
-        earliest: the group begins at the first record, so that the neighbours' can be acquired.
-        bases: the offset that the check takes for 0, by real partition.
-        consumers: those made so far.
-    """
+    """A queue whose partitions and offsets are others than the check believes."""
 
     share: CrossedShare
-    others: tuple[Topic, ...] = ()
-    brief: bool = False
-    earliest: bool = True
+    others: tuple[Topic, ...] = ()  # The topics before and behind.
+    brief: bool = False  # The check set the lock's duration: nothing beside it is held for long.
+    earliest: bool = True  # The group begins at the first record: the neighbours' can be acquired.
+    # The offset that the check takes for 0, by real partition.
     bases: dict[int, int] = field(default_factory=dict)
-    consumers: list[Consumer] = field(default_factory=list)
+    consumers: list[Consumer] = field(default_factory=list)  # Those made so far.
 
     @property
     def supplied(self) -> tuple[Where, ...]:

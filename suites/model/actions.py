@@ -31,26 +31,15 @@ class Do(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One action.
-
-    Attributes:
-        do: what is done.
-        seat: which member does it.
-        other: the second member of a RACE, and the holder whose records an INTRUDE acknowledges.
-        n: records to produce or to fetch, record batches to DELETE, records to CUT from the log's
-            start, milliseconds to WAIT, or the new delivery limit.
-        mode: the acquire mode of a fetch (KIP-1206).
-        wait: milliseconds that a fetch may wait for records.
-        types: acknowledge types, for the first of the records that the seat holds; a CLOSE that
-            has any acknowledges on the way.
-    """
-
     do: Do
-    seat: int = 0
-    other: int = 0
+    seat: int = 0  # Which member does it.
+    other: int = 0  # The second member of a RACE, and whose records an INTRUDE acknowledges.
+    # Records to produce or to fetch, record batches to DELETE, records to CUT from the log's start,
+    # milliseconds to WAIT, or the new delivery limit.
     n: int = 0
-    mode: int = 0
-    wait: int = 0
+    mode: int = 0  # The acquire mode of a fetch (KIP-1206).
+    wait: int = 0  # Milliseconds that a fetch may wait for records.
+    # Acknowledge types, for the first of the records that the seat holds. A CLOSE may have some.
     types: tuple[int, ...] = ()
 
     def __str__(self) -> str:
