@@ -44,12 +44,10 @@ async def poll(
     pause: float = 0.02,
 ) -> T:
     """Look until what is seen is good, or time is up; return what was seen last."""
-    seen = await look()
     async for _ in attempts(within, pause):
-        if good(seen):
-            break
-        seen = await look()
-    return seen
+        if good(seen := await look()):
+            return seen
+    return await look()
 
 
 @dataclass(slots=True)
