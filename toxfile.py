@@ -1,7 +1,7 @@
 """The table at the end of every run of tox: what ran, what did not, and why.
 
 tox loads this plugin because it lies beside ``tox.ini``. Whatever was left out for want of a tool
-says so in a file of its environment (``SHAREPROOF_NOT_RUN``, see ``fixtures/targets/optional.py``).
+says so in a file of its environment (``SHAREPROOF_NOT_RUN``, see ``fixtures/targets/doctor.py``).
 An environment that ran nothing at all is skipped, which is how tox tells it from one that passed.
 """
 

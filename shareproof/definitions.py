@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fixtures.definitions.changes import Change, changes, messages_in
-from fixtures.definitions.configs import configs_in
+from fixtures.definitions.changes import Change, changes, configs_in, messages_in
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.machine.maven import kafka_release
 from fixtures.targets import UsageFault

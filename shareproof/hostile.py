@@ -17,8 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fixtures.hostile.operations import OperationContext
-from fixtures.hostile.script import Script, ScriptError, read_script
+from fixtures.hostile.script import OperationContext, Script, ScriptError, read_script
 from fixtures.hostile.tap import Tap
 from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.schema import Schemas

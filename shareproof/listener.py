@@ -11,8 +11,8 @@ import asyncio
 
 from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.reference.cluster import HANDLERS, Parts, ReferenceCluster
-from fixtures.reference.handler import ApiMethod, Body, Call, RequestHandler, serves
 from fixtures.reference.handlers.metadata import Finding
+from fixtures.reference.node import ApiMethod, Body, Call, RequestHandler, serves
 from fixtures.wire.schema import Schemas
 from spec.tiers import BESIDE, CONSUMER
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.targets.optional import RECORD_VARIABLE, not_run
+from fixtures.targets.doctor import RECORD_VARIABLE, not_run
 from tests.shell import Shell
 
 if TYPE_CHECKING:

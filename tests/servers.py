@@ -22,7 +22,7 @@ from fixtures.clocks import Clocks
 from fixtures.machine import registry
 from fixtures.machine.cache import locked
 from fixtures.machine.golang import built
-from fixtures.machine.jvm import FAST_START
+from fixtures.machine.java import FAST_START
 from fixtures.machine.ports import free_ports
 from tests.fake import ROOT
 from tests.shell import shareproof

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.adapters.building import built, run
+from fixtures.adapters.clients import built, run
 from fixtures.adapters.model.settings import NAMED, STRANGE
 from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import (

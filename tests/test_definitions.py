@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.definitions.changes import Change, changes, messages_in
-from fixtures.definitions.configs import _parsed, configs_in
+from fixtures.definitions.changes import Change, _parsed, changes, configs_in, messages_in
 from fixtures.machine.maven import kafka_release
 from fixtures.targets import DEFAULT_TARGET, UsageFault
 from shareproof.definitions import _naming_config, _naming_message, compare

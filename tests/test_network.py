@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from fixtures.adapters.building import run
+from fixtures.adapters.clients import run
 from fixtures.machine import network
 from fixtures.machine.java import client_environment
 from fixtures.machine.ports import free_ports

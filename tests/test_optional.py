@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 import toxfile
-from fixtures.targets import doctor, optional
+from fixtures.targets import doctor
 from tests.fake import ROOT
 
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A machine with nothing on its PATH, and without npm's registry."""
-    for name in ("DOCKER_HOST", optional.CHROMIUM_VARIABLE):
+    for name in ("DOCKER_HOST", doctor.CHROMIUM_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -41,12 +41,10 @@ def test_a_bare_machine_lacks_every_tool_and_the_doctor_says_so() -> None:
         "git": "git on PATH",
         "C compiler": r"a C compiler \(cc on the path\)|Linux",
     }
-    assert [
-        tool for tool, said in lacks.items() if not re.match(said, optional.missing(tool))
-    ] == []
-    found = [doctor._optional(tool) for tool in optional.TOOLS]
+    assert [tool for tool, said in lacks.items() if not re.match(said, doctor.missing(tool))] == []
+    found = [doctor._optional(tool) for tool in doctor.TOOLS]
     assert [one.name for one in found if one.ok or one.needed] == []
-    for one, tool in zip(found, optional.TOOLS, strict=True):
+    for one, tool in zip(found, doctor.TOOLS, strict=True):
         assert one.detail.startswith(f"NOT RUN: {tool.serves}. Missing: ")
         assert one.remedy == tool.remedy
 
@@ -59,17 +57,17 @@ def test_an_old_go_is_missing(
     go.write_text(f'#!/bin/sh\n[ "$1" = env ] || echo go version go{said} linux/amd64\n')
     go.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert optional.missing("Go").startswith(lacks)
-    assert bool(optional.missing("Go")) == bool(lacks)
+    assert doctor.missing("Go").startswith(lacks)
+    assert bool(doctor.missing("Go")) == bool(lacks)
 
 
 def test_what_is_not_run_is_said_and_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = tmp_path / "record"
-    monkeypatch.setenv(optional.RECORD_VARIABLE, str(record))
-    optional.not_run("the report", "npm")
-    optional.not_run("3 tests", "go on PATH", whole=False)
+    monkeypatch.setenv(doctor.RECORD_VARIABLE, str(record))
+    doctor.not_run("the report", "npm")
+    doctor.not_run("3 tests", "go on PATH", whole=False)
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "NOT RUN, and therefore not passed: the report. Missing: npm"
     assert [json.loads(line)["whole"] for line in record.read_text().splitlines()] == [True, False]

@@ -13,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from fixtures.targets import optional
+from fixtures.targets import doctor
 from reports import html
 from reports.reading import parse
 from reports.site.archive import find
@@ -30,13 +30,13 @@ def chromium() -> Iterator[Browser]:
 
     Without any the tests are skipped, and the run says at its end that they were not run.
     """
-    if lacks := optional.missing("Chromium"):
+    if lacks := doctor.missing("Chromium"):
         pytest.skip(lacks)
     with (
         sync_playwright() as play,
         contextlib.closing(
             # A sandbox needs privileges that containers lack, and the pages are our own.
-            play.chromium.launch(executable_path=optional.chromium(), args=["--no-sandbox"])
+            play.chromium.launch(executable_path=doctor.chromium(), args=["--no-sandbox"])
         ) as browser,
     ):
         yield browser

@@ -16,8 +16,14 @@ import pytest
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.hostile.changes import CHANGES
-from fixtures.hostile.operations import OPERATIONS, OperationContext
-from fixtures.hostile.script import Script, ScriptError, read_script, read_step
+from fixtures.hostile.script import (
+    OPERATIONS,
+    OperationContext,
+    Script,
+    ScriptError,
+    read_script,
+    read_step,
+)
 from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import Address, parse_address

@@ -10,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from fixtures.targets import optional
+from fixtures.targets import doctor
 from tools import release
 from tools.packaged import HOME, build, lost, tracked, unwanted
 
@@ -25,7 +25,7 @@ optional-dependencies = {{ }}
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a tree with one commit, which is the one that the checklist looks at."""
-    if lacks := optional.missing("git"):
+    if lacks := doctor.missing("git"):
         pytest.skip(lacks)
     monkeypatch.setattr(release, "HOME", tmp_path)
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
@@ -80,7 +80,7 @@ LOCK = HOME / "lock.txt"
 
 @pytest.mark.skipif(not (HOME / ".git").exists(), reason="only git knows which files are ours")
 def test_wheel_and_sdist_hold_every_file_of_the_rooms(tmp_path: Path) -> None:
-    if lacks := optional.missing("git"):
+    if lacks := doctor.missing("git"):
         pytest.skip(lacks)
     built = build(tmp_path)
     assert lost(built, tracked()) == []

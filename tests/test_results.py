@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from fixtures.targets import optional
+from fixtures.targets import doctor
 from reports import console, html, telling
 from reports.badge import DIM, GOOD, of_results
 from reports.building import RunRecord, timing_of
@@ -452,7 +452,7 @@ def test_what_keeps_allure_from_working_is_told(
         tool.write_text(f"#!/bin/sh\n{npx}\n")
         tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(run_of_two))
-    monkeypatch.setattr(optional, "missing", lambda _name: "")
+    monkeypatch.setattr(doctor, "missing", lambda _name: "")
     assert main([str(run_of_two)]) == 3
     assert said in capsys.readouterr().err
 
@@ -477,8 +477,8 @@ def test_a_registry_out_of_reach_is_not_run(
     tool.write_text(f"#!/bin/sh\necho npm error code {code} >&2; exit 1\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(run_of_two))
-    monkeypatch.setenv(optional.RECORD_VARIABLE, str(record))
-    monkeypatch.setattr(optional, "missing", lambda _name: "")
+    monkeypatch.setenv(doctor.RECORD_VARIABLE, str(record))
+    monkeypatch.setattr(doctor, "missing", lambda _name: "")
 
     assert main([str(run_of_two)]) == 3
     said = capsys.readouterr()

@@ -16,7 +16,7 @@ from fixtures.clients.users import let_in
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import Address
 from fixtures.proxies.proxy import FrameProxy
-from fixtures.targets.certificates import make_certificates
+from fixtures.targets.config import make_certificates
 from fixtures.wire.connection import AuthenticationFailed, Connection, ConnectionLost
 from fixtures.wire.security import DialogueFailed, Security, dialogue
 from spec.verdict import EnvironmentFault

@@ -18,7 +18,7 @@ from fixtures.history.compaction import compact
 from fixtures.history.mirror import Mirror, brought, kept_at
 from fixtures.interface.names import UsageFault
 from fixtures.machine.storage import fetch, is_remote, place, send, settings
-from fixtures.targets import optional
+from fixtures.targets import doctor
 from reports.analysis.files import open_history
 from spec.verdict import EnvironmentFault
 from tests.servers import BUCKET, KEY, SECRET, SPARK, Server, hdfs, s3, standalone, yarn
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000
 FEW = ("--only", "INV-02,INV-05,INV-38")
 """Rules about deliveries, records and lags; every rule is asked in tests/test_analysis.py."""
-NO_S3 = pytest.mark.skipif(bool(optional.missing("Go")), reason=optional.missing("Go"))
+NO_S3 = pytest.mark.skipif(bool(doctor.missing("Go")), reason=doctor.missing("Go"))
 
 
 @pytest.fixture(scope="module")

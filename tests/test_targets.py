@@ -22,7 +22,7 @@ from fixtures.machine.cache import staged
 from fixtures.machine.java import find_java, parse_major
 from fixtures.machine.maven import Release, clients_jar, is_complete, kafka_release, store
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, optional
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, doctor, open_target
 from fixtures.targets.broker import last_error
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.doctor import examine
@@ -308,7 +308,7 @@ def test_what_a_fake_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         open_target("kfake").start()
 
 
-@pytest.mark.skipif(bool(optional.missing("Go")), reason=optional.missing("Go"))
+@pytest.mark.skipif(bool(doctor.missing("Go")), reason=doctor.missing("Go"))
 def test_kfake_shows_its_brokers_and_ends_with_its_input() -> None:
     target = open_target("kfake", TargetOptions(brokers=3))
     target.start()

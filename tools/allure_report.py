@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.machine import network
-from fixtures.targets import optional
+from fixtures.targets import doctor
 from shareproof.runner.allured import CONFIG, REPORT, RESULTS
 from spec.verdict import EnvironmentFault
 
@@ -121,12 +121,12 @@ def main(arguments: Sequence[str]) -> int:
     if not ((run / CONFIG).is_file() and (run / RESULTS).is_dir()):
         parser.error(f"{run} has no {RESULTS} with {CONFIG}; run shareproof broker --out {run}")
     try:
-        if lacks := optional.missing("npm"):
+        if lacks := doctor.missing("npm"):
             raise Unreached(lacks)
         report = make(run)
     except EnvironmentFault as fault:
         if isinstance(fault, Unreached):
-            optional.not_run("Allure's report of the run", str(fault))
+            doctor.not_run("Allure's report of the run", str(fault))
         print(f"tools.allure_report: {fault}", file=sys.stderr)
         return 3
     wanted = expected(run)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from fixtures.targets import optional
+from fixtures.targets import doctor
 from reports.verdicts import OK
 from suites.chaos.scenarios import SHORT_CONTAINED
 from tools.containers.dockerd import lacking
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--scenario", default=SHORT_CONTAINED)
     asked, further = parser.parse_known_args(arguments)
     if lacks := lacking():
-        optional.not_run("the scenario in containers", lacks)
+        doctor.not_run("the scenario in containers", lacks)
         return OK
     command = [sys.executable, "-m", "shareproof", "chaos", "--target", asked.target]
     command += ["--strict", "--scenario", asked.scenario, *further]

@@ -27,7 +27,7 @@ from fixtures.machine.cache import cache_root, locked
 from fixtures.machine.java import Java, find_java
 from fixtures.machine.maven import kafka_release
 from fixtures.targets.container.engine import LOCAL
-from fixtures.targets.container.toxiproxy import OURS as TOXIPROXY
+from fixtures.targets.container.target import OURS as TOXIPROXY
 from fixtures.toxiproxy import find_server
 from spec.verdict import EnvironmentFault
 

@@ -14,7 +14,7 @@ from fixtures.interface.capability import Capability
 from fixtures.interface.credentials import read_credentials
 from fixtures.interface.info import ClusterInfo
 from fixtures.targets import Target, TargetOptions
-from fixtures.targets.certificates import Certificates, make_certificates
+from fixtures.targets.config import Certificates, make_certificates
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import OutOfReach
