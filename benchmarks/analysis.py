@@ -26,7 +26,6 @@ import psutil
 
 from benchmarks.histories import Made, write_history
 from reports.reading import parse
-from reports.results import Results
 
 OURS = "spark"
 _EVERY = 0.1
@@ -100,18 +99,14 @@ def run(engine: str, folder: Path, options: argparse.Namespace) -> Run:
 
 def counts_of(engine: str, done: Run) -> Counts:
     if engine == OURS:
-        return _verdicts(parse(done.output))
+        return {
+            rule.id: (
+                rule.evidence.get("cases", 0),
+                int(rule.reason.split()[0]) if rule.verdict == "fail" else 0,
+            )
+            for rule in parse(done.output).requirements
+        }
     return {rule: (cases, broken) for rule, (cases, broken) in done.output.items()}
-
-
-def _verdicts(results: Results) -> Counts:
-    return {
-        rule.id: (
-            rule.evidence.get("cases", 0),
-            int(rule.reason.split()[0]) if rule.verdict == "fail" else 0,
-        )
-        for rule in results.requirements
-    }
 
 
 def check(engine: str, found: Counts, made: Made, ours: Counts) -> None:

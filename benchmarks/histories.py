@@ -12,7 +12,7 @@ log break a rule, each in one of the ways of ``PLANTS``.
 import argparse
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,15 +103,11 @@ def _pieces(make: Maker, logs: list[int], plan: Plan, made: Made) -> Iterator[pa
         for start in range(0, plan.records, PIECE):
             offsets = np.arange(start, min(plan.records, start + PIECE))
             name, columns = make(log, offsets, plan, made)
-            table = _table(name, columns)
+            schema = TABLES[name]
+            arrays = [pa.array(columns[one.name]).cast(one.type) for one in schema]
+            table = pa.Table.from_arrays(arrays, schema=schema)
             made.rows[name] += table.num_rows
             yield table
-
-
-def _table(name: str, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
-    schema = TABLES[name]
-    arrays = [pa.array(columns[one.name]).cast(one.type) for one in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _bucket(folder: Path, name: str, bucket: int, pieces: Iterator[pa.Table]) -> File:

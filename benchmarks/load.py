@@ -65,12 +65,6 @@ async def _look(pool: WorkerPool) -> Slice:
     )
 
 
-async def _slice(pool: WorkerPool) -> Slice:
-    before = await _look(pool)
-    await asyncio.sleep(SLICE)
-    return await _look(pool) - before
-
-
 class Bench:
     """A topic full of records, and ways to empty it."""
 
@@ -134,7 +128,9 @@ class Bench:
             halves: dict[bool, Slice] = {}
             for record in (True, False) if turn % 2 else (False, True):
                 await pool.tell(f"record {'on' if record else 'off'}")
-                halves[record] = await _slice(pool)
+                before = await _look(pool)
+                await asyncio.sleep(SLICE)
+                halves[record] = await _look(pool) - before
             if (await _look(pool)).records >= self.records:
                 break
             if turn:  # The first pair warms up.

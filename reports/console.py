@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from reports.results import Results, RuleResult, Word
+from reports.results import Results, Word
 from reports.telling import out_of_reach
 
 COLOURS: Mapping[Word, str] = {
@@ -45,7 +45,15 @@ def show(results: Results, console: Console) -> None:
     for error in results.run.errors:
         console.print(f"[bold red]error[/] {escape(error)}", soft_wrap=True)
     for rule in results.unexpected:
-        _show_rule(rule, console)
+        verdict = f"[{COLOURS[rule.verdict]}]{rule.verdict}[/]"
+        console.print(f"{verdict} {rule.id} {rule.level} {escape(rule.text)}", soft_wrap=True)
+        for text in filter(None, (rule.reason, rule.problem, *rule.witness)):
+            console.print(f"    {escape(text)}", soft_wrap=True)
+        for check in rule.checks:
+            if check.transcript and check.verdict != "pass":
+                console.print(f"    frames: {escape(check.transcript)}", soft_wrap=True)
+        if rule.reproduce:
+            console.print(f"    [dim]$ {escape(rule.reproduce)}[/]", soft_wrap=True)
     for problem in results.problems:
         console.print(f"[bold red]ledger[/] {escape(problem)}", soft_wrap=True)
     _show_counts(results, console)
@@ -56,18 +64,6 @@ def render_text(results: Results, width: int = 100) -> str:
     buffer = io.StringIO()
     show(results, Console(file=buffer, width=width, color_system=None))
     return buffer.getvalue()
-
-
-def _show_rule(rule: RuleResult, console: Console) -> None:
-    verdict = f"[{COLOURS[rule.verdict]}]{rule.verdict}[/]"
-    console.print(f"{verdict} {rule.id} {rule.level} {escape(rule.text)}", soft_wrap=True)
-    for text in filter(None, (rule.reason, rule.problem, *rule.witness)):
-        console.print(f"    {escape(text)}", soft_wrap=True)
-    for check in rule.checks:
-        if check.transcript and check.verdict != "pass":
-            console.print(f"    frames: {escape(check.transcript)}", soft_wrap=True)
-    if rule.reproduce:
-        console.print(f"    [dim]$ {escape(rule.reproduce)}[/]", soft_wrap=True)
 
 
 def _show_counts(results: Results, console: Console) -> None:

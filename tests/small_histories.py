@@ -112,7 +112,17 @@ def _write(journal: Journal, case: Case) -> None:
     kept = {"limit", "lock_ms", "window", "batch", "committed_only"} & plain.keys()
     limits = {name: plain[name] for name in kept} | {"dead_letters": "dead_letters" in plain}
     write_share_partition(journal, number, case.log, **limits)
-    end = _produce(journal, case)
+    highest: int = max(one.get("last", one["offset"]) for one in case.plain["deliveries"])
+    stored: Sequence[Plain] = case.plain.get("stored") or [
+        {"offset": offset} for offset in range(highest + 1)
+    ]
+    for one in stored:
+        outcome = Outcome[one.get("outcome", "ok").upper()]
+        transaction = Transaction[one.get("transaction", "none").upper()]
+        row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]))
+        ended = (one.get("crc", -1), 0, MS, int(outcome), 0, int(transaction))
+        journal.add(Produced(*row, *ended))
+    end = 1 + max(highest, *(int(one["offset"]) for one in stored))
     _deliver(journal, case, number, plain["deliveries"])
     _show(journal, number, plain, end)
     if "neighbour" in plain:
@@ -163,21 +173,6 @@ def _write_further(journal: Journal, case: Case) -> None:
                 0,
             )
         )
-
-
-def _produce(journal: Journal, case: Case) -> int:
-    """Write what was stored; return the log's end."""
-    highest: int = max(one.get("last", one["offset"]) for one in case.plain["deliveries"])
-    stored: Sequence[Plain] = case.plain.get("stored") or [
-        {"offset": offset} for offset in range(highest + 1)
-    ]
-    for one in stored:
-        outcome = Outcome[one.get("outcome", "ok").upper()]
-        transaction = Transaction[one.get("transaction", "none").upper()]
-        row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]))
-        ended = (one.get("crc", -1), 0, MS, int(outcome), 0, int(transaction))
-        journal.add(Produced(*row, *ended))
-    return 1 + max(highest, *(int(one["offset"]) for one in stored))
 
 
 def _deliver(

@@ -515,15 +515,12 @@ class Both:
         assert (start, end) == (self.judge.start, self.judge.end)
         for offsets, (state, count) in states.items():
             for offset in offsets:
-                self._shows_one(offset, state, count)
-
-    def _shows_one(self, offset: int, state: State, count: int) -> None:
-        record = self.leader.records[offset]
-        assert (state, count) == (record.state, record.deliveries)
-        cells = self.judge.cells(self.now, offset)
-        assert [state] == [cell.state for cell in cells]
-        if state in {AVAILABLE, ACQUIRED}:
-            assert (count, count) == (cells[0].low, cells[0].high)
+                record = self.leader.records[offset]
+                assert (state, count) == (record.state, record.deliveries)
+                cells = self.judge.cells(self.now, offset)
+                assert [state] == [cell.state for cell in cells]
+                if state in {AVAILABLE, ACQUIRED}:
+                    assert (count, count) == (cells[0].low, cells[0].high)
 
 
 def test_table_of_operations_and_state_changes() -> None:

@@ -114,22 +114,16 @@ def watched(item: pytest.Item) -> Iterator[None]:
             faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        _forget_loop()
+        # Have anyio open a new event loop if the one that nobody needs any more was not closed: it
+        # would give the next check a loop that was broken into while it closed. We keep that one,
+        # or its warnings would be blamed on whoever runs when it is collected.
+        if pytest_plugin._current_runner and not pytest_plugin._runner_leases:
+            _BROKEN_LOOPS.append(pytest_plugin._current_runner)
+            pytest_plugin._runner_stack = pytest_plugin._current_runner = None
 
 
 def _break_in(limit: float, *_: object) -> None:
     pytest.fail(f"{HUNG} after {limit:g} s")
-
-
-def _forget_loop() -> None:
-    """Have anyio open a new event loop if the one that nobody needs any more was not closed.
-
-    It would keep an event loop that was broken into while it closed, and give it to the next check.
-    We keep it, too, or its warnings would be blamed on whoever runs when it is collected.
-    """
-    if pytest_plugin._current_runner and not pytest_plugin._runner_leases:
-        _BROKEN_LOOPS.append(pytest_plugin._current_runner)
-        pytest_plugin._runner_stack = pytest_plugin._current_runner = None
 
 
 _BROKEN_LOOPS: list[object] = []
