@@ -1,14 +1,12 @@
-"""What documents say is true: commands, modules, pictures, examples, findings, and the words."""
+"""What documents say is true: commands, modules, pictures, examples, and findings."""
 
 from __future__ import annotations
 
-import ast
 import configparser
 import inspect
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,15 +20,14 @@ from ruamel.yaml import YAML
 from shareproof.cli import app
 from spec.requirement import load_requirements
 from tests.fake import ROOT
-from tools.documents import architecture, pictures
-from tools.documents.manpage import page as manual_page
+from tools.documents import architecture
 from tools.findings.__main__ import PROGRAMS, Program, main
 from tools.matrix import RANKS, rank_of
-from tools.walkthrough import first_command, run
 
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ACTION = ROOT / ".github" / "actions" / "client" / "action.yml"
+LARGEST = 150_000
+"""Bytes that a picture may have."""
 FINDINGS = ROOT / "docs" / "findings"
 HELPERS = ("suites", "suites/broker", "suites/client")
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -93,19 +90,6 @@ def test_environments_and_modules_of_documents_exist() -> None:
     assert [str(page.relative_to(ROOT)) for page in GUIDES if "PYTHONPATH" in text(page)] == []
 
 
-def test_the_walk_takes_the_first_command_of_the_readme_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    venv, install, certify = first_command(text(ROOT / "README.md"))
-    assert (venv, install) == ("python3 -m venv .venv", ".venv/bin/pip install .")
-    assert certify.startswith(".venv/bin/shareproof broker --target kafka:")
-    with pytest.raises(ValueError, match="shows no command"):
-        first_command("# nothing")
-    monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    assert run("echo path=$PYTHONPATH; exit 3", tmp_path) == (3, "path=\n")
-    assert capsys.readouterr().out.startswith("  3 ")
-
-
 # --- What is generated ----------------------------------------------------------------------------
 
 
@@ -125,35 +109,7 @@ def test_pictures_of_documents_are_there_and_small() -> None:
     }
     assert len(shown) > 3
     assert [str(file) for file in shown if not file.is_file()] == []
-    assert [str(file) for file in shown if file.stat().st_size > pictures.LARGEST] == []
-
-
-def folders() -> Iterator[Path]:
-    """Yield every folder of the sources, but for those inside a folder of another language."""
-    names = "benchmarks chaos evidence fixtures reports shareproof spec suites tests tools"
-    waiting = [ROOT / name for name in names.split()]
-    while waiting:
-        folder = waiting.pop()
-        yield folder
-        if (folder / "__init__.py").exists():
-            waiting += [
-                each
-                for each in folder.iterdir()
-                if each.is_dir()
-                and each.name not in {"__pycache__", "target", "node_modules"}
-                and any(each.glob("*.*"))
-            ]
-
-
-def test_every_folder_says_what_belongs_there() -> None:
-    said = {}
-    for folder in folders():
-        package, readme = folder / "__init__.py", folder / "README.md"
-        words = ast.get_docstring(ast.parse(text(package))) if package.exists() else text(readme)
-        said[folder] = " ".join((words or "").partition("\n\n")[0].split())
-    assert {str(f): s for f, s in said.items() if not s.endswith(".") or len(s) <= 20} == {}
-    rows = architecture.table().splitlines()[2:]
-    assert [row for row in rows if not row.split("|")[2].strip().endswith(".")] == []
+    assert [str(file) for file in shown if file.stat().st_size > LARGEST] == []
 
 
 def examples() -> list[Any]:
@@ -306,70 +262,3 @@ def test_pages_name_programs_that_are_there(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit, match="2"):
         main(["999"])
     assert "999: no such program" in capsys.readouterr().err
-
-
-# --- Words ----------------------------------------------------------------------------------------
-
-BANNED = {
-    r"befalls?|befell": "target, or: happens to",
-    r"whom": "name the subject",
-    r"made anew|make anew|making anew": "recreate",
-    r"fore(?:see|sees|seen|saw)|unforeseen": "expected, known failure",
-    r"stand-ins?": "mock, emulation",
-    r"good-?byes?": "SIGKILL, or: without closing",
-    r"rooms?|houses?": "package, folder, environment",
-    r"doors?|desks?|deeds?|mischief|seats?|tides?|tales?|weather": "the term of the field",
-    r"so-manieth": "nth",
-    r"in peace": "control run",
-    r"(?<!dead )(?<!dead-)letters": "dead letters",
-    r"(?:an?|the|no|each|every|any|its|their|one|first|last|late|lost) answers?": "response",
-    r"answers? (?:of|from|to a|to an|that)": "response",
-    r"lies?|lying|lied": "alteration, fault",
-}
-"""Words that readers stumbled over, as patterns, and what to write."""
-IN_RULES = {
-    r"answer\w*": "response, fails with, returns",
-    r"settl\w*": "acknowledge, finish",
-    r"whom|(?:is|was) told|rooms?|hand(?:s|ed)? out": "gets, place, deliver",
-    r"(?<!dead )(?<!dead-)letters?": "dead letter",
-}
-"""Words that a rule's sentence does without; in other prose they may be what is meant."""
-_CODE = re.compile(r"^```.*?^```|^(?: {4,}|\t).*?$|`[^`\n]*`|<!--.*?-->", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\([^)]*\)")
-
-
-def prose(markdown: str) -> str:
-    """Return the prose of a page: no code, and no addresses of links."""
-    return _LINK.sub("]", _CODE.sub(" ", markdown))
-
-
-def banned_in(written: str, banned: Mapping[str, str] = BANNED) -> list[str]:
-    """Return each banned word of a text, with the words around it and what to write."""
-    joined = " ".join(written.split())
-    return [
-        f"...{joined[max(0, hit.start() - 30) : hit.end() + 30]}...: write {instead}"
-        for words, instead in banned.items()
-        for hit in re.finditer(rf"\b(?:{words})\b", joined, re.IGNORECASE)
-    ]
-
-
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_documents_use_the_words_of_the_glossary(file: Path) -> None:
-    written = prose(file.read_text(encoding="utf-8"))
-    for rule in load_requirements().values():
-        written = written.replace(rule.text, "")
-    assert banned_in(written) == []
-
-
-def test_help_and_rules_use_the_words_of_the_glossary() -> None:
-    assert banned_in(re.sub(r"^\.\w+|\\f\w|\\", "", manual_page(), flags=re.MULTILINE)) == []
-    rules = load_requirements().values()
-    assert {rule.id: hit for rule in rules if (hit := banned_in(rule.text, IN_RULES))} == {}
-
-
-def test_a_banned_word_is_found() -> None:
-    written = "It befell [us](a-tale.md) in `the house`.\n\n    a lie\n\nThe last answer.\n"
-    assert [one.partition("...: ")[2] for one in banned_in(prose(written))] == [
-        "write target, or: happens to",
-        "write response",
-    ]
