@@ -5,8 +5,6 @@ valid ones and such with one fault in them, and says how many faults were notice
 of runs it compares them on these.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections import Counter

@@ -3,8 +3,6 @@
 No library lets a program do that, so it speaks to brokers by itself. It never ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -4,8 +4,6 @@
 goes on until its standard input ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The release whose message definitions and Java classes the self-tests work with."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from fixtures.interface.names import DEFAULT_VERSION

@@ -5,8 +5,6 @@ that has an authorizer, policies and quotas, and that may not name some APIs. ``
 tests.restricted REFUSAL...`` starts one, and goes on until its standard input ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping

@@ -4,8 +4,6 @@
 goes on until its standard input ends.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import http.server

@@ -1,7 +1,5 @@
 """Servers for tests: Spark and YARN clusters, hosts with wrong clocks, HDFS and an object store."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

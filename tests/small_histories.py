@@ -1,7 +1,5 @@
 """Builds histories out of the cases of ``histories.toml``, through the recorder like any other."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import tomllib

@@ -1,7 +1,5 @@
 """Histories that the model makes, valid ones and such with one lie, and the way into a journal."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

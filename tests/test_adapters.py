@@ -1,7 +1,5 @@
 """Adapters: their protocol and driver, those that are shipped, and settings of clients."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

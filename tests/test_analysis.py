@@ -1,7 +1,5 @@
 """Judging from end to end, and damaged histories: what is wrong is named, the rest is judged."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``shareproof app``: a right program holds every rule, and each way to be wrong breaks one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """Benchmarks: the ledger of KMQ, and the comparison of share group, consumer group and KMQ."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace

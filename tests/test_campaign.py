@@ -1,7 +1,5 @@
 """Campaigns: hunts that can come back empty, situations, and lists with one bad element."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import random

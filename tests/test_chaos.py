@@ -1,7 +1,5 @@
 """Chaos, as far as it needs no cluster: schedules, faults, scenarios, and what came of them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """How a schedule is played: what is not seen healed, what hangs, and what is ended early."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field

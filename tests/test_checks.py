@@ -1,7 +1,5 @@
 """What checks stand on: the judge, records that stop coming, durations, bounds of a target."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The command line: exit codes, one sentence per failure, JSON, examples, and words to complete."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

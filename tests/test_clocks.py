@@ -1,7 +1,5 @@
 """Clocks that can be moved: the wall clock goes where it is put, and the monotonic one goes on."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

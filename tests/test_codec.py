@@ -1,7 +1,5 @@
 """The codec, record batches and state records: what goes in comes out, and no input breaks them."""
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from collections.abc import Mapping

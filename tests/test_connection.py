@@ -1,7 +1,5 @@
 """The connection, against a broker of our own that answers when and what a test tells it to."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Targets in containers: what can be told without an engine, and that nothing outlives a run."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess

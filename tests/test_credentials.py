@@ -1,7 +1,5 @@
 """Credentials as Kafka's users have them: files, stores, tokens, and a real broker for each way."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What changed between two releases' definitions, and the rules that name it."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

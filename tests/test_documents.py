@@ -1,7 +1,5 @@
 """What documents say is true: commands, modules, pictures, examples, and findings."""
 
-from __future__ import annotations
-
 import configparser
 import inspect
 import re

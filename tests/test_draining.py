@@ -1,7 +1,5 @@
 """What a load waits for while it drains."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from pathlib import Path

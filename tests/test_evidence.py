@@ -1,7 +1,5 @@
 """Evidence: nothing missing, nothing about what is gone, one kill a rule, and the track record."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path

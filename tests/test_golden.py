@@ -4,8 +4,6 @@ What is not covered: releases other than the newest. The codec has no code for a
 release, it follows the definitions, so one release stands for all.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass

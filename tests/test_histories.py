@@ -1,7 +1,5 @@
 """The recorder: what a kill leaves, what damage does, and what ranges mean record by record."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

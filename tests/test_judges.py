@@ -1,7 +1,5 @@
 """Both judges, Spark and the oracle, agree: on small histories, on altered ones, on mistakes."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

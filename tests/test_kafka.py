@@ -1,7 +1,5 @@
 """Real Kafka as somebody else's: hooks, a coordinator that hears last, quotas for everybody."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

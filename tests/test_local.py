@@ -1,7 +1,5 @@
 """Kafka that was built here: which jars are taken of a place, and the version that they get."""
 
-from __future__ import annotations
-
 import os
 import tarfile
 import time

@@ -3,8 +3,6 @@
 All of it is played in virtual time, so that waiting for locks costs nothing.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The model: taking records, durable state, sessions, heartbeats, KIP-932's examples, its table."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import time

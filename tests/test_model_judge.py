@@ -1,7 +1,5 @@
 """The judge of share-partitions: each rule in small, and whole histories with one lie in them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The user's settings for certificates, proxies and mirrors reach what fetches."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Nights and archives: what is played, resumed, confirmed, shrunk, and judged again."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

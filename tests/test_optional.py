@@ -1,7 +1,5 @@
 """What a machine may lack: what is not run says so, tox counts it, and the doctor foretells it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Pages as a reader meets them: in a headless Chromium, searched, followed, printed, on a phone."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator

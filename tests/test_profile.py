@@ -1,7 +1,5 @@
 """The ledger: what is read, what is refused, and which entries speak for a version."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The frame proxies and the tap: what passes, what is kept, and each way to disturb it."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator

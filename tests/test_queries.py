@@ -1,7 +1,5 @@
 """Spark's queries: histories judged together, plans, timelines and stories, and an early start."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

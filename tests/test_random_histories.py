@@ -1,7 +1,5 @@
 """Random small histories: the judges accuse those that nothing explains, and no others."""
 
-from __future__ import annotations
-
 import pytest
 
 from spec.history import AckType, Outcome

@@ -1,7 +1,5 @@
 """The reference broker: it starts at once, keeps its word, and says the same thing twice."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Real Kafka with an authorizer: users who may do little, a second principal, and cleaning up."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What we hand out holds everything, and the release checklist tells what is missing."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path
@@ -64,7 +62,7 @@ DATED = "## [1.2.0] - 2026-01-01\n"
     ],
 )
 def test_the_checklist_says_what_is_ready_and_what_is_not(
-    tree: Path, file: str, text: str, check: str, said: str, capsys: pytest.CaptureFixture[str]
+    tree: Path, file: str, text: str, check: str, said: str, *, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tree / file).write_text(text, encoding="utf-8")
     assert release.main(["--check", "--only", check]) == int("ok" not in said)

@@ -1,7 +1,5 @@
 """What the suite knows of Kafka's releases and of their configurations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """No rule forbids an obvious repair of what a finding describes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a run writes for machines and for people, and what is read of it again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Rules: what each rests on, which check judges it, and the lists that they must reach."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

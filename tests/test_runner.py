@@ -1,7 +1,5 @@
 """The runner's verdicts, limits and second tries, on checks whose outcome is known."""
 
-from __future__ import annotations
-
 import json
 from collections import OrderedDict
 from dataclasses import dataclass

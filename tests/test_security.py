@@ -1,7 +1,5 @@
 """Logging in: held against the exchanges that the RFCs print, and against a server of our own."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Generator

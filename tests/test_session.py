@@ -1,7 +1,5 @@
 """Opening Spark: without a word, on a machine without a name, and where its JVM does not start."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """The site over many runs: what it shows, what changed, and that what came from outside is text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Runs in HDFS and in an object store: written second by second, cut, refused, read and judged."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

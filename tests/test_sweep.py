@@ -1,7 +1,5 @@
 """The sweep and sequences of calls: what is drawn, and judges that tell right from wrong."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

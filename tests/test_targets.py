@@ -1,7 +1,5 @@
 """The targets' pure parts and their faults, fakes, metrics, and the tools that suit a cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import http.server
 import os

@@ -1,7 +1,5 @@
 """Targets with a real broker: what runs, and what is left of it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

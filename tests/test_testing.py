@@ -1,7 +1,5 @@
 """``pytest -p shareproof.testing``: the tutorial's tests, and what becomes of a wrong consumer."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Settlement: from observations and a ledger to one verdict per rule and an exit code."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 

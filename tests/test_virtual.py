@@ -1,7 +1,5 @@
 """The virtual world: time that passes when nobody acts, and a network in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

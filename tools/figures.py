@@ -5,8 +5,6 @@ files, their lengths, and the lengths of their functions. Only files that git tr
 A function is as long as the lines from its ``def`` to the end of its body, with its docstring.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import io

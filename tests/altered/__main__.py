@@ -1,7 +1,5 @@
 """``python -m tests.altered DIR``: alter a run's history in every way, and judge it."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Copies of a log of a real history, what is altered in them, and the way back to journals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Alterations of who got a record, when and how often: INV-01 to 03, 09, 12 to 15 and others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from spec.history import NEVER, AckType, Outcome

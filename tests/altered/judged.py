@@ -1,7 +1,5 @@
 """Alters a history in every way, and says of which alteration something else was told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle

@@ -5,8 +5,6 @@ releases, rejects and forgets, one dies now and then, one reads committed record
 that changes, and one has dead letters.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 from dataclasses import replace

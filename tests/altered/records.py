@@ -1,7 +1,5 @@
 """Alterations of what came, and what never did: INV-04, 05, 06, 08, 11, 34 and 36."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 
 from spec.history import NEVER, AckType, Outcome, Transaction

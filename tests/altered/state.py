@@ -1,7 +1,5 @@
 """Alterations of what was shown, what was stored, how long it took, and of dead letters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

@@ -4,8 +4,6 @@ Values lean to the edges of their types, because that is where two serializers d
 whole, tagged fields included, so that what is decoded can be compared with ``==``.
 """
 
-from __future__ import annotations
-
 import base64
 import uuid
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ The compiler is a library, Eclipse's, so that a Java without ``javac`` will do. 
 in the cache under a name that changes with the source, the release and the Java.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
