@@ -47,7 +47,6 @@ class Run:
 
 
 def watched(command: Sequence[str], threads: int) -> Run:
-    """Run a command that prints JSON, and watch it and its children."""
     began, peak, spent = time.monotonic(), 0, 0.0
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as output,
@@ -90,7 +89,6 @@ def summary(runs: Sequence[Run]) -> Run:
 
 
 def run(engine: str, folder: Path, options: argparse.Namespace) -> Run:
-    """Judge a history with one engine."""
     if engine == OURS:
         return analyse([folder], folder / "out", options)
     command = [sys.executable, "-m", "benchmarks.rivals", engine, str(folder)]
@@ -110,7 +108,6 @@ def counts_of(engine: str, done: Run) -> Counts:
 
 
 def check(engine: str, found: Counts, made: Made, ours: Counts) -> None:
-    """Refuse responses that are not the planted ones, or not those of the others."""
     broken = {rule: count for rule, (_, count) in found.items() if count}
     planted = {rule: count for rule, count in made.planted.items() if count}
     if broken != planted:
@@ -120,7 +117,6 @@ def check(engine: str, found: Counts, made: Made, ours: Counts) -> None:
 
 
 def compare(folder: Path, made: Made, options: argparse.Namespace) -> None:
-    """Let the engines take turns, and print a line for each and the ratios."""
     runs: dict[str, list[Run]] = {engine: [] for engine in options.engines}
     for number in range(options.rounds):
         # Who comes first has the files cold, and who comes last the machine warm: take turns.
@@ -152,7 +148,6 @@ def _tell(made: Made, runs: dict[str, list[Run]]) -> None:
 
 
 def history(room: Path, events: int, seed: int) -> tuple[Path, Made]:
-    """Return a history, and what it holds: the one that an earlier run left, or a new one."""
     folder, note = room / f"{events}-{seed}", room / f"{events}-{seed}.json"
     if note.exists():
         told = json.loads(note.read_text(encoding="utf-8"))

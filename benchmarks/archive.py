@@ -27,7 +27,6 @@ Verdicts = Mapping[str, tuple[str, str]]
 
 
 def verdicts_of(found: Results, run: str) -> Verdicts:
-    """Return the verdicts on a run of the archive, but for rules that it did not exercise."""
     return {
         rule.id: (check.verdict, check.reason.split(";")[0])
         for rule in found.requirements
@@ -48,7 +47,6 @@ def archive(room: Path, histories: int, deliveries: int) -> list[Path]:
 
 
 def broken(run: Path) -> Path:
-    """Change a byte of a file of a run, and return the file."""
     file = max((run / "history" / "deliveries").iterdir())
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -105,7 +103,6 @@ def main() -> None:
 
 
 def _tell(number: int, rounds: Sequence[Run], alone: Sequence[Run]) -> None:
-    """Print how long it took, and how that compares with one history."""
     found, one = summary(rounds), summary(alone)
     print(
         f"{number} histories: {found}; {found.seconds / one.seconds:.2f} times the time of one, "

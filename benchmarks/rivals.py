@@ -57,7 +57,6 @@ def _pairs(rules: Sequence[Invariant], row: Sequence[int | None]) -> Counts:
 
 
 def polars(history: Path, threads: int, memory: str) -> Counts:  # noqa: ARG001
-    """Count with Polars, whose threads are set by the environment and whose memory is not."""
     assert os.environ["POLARS_MAX_THREADS"] == str(threads)
     import polars as pl  # noqa: PLC0415
 

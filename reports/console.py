@@ -35,7 +35,6 @@ def screen(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = T
 
 
 def line(console: Console, text: str) -> None:
-    """Print a line as it is: not wrapped, no markup, no colours."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -507,7 +507,6 @@ class Manifest:
     clock_error: int = 0
 
     def to_json(self) -> str:
-        """Return the manifest as JSON."""
         return json.dumps(asdict(self), indent=1)
 
     @classmethod

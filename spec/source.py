@@ -68,7 +68,6 @@ class Source:
         return self.kind in PLACES
 
     def __str__(self) -> str:
-        """Return it for people, on one line."""
         head = {
             Kind.KIP: f"KIP-{self.name} §{self.place}",
             Kind.MESSAGE: f"{self.name}.json {self.place}",

@@ -64,7 +64,6 @@ def recorded() -> Mapping[str, tuple[str, ...]]:
 
 
 def check_tier(check: str, *, solo: bool = False) -> int:
-    """Return a check's tier; one with a cluster of its own, or without a record, is of tier 3."""
     requests = recorded().get(check)
     return ALL if solo or requests is None else tier_of(requests)
 

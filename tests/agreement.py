@@ -43,7 +43,6 @@ def runs(release: Release, seeds: Sequence[int], start: int = 0) -> list[ModelRu
 
 
 def compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
-    """Return what Spark says of a history, and where the oracle says something else."""
     history = open_history(run)
     rules = load_invariants()
     register(spark, [history], name).need(rule.over for rule in rules)

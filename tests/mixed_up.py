@@ -15,7 +15,6 @@ from spec.releases import newest
 
 
 async def main() -> None:
-    """Let one member fetch, and another one acknowledge."""
     info = ClusterInfo(
         name="x",
         version="",

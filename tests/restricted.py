@@ -93,7 +93,6 @@ class _Restricted:
         self._throttled = dict.fromkeys(_MUTATIONS, restriction.throttled)
 
     def alteration(self) -> Alteration:
-        """Return this as a change to what a proxy passes on."""
         throttled = set(_MUTATIONS) if self._restriction.throttled else set()
         if self._restriction.empty_fetches:
             throttled.add("ShareFetch")

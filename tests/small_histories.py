@@ -87,7 +87,6 @@ def read_cases(file: Path = FILE) -> list[Case]:
 
 
 def write_history(folder: Path, cases: Iterable[Case], runs: Iterable[ModelRun] = ()) -> None:
-    """Journal the cases, and runs of the model if there are any, as one history."""
     cases = list(cases)
     with Journal(folder, 0) as journal:
         for case in cases:

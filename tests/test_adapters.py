@@ -68,7 +68,6 @@ async def started(body: str) -> AsyncIterator[Adapter]:
 
 
 async def fault_of(body: str, **fields: Any) -> AdapterFault:
-    """Return the fault that a call ends with."""
     async with started(body) as adapter:
         with pytest.raises(AdapterFault) as caught:
             await adapter.call("wakeup", consumer="c", **{"within": 5.0, **fields})

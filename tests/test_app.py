@@ -67,7 +67,6 @@ def info() -> Iterator[ClusterInfo]:
 
 
 def playing(info: ClusterInfo, out: Path, *command: str, seed: int = 1) -> AppRun:
-    """Return how a program is tried here; names of topics and groups come from the seed."""
     template = Template(record='{"id": "{key}", "work_ms": 10}')
     spec = ProgramSpec(command=command, records=20, template=template, attempts=3, patience=5.0)
     return AppRun(info=info, spec=spec, seed=seed, out=out, tell=lambda _: None)
@@ -301,7 +300,6 @@ def delivery(one: Sent, kind: AckType | None, acked: float = 1.0, **other: Any) 
 
 
 def verdict(rule: str, *deliveries: Delivery, scenario: str = "calm", **facts: Any) -> str:
-    """Return the verdict on a scenario in which these deliveries happened."""
     found = Deliveries()
     for one in deliveries:
         found.of.setdefault(one.place, []).append(one)

@@ -349,7 +349,6 @@ def schemas() -> Schemas:
 
 
 def lists_of(struct: StructSpec, path: str) -> Iterator[str]:
-    """Yield the path of every list in a definition."""
     for field in struct.fields:
         here = f"{path}.{field.name}"
         if field.element:
@@ -359,13 +358,11 @@ def lists_of(struct: StructSpec, path: str) -> Iterator[str]:
 
 
 def placed_by(path: str) -> str:
-    """Return the check that puts a bad element into a list of a request."""
     named = [check for end, check in ELSEWHERE.items() if path.endswith(end)]
     return named[0] if named else LISTS[path]
 
 
 def known_of(frames: list[Frame]) -> set[object]:
-    """Return the names and ids of what there is: topics that were created, groups with members."""
     found: set[object] = set()
     for frame in frames:
         if frame.api == "CreateTopics" and not frame.sent:
@@ -377,7 +374,6 @@ def known_of(frames: list[Frame]) -> set[object]:
 
 
 def bad(element: object, known: set[object]) -> bool:
-    """Tell whether an element of a request is the bad one: unknown, or impossible."""
     if isinstance(element, str):
         return element not in known
     if not isinstance(element, dict):
@@ -392,7 +388,6 @@ def bad(element: object, known: set[object]) -> bool:
 
 
 def every_list(value: object, path: str) -> Iterator[tuple[str, list[object]]]:
-    """Yield the path of every list in a message, and the list."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from every_list(inner, f"{path}.{name}")
@@ -403,7 +398,6 @@ def every_list(value: object, path: str) -> Iterator[tuple[str, list[object]]]:
 
 
 def places(frames: list[Frame], path: str) -> set[str]:
-    """Return where among three elements or more a bad one stood in some list of requests."""
     known, found = known_of(frames), set()
     for frame in frames:
         if not frame.sent or not path.startswith(f"{frame.api}Request."):
@@ -418,7 +412,6 @@ def places(frames: list[Frame], path: str) -> set[str]:
 
 
 def longest(frames: list[Frame]) -> dict[str, int]:
-    """Return the longest of each list that went over the wire."""
     found: Counter[str] = Counter()
     for frame in frames:
         if frame.api in SHARE_APIS:
@@ -446,7 +439,6 @@ def test_checks_of_the_table_exist() -> None:
 
 @pytest.fixture
 def frames(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
-    """The frames of all transcripts."""
     found: list[Frame] = []
 
     class Kept(deque[Frame]):

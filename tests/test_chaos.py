@@ -421,13 +421,11 @@ def test_tables_count_what_was_struck() -> None:
 
 
 def names(target: str, *, brokers: int = 3, hooks: Hooks | None = None) -> set[str]:
-    """Return the faults that are drawn on a target unasked."""
     return {each.name for each in fitting((), offered(target, brokers=brokers, hooks=hooks))}
 
 
 @pytest.fixture(autouse=True)
 def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the machine what moves clocks, whether it has a compiler or not."""
     monkeypatch.setattr("chaos.fitting.lacking_for_clocks", lambda: "")
 
 

@@ -76,7 +76,6 @@ class Injection:
         await self._do("heal")
 
     async def healed(self) -> str:
-        """Tell whether it was healed, or stumble over what another fault broke."""
         if not (self.healed_at_once or self.world.mended):
             raise Undecided("the disk of its broker is full")
         return "healed"

@@ -100,7 +100,6 @@ def test_only_the_only_rule_need_not_be_named(court: Judge) -> None:
 
 
 async def _release_and_acquire(target: str) -> None:
-    """Acquire a record, release it, and acquire it again."""
     async with (
         reference_world(target, brokers=1, properties={}, seed=1) as here,
         world(here.info, Random(1), [Transcript()], here.schemas) as share,

@@ -221,7 +221,6 @@ LINES = [(name, words) for name, shown in EXAMPLES.items() for _, words in shown
 
 
 def asking(typed: str) -> dict[str, str]:
-    """Return the environment in which bash asks how a line goes on."""
     return {
         "_SHAREPROOF_COMPLETE": "complete_bash",
         "COMP_WORDS": typed,

@@ -18,7 +18,6 @@ needs_compiler = pytest.mark.skipif(bool(lacking()), reason=lacking())
 
 
 def _off(clock: Clocks) -> tuple[float, float]:
-    """Return how far a new process's wall clock and monotonic clock are ahead of ours."""
     now = f"{time.time()}\n{time.monotonic()}\n"
     done = python("-c", LOOK, given=now, environment=clock.environment("x"))
     wall, monotonic = map(float, done.stdout.split())

@@ -94,7 +94,6 @@ def _field(field: FieldSpec, version: int, flexible: bool) -> st.SearchStrategy[
 
 
 def completed(spec: StructSpec, version: int, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a body means, in the form that decoded messages take as plain values."""
     present = [field for field in spec.fields if version in field.versions]
     whole = {field.name: _completed(field, version, body) for field in present}
     return whole | ({"_tags": body["_tags"]} if body.get("_tags") else {})
@@ -501,7 +500,6 @@ def state_schemas() -> Schemas:
 
 
 def written(state_schemas: Schemas, kind: str, **fields: object) -> Record:
-    """Return a record as a share coordinator writes it; without fields it is a tombstone."""
     key = {"group_id": "g:1", "topic_id": TOPIC, "partition": 4}
     prefix = bytes([0, 0 if kind == SNAPSHOT else 1])
     value = encode(state_schemas.message(f"{kind}Value"), 0, fields)

@@ -46,7 +46,6 @@ class TestBroker:
         self.end: str | None = None
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read requests until the other side ends, and remember how it ended."""
         self.writer = writer
         try:
             while True:
@@ -77,7 +76,6 @@ class TestBroker:
         return asked
 
     async def gone(self) -> None:
-        """Wait until the other side has ended the connection."""
         assert await asyncio.wait_for(self.asked.get(), LONG) is None
 
     def answer(self, asked: Asked, **body: Any) -> None:
@@ -99,7 +97,6 @@ class TestBroker:
 async def listening(
     *, versions: dict[str, tuple[int, int]] | None = None, silent: bool = False
 ) -> AsyncIterator[tuple[TestBroker, int]]:
-    """Give a broker and the port it listens on."""
     broker = TestBroker(versions=versions or {"ShareGroupHeartbeat": (1, 1)}, silent=silent)
     server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
     async with server:
@@ -108,7 +105,6 @@ async def listening(
 
 @asynccontextmanager
 async def connected(**options: Any) -> AsyncIterator[tuple[TestBroker, Connection]]:
-    """Give a broker and an open connection to it."""
     async with (
         listening(**options) as (broker, port),
         await Connection.open("127.0.0.1", port, schemas=schemas(), timeout=LONG) as connection,
@@ -117,7 +113,6 @@ async def connected(**options: Any) -> AsyncIterator[tuple[TestBroker, Connectio
 
 
 def heartbeat(connection: Connection, **options: Any) -> asyncio.Task[Struct]:
-    """Start a call that the test will answer, or not."""
     call = connection.call("ShareGroupHeartbeat", **{"timeout": LONG, **HEARTBEAT, **options})
     return asyncio.create_task(call)
 

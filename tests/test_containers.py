@@ -175,7 +175,6 @@ class Running:
     network: str
 
     def traces(self) -> list[str]:
-        """Return what there is of it: processes, a network device, a directory."""
         found = [
             " ".join(process.info["cmdline"] or ())
             for process in psutil.process_iter(["cmdline", "status"])
@@ -186,7 +185,6 @@ class Running:
         return [*ours, *([str(device)] if device.exists() else [])]
 
     def ended(self) -> bool:
-        """Wait for a while until no process of it is left; tell whether that came about."""
         deadline = time.monotonic() + 30
         while any("/sys/" not in one for one in self.traces()) and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -195,7 +193,6 @@ class Running:
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    """A run of its own; it ends with the test."""
     if answers() or dockerd.lacking():
         pytest.skip("a container engine for one run alone: dockerd, unshare, ip and root")
     process = subprocess.Popen(
@@ -265,7 +262,6 @@ def _greets(broker: ContainerBroker) -> bool:
 
 
 def _comes_back(broker: ContainerBroker) -> bool:
-    """Wait for a while until it greets."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         if _greets(broker):

@@ -29,7 +29,6 @@ OLD: dict[str, Any] = {
 
 
 def jar(folder: Path, name: str, comments: str, **definition: Any) -> Path:
-    """Return a jar with one definition."""
     file = folder / name
     with zipfile.ZipFile(file, "w") as packed:
         packed.writestr(
@@ -40,7 +39,6 @@ def jar(folder: Path, name: str, comments: str, **definition: Any) -> Path:
 
 
 def found(folder: Path, comments: tuple[str, str] = ("", ""), **newer: Any) -> list[str]:
-    """Return the changes from the old definition to a newer one, a line each."""
     old, new = jar(folder, "old.jar", comments[0]), jar(folder, "new.jar", comments[1], **newer)
     return [str(change) for change in changes(messages_in([old]), messages_in([new]))]
 

@@ -37,7 +37,6 @@ pytestmark = pytest.mark.skipif(not GUIDES[0].exists(), reason="an installation 
 
 
 def text(file: Path) -> str:
-    """Return a file with the lines joined that a shell would join."""
     return file.read_text(encoding="utf-8").replace("\\\n", " ") if file.exists() else ""
 
 
@@ -45,13 +44,11 @@ def text(file: Path) -> str:
 
 
 def commands(written: str) -> list[str]:
-    """Return each command of ours that stands in a block of code, up to a pipe or the next one."""
     found = (line.replace('shareproof"', "shareproof") for line in _OURS.findall(written))
     return [re.split(r" (?:\||&&|>) ", line)[0] for line in found]
 
 
 def shown_commands() -> list[Any]:
-    """Return each command of each document, named by where it stands."""
     return [
         pytest.param(line, id=f"{file.relative_to(ROOT)}: {line}")
         for file in (*GUIDES, ACTION)
@@ -135,7 +132,6 @@ SCHEMAS = {".github/workflows": "vendor.github-workflows", ".gitlab-ci.yml": "ve
 
 
 def recipes() -> list[tuple[str, str]]:
-    """Return the files that docs/ci.md shows, each with the schema of its kind."""
     return [
         (schema, textwrap.dedent(block))
         for block in re.findall(r"(?:^ {4}.*\n)+", text(ROOT / "docs" / "ci.md"), re.MULTILINE)
@@ -145,7 +141,6 @@ def recipes() -> list[tuple[str, str]]:
 
 
 def complaints(schema: str, file: Path) -> str:
-    """Return what a schema has against a file; nothing if it is right."""
     done = CliRunner().invoke(check_jsonschema.main, ["--builtin-schema", schema, str(file)])
     return done.output if done.exit_code else ""
 
@@ -192,7 +187,6 @@ _LEVEL = re.compile(r"(?<!to )((?:[A-Z]{3}-\d+, )*[A-Z]{3}-\d+) \((MUST|SHOULD|M
 
 
 def heads() -> dict[str, re.Match[str]]:
-    """Return the rank, what demotes it, and the rules of each finding that is not merged."""
     texts = {page.name: text(page) for page in FINDINGS.glob("[0-9]*.md")}
     joined = {name: " ".join(said.split("\n\n")[1].split()) for name, said in texts.items()}
     alone = {name: head for name, head in joined.items() if not head.startswith("Merged into [")}

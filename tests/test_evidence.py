@@ -55,7 +55,6 @@ def entries() -> list[Entry]:
 
 
 def rejections(entries: list[Entry]) -> dict[str, list[Entry]]:
-    """Return what each check rejected of broken reference brokers."""
     found: dict[str, list[Entry]] = defaultdict(list)
     for one in entries:
         if one.release == evidence.REFERENCE and one.verdict == "fail":
@@ -64,7 +63,6 @@ def rejections(entries: list[Entry]) -> dict[str, list[Entry]]:
 
 
 def altered(entries: list[Entry]) -> dict[str, dict[str, list[str]]]:
-    """Return the alterations in front of real Kafka that made each check fail, by rule."""
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for one in entries:
         if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:
@@ -154,7 +152,6 @@ def test_every_mutant_of_the_client_is_killed(entries: list[Entry]) -> None:
 
 
 def entry(**fields: str) -> Entry:
-    """Return an entry about a check and a mutant that exist."""
     known = {
         "kind": evidence.REFERENCE_MUTANT,
         "rule": "LCK-01",

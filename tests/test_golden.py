@@ -53,7 +53,6 @@ class MessageCase:
 
     @property
     def question(self) -> Question:
-        """The same, to be written by Java."""
         return {
             "op": "message",
             "name": self.spec.name,
@@ -70,7 +69,6 @@ def message_case(spec: MessageSpec, version: int, number: int) -> MessageCase:
 
 
 def some_records(count: int) -> list[Record]:
-    """Return records of all shapes: nulls, empty values, headers, long and repetitive values."""
     return [
         Record(
             offset=1000 + number,
@@ -88,7 +86,6 @@ GAPS = [record for record in RECORDS if record.offset % 5 in (1, 3)]
 
 
 def our_batches() -> dict[str, bytes]:
-    """Return batches of ours for Java to read, by name."""
     batches = {
         codec.name: encode_batch(
             RECORDS,

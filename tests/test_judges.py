@@ -222,7 +222,6 @@ def altered(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Altered
 
 @pytest.fixture(scope="module")
 def judged_copies(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
-    """What Spark says of them by compiled queries, and where the oracle says something else."""
     with configured(spark, {**COMPILED, "spark.sql.shuffle.partitions": "4"}, when=True):
         return compare(spark, altered.folder, "altered")
 
@@ -273,7 +272,6 @@ class _Recorder:
         self.journal, self.number, self.log = journal, number, log
 
     def start(self) -> None:
-        """Write the share-partition, what was produced in one batch, and that all was read."""
         write_share_partition(self.journal, self.number, self.log)
         ended = (0, MS, int(Outcome.OK), 0, 0)
         self.journal.add(Produced(self.log, 0, RECORDS, 1, 0, 7, *ended))
@@ -283,7 +281,6 @@ class _Recorder:
     def fetch(
         self, offset: int, at: int, count: int = 1, *, last: int = -1, asked: int = -1, who: int = 0
     ) -> tuple[int, int, int]:
-        """Write that a member was given records, and return what acknowledgements name."""
         op, last = self.journal.next_operation(), max(offset, last)
         sent = (asked if asked >= 0 else at - 1) * MS
         row = (op, self.number, self.log, 10 * self.number + who, offset, last, count, LOCK)

@@ -110,7 +110,6 @@ def target() -> Iterator[Target]:
 
 
 async def _elsewhere(share: Share) -> tuple[str, int]:
-    """Return a group and its coordinator, which no topic needs to be made."""
     awake = {HERE, share.cluster.controller}
     while True:
         group = share.cluster.fresh_name("g")
@@ -156,7 +155,6 @@ OWN_QUOTAS = "DLV-34"
 
 @pytest.fixture
 def kafka() -> Iterator[Target]:
-    """One broker as it ships, without quotas so far."""
     target = open_target(DEFAULT_TARGET, TargetOptions(brokers=1, shipped=True))
     try:
         target.start()

@@ -35,7 +35,6 @@ ALL = [
 
 
 def main(arguments: list[str]) -> int:
-    """Run ``shareproof model`` in this process."""
     try:
         return int(app(["model", *arguments], standalone_mode=False) or 0)
     except UsageFault:

@@ -308,7 +308,6 @@ MANY = settings(deadline=None, derandomize=True, database=None, max_examples=300
 
 @st.composite
 def state_batches(draw: st.DrawFn) -> list[StateBatch]:
-    """Return a few batches, overlapping as they like."""
     return [
         StateBatch(
             first := draw(st.integers(0, 30)),
@@ -321,7 +320,6 @@ def state_batches(draw: st.DrawFn) -> list[StateBatch]:
 
 
 def naive(batches: list[StateBatch], start: int) -> dict[int, tuple[int, int]]:
-    """Return (count, state) of each offset, looked up one offset at a time."""
     found: dict[int, tuple[int, int]] = {}
     for batch in batches:
         for offset in range(max(batch.first, start), batch.last + 1):
@@ -330,7 +328,6 @@ def naive(batches: list[StateBatch], start: int) -> dict[int, tuple[int, int]]:
 
 
 def spread_out(batches: tuple[StateBatch, ...]) -> dict[int, tuple[int, int]]:
-    """Return combined batches as (count, state) of each offset."""
     return {
         offset: (batch.deliveries, batch.state)
         for batch in batches
@@ -364,7 +361,6 @@ def test_two_thousand_alternating_offsets_combine_fast() -> None:
 
 
 def started(release: Release = RELEASES["4.4"], **more: Any) -> Coordinator:
-    """Return a coordinator of a share-partition that begins at 10."""
     coordinator = Coordinator(release, **more)
     assert coordinator.initialize(2, 10) is Error.NONE
     return coordinator
@@ -496,7 +492,6 @@ class Both:
         self.now = 0.0
 
     def fetch(self, member: str, most: int) -> list[Range]:
-        """Fetch with a MaxRecords; return what was acquired."""
         taken = self.leader.acquire(self.now, member, max_records=most)
         self.judge.acquired(self.now, member, taken).check()
         return taken

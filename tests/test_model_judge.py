@@ -36,14 +36,12 @@ def fresh(**more: object) -> SharePartition:
 
 
 def held(**more: object) -> SharePartition:
-    """Return a judge who saw ann acquire 0-9 between 0 and 10."""
     judge = fresh(**more)
     judge.acquired(Span(0, 10), "ann", [(0, 9, 1)]).check()
     return judge
 
 
 def after(*types: tuple[int, ...]) -> SharePartition:
-    """Return a judge who saw ann acquire 0-9, then settle 0, 1, … by these types."""
     judge = held()
     for offset, kind in enumerate(types, start=1):
         judge.acknowledged(20, "ann", [(offset, offset, kind)]).check()

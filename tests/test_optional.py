@@ -18,7 +18,6 @@ from tests.fake import ROOT
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine with nothing on its PATH, and without npm's registry."""
     for name in ("DOCKER_HOST", optional.CHROMIUM_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -48,12 +48,10 @@ class Look:
     complaints: list[str] = field(default_factory=list)
 
     def axe(self) -> list[str]:
-        """Return what axe-core finds wrong for those who do not see, hear or point."""
         found = Axe().run(self.page).response["violations"]
         return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 
     def overflow(self) -> int:
-        """Return by how many pixels the page is wider than its window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
@@ -110,7 +108,6 @@ def results(text: str = "A rule that holds.") -> Any:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a run in which everything that came from outside is hostile."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "transcripts").mkdir()
     (folder / "transcripts" / "x.txt").write_text(FRAMES, encoding="utf-8")

@@ -60,7 +60,6 @@ SMALL = tuple(name for name in TABLES if name not in BUCKETED)
 
 @pytest.fixture(scope="module")
 def histories(tmp_path_factory: pytest.TempPathFactory) -> list[History]:
-    """The cases of two releases in a history each, and one of these twice."""
     folder = tmp_path_factory.mktemp("archive")
     cases = read_cases()
     other = min({case.version for case in cases} - {"4.4.0"})
@@ -151,7 +150,6 @@ def test_a_history_with_lost_buckets_is_told_what_it_is_told_alone(
 
 
 def _two_files(history: History) -> list[str]:
-    """Return a file of each large table, of different buckets."""
     (made, *_), (*_, given) = (
         [file for file in history.manifest.files if file.table == name and file.rows]
         for name in ("produced", "deliveries")
@@ -193,7 +191,6 @@ def _plan(spark: SparkSession, histories: list[History], relation: Relation) -> 
 
 
 def _ways(plan: str) -> Iterator[list[str]]:
-    """Yield what each scan of records goes through, from the scan to the result."""
     lines = [re.fullmatch(r"([ :+-]*)(.*)", line) for line in plan.splitlines()]
     small = [(len(line[1]), line[2]) for line in lines if line]
     for place, (depth, text) in enumerate(small):
@@ -307,7 +304,6 @@ HIT = Hit(rule="INV-02", log=0, offset=10, share_partition=0, since=3000 * MS, s
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """The history that is told."""
     folder = tmp_path_factory.mktemp("run") / "history"
     write_history(
         folder, [Case(share_partition=0, log=0, rule="", says="", breaks=False, plain=TOLD)]
@@ -402,7 +398,6 @@ def test_all_queries_run_on_one_row(spark: SparkSession, tmp_path: Path) -> None
 
 
 def _under_way(run: Path) -> Path:
-    """Return the history of a run under way: its journals have no end yet, one is half written."""
     history = run / "history"
     history.mkdir(parents=True)
     write_history(history, [case for case in read_cases() if case.rule == "INV-08"])

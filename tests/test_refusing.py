@@ -131,7 +131,6 @@ def test_a_second_principal_that_may_do_everything(cluster: Refusing, tmp_path: 
 
 
 async def _make_all_kinds(cluster: Refusing) -> None:
-    """Make what checks with users leave when they are killed: one with a quota and an ACL."""
     info, name = cluster.target.info, f"{KILLED}u-1"
     entrance = info.at("USERS", Security(protocol="SASL_PLAINTEXT", mechanism="SCRAM-SHA-256"))
     async with Cluster(info, rng=Random(0)) as client:
@@ -167,7 +166,6 @@ def _kill_a_run(cluster: Refusing, out: Path, kinds: set[str], *words: str) -> f
 
 
 def _clean(deadline: float, *config: str) -> None:
-    """Clean up until members of the killed run are gone too."""
     while (done := shareproof("clean", *config)).returncode or "left alone" in done.stdout:
         assert time.monotonic() < deadline, done.stdout + done.stderr
 

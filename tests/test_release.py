@@ -20,7 +20,6 @@ optional-dependencies = {{ }}
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a tree with one commit, which is the one that the checklist looks at."""
     if lacks := optional.missing("git"):
         pytest.skip(lacks)
     monkeypatch.setattr(release, "HOME", tmp_path)

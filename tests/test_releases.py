@@ -39,7 +39,6 @@ throttling = false
 
 
 def info(version: str, unknown: str = "") -> ClusterInfo:
-    """Return a cluster of a release."""
     return ClusterInfo(
         name=f"kafka:{version}",
         version=version,

@@ -39,7 +39,6 @@ NOT_PLAYED = {
 
 
 def rules_of(page: Path) -> list[str]:
-    """Return the rules in the head of a finding; none if it is merged into another."""
     head = " ".join(page.read_text(encoding="utf-8").split("\n\n")[1].split())
     named = re.search(r"\*\*Rules?\*\* (.*?)\. \*\*Seen on", head)
     return re.findall(r"[A-Z]{3}-\d+", named[1]) if named else []

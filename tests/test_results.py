@@ -132,7 +132,6 @@ def client(text: str, **known: str) -> Client:
 
 
 def run(text: str) -> Run:
-    """Return a run's facts."""
     return Run(
         started="2026-01-01T00:00:00+00:00",
         seconds=3.0,
@@ -385,7 +384,6 @@ def dump(file: Path, content: Any) -> None:
 
 @pytest.fixture
 def run_of_two(tmp_path: Path) -> Path:
-    """A run of two checks, one of which was run twice."""
     write_allure(tmp_path, parse(document("A rule that holds.")))
     for number, (name, status, verdict, stop) in enumerate(CHECKS):
         dump(
@@ -402,7 +400,6 @@ def run_of_two(tmp_path: Path) -> Path:
 
 
 def report(run_of_two: Path, *, passed: int = 1, category: str = KNOWN_FAILURE) -> Path:
-    """Write of a report what Allure 3.18 would write of that run, or what it should not."""
     folder = run_of_two / "report"
     dump(folder / "summary.json", {"stats": {"total": 2, "new": 2, "passed": passed, "skipped": 1}})
     node = {"id": "x", "name": category, "statistic": {"total": 1, "skipped": 1}}

@@ -384,7 +384,6 @@ def test_badge_and_certificate_name_the_tier() -> None:
 
 @pytest.fixture
 def listener() -> Iterator[str]:
-    """The listener of the tutorial, on a free port."""
     command = [sys.executable, "-m", "shareproof.listener", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

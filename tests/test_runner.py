@@ -362,7 +362,6 @@ def test_plain_tests_start_no_cluster(house: FakeHouse) -> None:
 def says(
     rule: str, holds: bool = True, said: str = "fine", *, mark: str = "", fixtures: str = "judge"
 ) -> str:
-    """Return the source of a check that says one thing of a rule."""
     return f"""
 @requirement("{rule}")
 {mark}
@@ -372,7 +371,6 @@ def test_{rule[4:]}({fixtures}):
 
 
 def entry(rule: str, match: str, expires: str = "2999-01-01") -> str:
-    """Return a ledger entry as TOML."""
     return f"""
 [[known]]
 failures = [{{ rule = "{rule}", match = "{match}" }}]

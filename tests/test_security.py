@@ -32,7 +32,6 @@ SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
 def _said(talk: Generator[bytes, bytes, None], *answers: bytes) -> list[bytes]:
-    """Return all that the client says to a server with these responses."""
     said = [next(talk)]
     for answer in answers:
         try:
@@ -92,7 +91,6 @@ def test_the_login_travels_with_the_cluster() -> None:
 
 @asynccontextmanager
 async def _broker(context: ssl.SSLContext | None = None) -> AsyncIterator[tuple[TestBroker, int]]:
-    """Listen as a broker that answers ApiVersions and leaves the rest to the test."""
     broker = TestBroker(versions={}, silent=False)
     server = await asyncio.start_server(broker.serve, HOST, 0, ssl=context)
     async with server:

@@ -126,7 +126,6 @@ def test_what_cannot_be_decided_is_no_pass() -> None:
 
 
 def swept(kind: str, *words: str) -> tuple[dict[str, Swept], list[str]]:
-    """Play cases with a peculiar client; return what they showed by case, and the stages."""
     stages = []
     found = spread(
         (sys.executable, "-m", "tests.peculiar", kind),
@@ -139,7 +138,6 @@ def swept(kind: str, *words: str) -> tuple[dict[str, Swept], list[str]]:
 
 
 def broken(one: Swept) -> list[str]:
-    """Return the rules that a case broke, and nothing else that was wrong with it."""
     assert one.played.fault + one.played.undecided == ""
     return [each.rule for each in one.played.findings if each.broken]
 

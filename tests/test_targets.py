@@ -164,7 +164,6 @@ def test_an_unwritable_cache_and_an_unreachable_registry_are_environment_faults(
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache with nothing in it, and no proxy between us and a registry on loopback."""
     monkeypatch.setenv("SHAREPROOF_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
@@ -371,7 +370,6 @@ def test_samples_of_a_page() -> None:
 
 
 def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
-    """Return a registry that has the tools of some releases, and notes what it is asked for."""
 
     def jars(version: str) -> Release:
         asked.append(version)
@@ -383,7 +381,6 @@ def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
 
 
 def cluster(version: str) -> ClusterInfo:
-    """Return a cluster that says it is of a release, or of a line of them."""
     return ClusterInfo(
         name=f"kafka:{version}",
         version=version,

@@ -32,7 +32,6 @@ VERSION = DEFAULT_TARGET.partition(":")[2]
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[KafkaTarget]:
-    """One broker; a controller of its own takes a killed one for alive for the session."""
     target = KafkaTarget(
         KafkaName(version=VERSION), TargetOptions(properties={"broker.session.timeout.ms": "1500"})
     )
@@ -174,7 +173,6 @@ def _brokers_of(suite: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 def _command(process: psutil.Process) -> list[str]:
-    """Return the words of a process's command; none of one that has just ended."""
     try:
         return process.cmdline()
     except (psutil.NoSuchProcess, psutil.ZombieProcess):

@@ -15,7 +15,6 @@ TODAY = date(2026, 6, 1)
 
 
 def rule(**changes: object) -> Requirement:
-    """Return a rule."""
     facts: dict[str, object] = {
         "id": "ACK-01",
         "level": Level.MUST,
@@ -34,7 +33,6 @@ def saw(verdict: Verdict, reason: str = "", **changes: object) -> Observation:
 
 
 def entry(**changes: object) -> Expected:
-    """Return a ledger entry for ACK-01."""
     facts: dict[str, object] = {
         "requirement": "ACK-01",
         "verdict": Verdict.FAIL,
@@ -53,7 +51,6 @@ def judged(
     unfinished: Sequence[str] = (),
     strict_reach: bool = False,
 ) -> list[Judged]:
-    """Settle observations of one rule on 4.4.0."""
     subject = subject or rule()
     return settle(
         {subject.id: subject},

@@ -10,7 +10,6 @@ from spec.verdict import OutOfReach
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send back a line at a time until the other end has nothing more to say."""
     while line := await reader.readline():
         writer.write(line)
     writer.close()

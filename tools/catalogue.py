@@ -14,13 +14,11 @@ from spec.requirement import Honesty, Requirement, load_requirements
 
 
 def excuse(rule: Requirement | None) -> str:
-    """Return why no check reaches a rule, if it says so."""
     untested = rule is not None and rule.honesty is Honesty.UNTESTED
     return " ".join(rule.why.split()) if rule and untested else ""
 
 
 def judges() -> dict[str, list[str]]:
-    """Return what judges each rule: checks by their id, and the invariants of histories."""
     checks = by_rule([*read_checks(), *read_checks(CLIENT)])
     found = {rule: [check.id for check in all_of] for rule, all_of in checks.items()}
     for invariant in load_invariants():
@@ -33,7 +31,6 @@ def holes(
     rules: Mapping[str, Requirement],
     checks: Mapping[str, Sequence[str]],
 ) -> dict[str, list[str]]:
-    """Return the rules of each behaviour that nothing reaches and nothing excuses."""
     found = {
         entry.id: [
             rule for rule in entry.rules if not checks.get(rule) and not excuse(rules.get(rule))

@@ -59,14 +59,12 @@ class Source:
 
 
 def tracked(root: Path) -> list[Path]:
-    """Return the files that git tracks, relative to the root of the tree."""
     asked = ["git", "-C", str(root), "ls-files", "-z"]
     listed = subprocess.run(asked, capture_output=True, check=True, text=True).stdout
     return [Path(name) for name in listed.split("\0") if name and (root / name).is_file()]
 
 
 def spread(lengths: Sequence[int]) -> Spread:
-    """Return the quantiles of lengths; all are 0 where there are none."""
     if not lengths:
         return Spread(median=0, p90=0, longest=0)
     ordered = sorted(lengths)
@@ -108,12 +106,10 @@ def measured(root: Path, path: Path) -> Source:
 
 
 def kind(path: Path) -> str:
-    """Return the kind of a file, by its name."""
     return "lock files" if path.name in LOCKS else KINDS.get(path.suffix, "other")
 
 
 def kinds(root: Path, paths: Sequence[Path]) -> Counter[str]:
-    """Count lines by kind of file; files that are not text do not count."""
     counts: Counter[str] = Counter()
     for path in paths:
         data = (root / path).read_bytes()
@@ -123,7 +119,6 @@ def kinds(root: Path, paths: Sequence[Path]) -> Counter[str]:
 
 
 def by_folder(sources: Sequence[Source]) -> dict[str, list[Source]]:
-    """Group Python files by top-level folder, those with the most lines first."""
     folders: dict[str, list[Source]] = {}
     for one in sources:
         top = one.path.parts[0] if len(one.path.parts) > 1 else "."
@@ -159,7 +154,6 @@ def tables(counts: Counter[str], files: int, sources: Sequence[Source]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the figures."""
     parser = argparse.ArgumentParser(prog="python -m tools.figures", description=__doc__)
     parser.add_argument("root", nargs="?", type=Path, default=HOME, help="the root of a git tree")
     parser.add_argument("--json", action="store_true", help="print each Python file as JSON")

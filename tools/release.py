@@ -81,7 +81,6 @@ def check_version() -> str:
 
 
 def check_changelog() -> str:
-    """The changelog has a dated section for this version, and no unreleased entry."""
     text = (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
     version, known = project()["version"], dict(_HEADING.findall(text))
     if not known.get(version):
@@ -118,14 +117,12 @@ def check_documents() -> str:
 
 
 def check_generated() -> str:
-    """Generated files are those of today: manual page, architecture, chaos tables."""
     tests = ["tests/test_documents.py", "tests/test_cli.py", "tests/test_chaos.py"]
     said = command(sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *tests)
     return said.strip().splitlines()[-1]
 
 
 def check_evidence() -> str:
-    """What is broken on real brokers and clients was played since the checks changed."""
     changed = command("git", "log", "-1", "--format=%cs", "--", "suites").strip()
     last: dict[str, str] = {}
     for one in evidence.read():
@@ -169,7 +166,6 @@ def wrong(built: Built, files: Iterable[str]) -> list[str]:
 
 
 def check_wheel() -> str:
-    """Wheel and sdist hold every tracked file that belongs in them, and no tests or tools."""
     with tempfile.TemporaryDirectory() as folder:
         built = build(Path(folder))
         if complaints := wrong(built, tracked()):
@@ -178,7 +174,6 @@ def check_wheel() -> str:
 
 
 def check_sbom() -> str:
-    """A bill of materials of this environment can be made, and names every dependency."""
     if importlib.util.find_spec("cyclonedx_py") is None:
         raise Failed("cyclonedx-bom is not installed: pip install '.[release]'")
     words = (sys.executable, "-m", "cyclonedx_py", "environment", sys.executable)

@@ -59,7 +59,6 @@ def hooks(target: Target) -> Iterator[Path]:
 
 
 async def hold_everybody_to(target: Target, quotas: Mapping[str, float]) -> None:
-    """Set the quotas of every client id that has none of its own, and wait until they count."""
     async with Cluster(target.info) as cluster:
         try:
             await set_quotas(cluster, None, quotas, kind="client-id")
@@ -73,7 +72,6 @@ def _quota(text: str) -> tuple[str, float]:
 
 
 def main() -> int:
-    """Start the cluster, run the command, stop the cluster."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.vanilla",
         description=__doc__,

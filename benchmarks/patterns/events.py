@@ -199,7 +199,6 @@ def _again(course: Course, held: set[int], fault: int | None) -> list[float]:
 
 
 def _pause(course: Course, fault: int | None) -> float | None:
-    """Return the longest time, from the fault on, in which nobody did a record of partition 0."""
     if fault is None:
         return None
     at = [fault, *sorted(one.at for one in course.done if one.partition == 0 and one.at > fault)]

@@ -39,7 +39,6 @@ class Fault(Enum):
 
     @property
     def traps(self) -> bool:
-        """Whether it meets a member that works on a record."""
         return self in (Fault.KILL, Fault.FREEZE, Fault.TRACKER)
 
 
@@ -225,7 +224,6 @@ class Crew:
         self.others.append(self._run(name, "benchmarks.patterns.producer", words))
 
     async def produced(self, name: str, within: float) -> None:
-        """Wait until a producer has produced all."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             if any(one[0] == "produced" for one in read(self.folder / f"{name}.events")):
@@ -235,7 +233,6 @@ class Crew:
         raise EnvironmentFault(f"{self.folder.name}: not produced within {within:g} s")
 
     async def trapped(self, within: float) -> int:
-        """Wait until a member works on the record that is the trap, and return which."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             for number in range(len(self.members)):
@@ -269,7 +266,6 @@ class Crew:
         return at
 
     def check(self) -> None:
-        """Raise an EnvironmentFault if a process ended that nobody told to."""
         gone = {one.member for one in self.dead if one.until < 0}
         alive = [one for number, one in enumerate(self.members) if number not in gone]
         for process in (*alive, *self.others):
@@ -375,7 +371,6 @@ class Stage:
         return played
 
     async def _choose_victim(self, scene: Scene) -> int:
-        """Return the broker that is to lead partition 0 and to die: not the active controller."""
         nodes = sorted(self.cluster.brokers)
         if scene.fault is not Fault.LEADER or len(nodes) == 1:
             return nodes[0]
@@ -401,7 +396,6 @@ class Stage:
         crew.start(topic.name, group, markers, self.seconds)
 
     async def _group(self, crew: Crew, topic_id: UUID) -> str:
-        """Return the name of a group whose coordinators outlive the broker that dies."""
         for _ in range(_PLACES):
             group = self.cluster.fresh_name(crew.system)
             keys = [(group, 0)]
@@ -467,7 +461,6 @@ class Stage:
             crew.track()
 
     async def _drained(self, crew: Crew) -> bool:
-        """Wait until the system itself says that nothing is left, and return whether it did."""
         async for _ in attempts(_DRY_WITHIN, pause=0.2):
             crew.check()
             try:

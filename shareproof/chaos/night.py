@@ -125,7 +125,6 @@ class _Spending:
         return self.night, INTERRUPTED if stopped else max(self.night.exit_code, changed)
 
     def _keep(self, **changes: Any) -> None:
-        """Write down what there is."""
         self.night = replace(self.night, **changes)
         write_whole(self.folder / RECORD, text_of(self.night))
 
@@ -134,7 +133,6 @@ class _Spending:
         self._keep(plays=(*plays[:number], play, *plays[number + 1 :]))
 
     def _judge_again(self) -> int:
-        """Return 0 if no verdict of the latest runs changed, else what judging again says."""
         most, archive = self.asked.rejudge, self.asked.archive
         if not most or next(archive.rglob("results.json"), None) is None:
             return OK
@@ -216,7 +214,6 @@ class _Spending:
             return replace(play, exit_code=code or FAULT, trouble=(last,))
 
     def _confirm(self) -> None:
-        """Play again what broke a rule that no ledger has."""
         for number, play in enumerate(self.night.plays):
             now = play
             while now.broken and len(now.replays) < self.asked.confirm:
@@ -228,7 +225,6 @@ class _Spending:
                 self._keep_play(number, now)
 
     def _shrink(self) -> None:
-        """Shrink the schedules of the first runs that broke a rule."""
         failed = [number for number, play in enumerate(self.night.plays) if play.broken]
         for number in failed[: self.asked.shrink_most]:
             play = self.night.plays[number]
@@ -240,7 +236,6 @@ class _Spending:
                 self._keep_play(number, replace(play, shrunk=self._shrunk(play)))
 
     def _shrunk(self, play: Play) -> Shrunk:
-        """Return what the log of shrinking says last of the smallest schedule."""
         log = self.folder / f"{play.run}.shrinking.log"
         text = log.read_text(encoding="utf-8", errors="replace")
         found = re.findall(r"^INV[^:\n]*: (.+)\n(fails \d+ of \d+)", text, re.MULTILINE)
@@ -253,7 +248,6 @@ class _Spending:
         return Shrunk(faults="", reliability="not reproduced", file="")
 
     def _build(self) -> Path:
-        """Build the pages of the archive; return that of the night."""
         assert self.asked.site is not None
         try:
             archive = runs_in([self.asked.archive])
@@ -295,7 +289,6 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-    """Have Ctrl-C, and whoever ends a job of CI, end the night in an orderly way."""
 
     def stop(*_: object) -> None:
         raise Stop
@@ -309,7 +302,6 @@ def _stopping() -> Iterator[None]:
 
 
 def _said(play: Play) -> str:
-    """Return in a few words what a night has to know of a run."""
     known = [one.rule for one in play.failures if one.known]
     said = {
         "broken": play.broken,

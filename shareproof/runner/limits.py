@@ -86,7 +86,6 @@ def _limited(item: pytest.Function, usual: float) -> Callable[..., Awaitable[Non
 
 
 async def _hang(item: pytest.Function, error: Exception) -> Stalled | None:
-    """Return what to raise instead if the target hangs, for a check that waited in vain."""
     cause = cause_of(error)
     waited = isinstance(cause, TimeoutError | Undecided | CallFailed)
     known = isinstance(cause, OutOfReach | Stalled)

@@ -141,6 +141,5 @@ def cause_of(error: BaseException | None) -> BaseException | None:
 
 
 def _sentence(error: BaseException) -> str:
-    """Return the first paragraph of an exception's text, which is written for people."""
     text = str(error).strip() or type(error).__name__
     return text.split("\n\n", 1)[0][:1000]

@@ -102,7 +102,6 @@ def _watching(console: Console) -> Iterator[ProgressLine]:
 
 
 def _arguments(options: RunOptions, workers: int) -> list[str]:
-    """Return what pytest is told; the run's own options travel in the commission."""
     arguments = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
     # Hypothesis has no part in these checks, and would double the time a worker needs to start.
     arguments += ["-p", "no:hypothesispytest", "--tb=short", "-n", str(workers)]

@@ -197,7 +197,6 @@ def _seen(played: Played) -> list[Observation]:
 def _transcripts(
     swept: Sequence[Swept], out: Path, command_of: Callable[[str], str]
 ) -> dict[str, str]:
-    """Write the frames of each case that broke a rule; return the files by check."""
     names = {}
     for played in (one.played for one in swept if one.played.frames):
         name = f"transcripts/{re.sub(r'[^A-Za-z0-9_.-]+', '-', played.case)}.txt"

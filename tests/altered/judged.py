@@ -77,7 +77,6 @@ def alter(history: Path, folder: Path, version: str, *, both: bool = False) -> A
 
 
 def mistakes(found: Verdicts, altered: Altered) -> Iterator[str]:
-    """Yield a sentence for each alteration of which something else was told than should be."""
     for made in altered.made:
         one = made.alteration
         before = altered.plain[one.partition]

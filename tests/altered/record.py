@@ -31,7 +31,6 @@ GROUPS = (
 
 
 def main() -> None:
-    """Record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path, help="directory for the run")
     out = parser.parse_args().out

@@ -24,7 +24,6 @@ def _pair(copy: Copy, wanted: str = "spso") -> tuple[Row, Row]:
 
 
 def _in_flight(copy: Copy) -> tuple[int, int]:
-    """Return a share-partition and how many offsets were certainly in flight at one time."""
     found = [
         (share_partition, most)
         for share_partition in copy.share_partitions("calm", "odd", "rough", "committed")
@@ -240,7 +239,6 @@ def _store(copy: Copy, row: Row, state: int, *, count: int = 1, spso: int = 0, a
 
 
 def _choose(copy: Copy, wanted: Callable[[list[Row]], bool], *groups: str) -> Row:
-    """Return the one delivery of a record that was not aborted."""
     kept = (Transaction.NONE, Transaction.COMMITTED)
     there = {row["offset"] for row in copy.tables["produced"] if row["transaction"] in kept}
     return copy.choose(lambda life: wanted(life) and life[0]["offset"] in there, *groups)[0]
@@ -350,7 +348,6 @@ def _what_was_accepted_without_an_answer_is_stored_as_available(copy: Copy) -> N
 
 
 def _unstored(copy: Copy, row: Row) -> None:
-    """Take away all that was stored of a record; all others of its group are stored."""
     mine, offset = row["share_partition"], row["offset"]
     copy.store_start_only(mine)
     known = [one for one in copy.tables["persisted"] if one["share_partition"] == mine]

@@ -73,7 +73,6 @@ def _integer(kind: str, rnd: Random) -> int:
 
 
 def java_json(spec: StructSpec, version: int, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a body as Kafka's JSON converters want it: camel case, binary as base64."""
     fields = {field.name: field for field in spec.fields if version in field.versions}
     return {_camel(name): _json(fields[name], version, value) for name, value in body.items()}
 

@@ -56,13 +56,11 @@ def packages(folder: str) -> list[str]:
 
 
 def sentence(folder: Path) -> str:
-    """Return the first paragraph of a package's docstring, on one line."""
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     return " ".join((text or "").partition("\n\n")[0].split())
 
 
 def table() -> str:
-    """Return the table of folders: each top-level folder, and the packages inside it."""
     rows = ["| folder | what it holds |", "|---|---|"]
     for folder in (name for layer in layers() for name in layer):
         rows.append(f"| **`{folder}/`** | {sentence(ROOT / folder)} |")
@@ -96,7 +94,6 @@ def picture() -> str:
 
 
 def _boxes(rows: Sequence[Sequence[str]]) -> Iterator[tuple[str, tuple[int, int, int]]]:
-    """Yield each folder with the left edge, the top and the width of its box."""
     for row, names in enumerate(rows):
         width = (RIGHT - LEFT - 20 * (len(names) - 1)) // len(names)
         for column, name in enumerate(names):
