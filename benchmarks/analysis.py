@@ -1,8 +1,8 @@
-"""How long judging takes, beside DuckDB and Polars: ``python -m benchmarks.analysis``.
+"""How long judging takes, beside DuckDB: ``python -m benchmarks.analysis``.
 
 For each size one history is made, and judged from its files to its counts by a process of its own,
 engine after engine, round by round: the whole of ``shareproof analyse --brief`` with the start of
-its JVM, its checksums and its witnesses; and the same invariants by DuckDB and by Polars
+its JVM, its checksums and its witnesses; and the same invariants by DuckDB
 (``benchmarks.rivals``). All have the same number of threads. Every engine must find the same cases
 and the same broken ones, and those that were planted. Memory is the highest sum of what a process
 and its children had in use.
@@ -11,7 +11,6 @@ and its children had in use.
 import argparse
 import contextlib
 import json
-import os
 import sys
 import tempfile
 import time
@@ -46,7 +45,7 @@ class Run:
         return f"{self.seconds:.1f} s, {self.cpu:.1f} s of CPU, {self.memory:.2f} GiB"
 
 
-def watched(command: Sequence[str], threads: int) -> Run:
+def watched(command: Sequence[str]) -> Run:
     began, peak, spent = time.monotonic(), 0, 0.0
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as output,
@@ -56,7 +55,6 @@ def watched(command: Sequence[str], threads: int) -> Run:
             command,
             stdout=output,
             stderr=errors,
-            env={**os.environ, "POLARS_MAX_THREADS": str(threads)},
         )
         while process.poll() is None:
             used, cpu = 0, 0.0
@@ -79,7 +77,7 @@ def analyse(runs: Sequence[Path], out: Path, options: argparse.Namespace) -> Run
     """Judge histories by ``shareproof analyse --brief``."""
     command = [sys.executable, "-m", "shareproof", "analyse", *map(str, runs), "--brief", "--json"]
     command += ["--master", f"local[{options.threads}]", "--memory", options.memory]
-    return watched([*command, "--out", str(out)], options.threads)
+    return watched([*command, "--out", str(out)])
 
 
 def summary(runs: Sequence[Run]) -> Run:
@@ -91,8 +89,8 @@ def summary(runs: Sequence[Run]) -> Run:
 def run(engine: str, folder: Path, options: argparse.Namespace) -> Run:
     if engine == OURS:
         return analyse([folder], folder / "out", options)
-    command = [sys.executable, "-m", "benchmarks.rivals", engine, str(folder)]
-    return watched([*command, "--threads", str(options.threads)], options.threads)
+    command = [sys.executable, "-m", "benchmarks.rivals", str(folder)]
+    return watched([*command, "--threads", str(options.threads)])
 
 
 def counts_of(engine: str, done: Run) -> Counts:
@@ -165,7 +163,7 @@ def history(room: Path, events: int, seed: int) -> tuple[Path, Made]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=float, nargs="+", default=[1e6])
-    parser.add_argument("--engines", nargs="+", default=[OURS, "duckdb", "polars"])
+    parser.add_argument("--engines", nargs="+", default=[OURS, "duckdb"])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--memory", default="2g", help="what Spark's JVM may have")
     parser.add_argument("--rounds", type=int, default=3)
