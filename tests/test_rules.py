@@ -66,14 +66,6 @@ def test_lists_are_whole(load: Loader, expected: Mapping[str, int]) -> None:
     assert expected == found
 
 
-def test_behaviours_are_numbered_without_holes() -> None:
-    for area in BEHAVIOURS:
-        ids = [entry.id for entry in load_catalogue().values() if entry.area == area]
-        plain = [identity for identity in ids if identity[-1].isdigit()]
-        assert [f"{area}-{number}" for number in range(1, len(plain) + 1)] == plain
-        assert all(identity.startswith(f"{area}-") for identity in ids)
-
-
 @pytest.mark.parametrize("load", [load_catalogue, load_defects])
 def test_entries_are_reached_by_live_rules_and_have_labels_of_their_own(load: Loader) -> None:
     entries = load().values()
