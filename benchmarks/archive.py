@@ -17,10 +17,8 @@ from benchmarks.histories import GROUPS, write_history
 from reports.reading import parse
 from reports.results import Results
 
-DIFFERENT = 4
-"""Histories that are made; the others are copies."""
-REDELIVERED = 1.045
-"""Deliveries of a record in a group."""
+DIFFERENT = 4  # histories that are made; the others are copies
+REDELIVERED = 1.045  # deliveries of a record in a group
 
 Verdicts = Mapping[str, tuple[str, str]]
 """Of each rule the verdict and how many cases there were and were broken, in words."""

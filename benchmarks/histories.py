@@ -28,12 +28,10 @@ from spec.history import BUCKETED, NEVER, TABLES, AckType, File, Manifest, bucke
 
 LOGS, GROUPS, BATCH = 16, 2, 500
 MS, SECOND = 1_000_000, 1_000_000_000
-EVERY = 100_000
-"""Nanoseconds between two records of a log."""
+EVERY = 100_000  # nanoseconds between two records of a log
 LOCK_MS = 30_000
 WINDOW, LIMIT = 10_000, 5
-PIECE = 250_000
-"""Records of a log that are in memory at a time."""
+PIECE = 250_000  # records of a log that are in memory at a time
 PLANTS = ("INV-02", "INV-12", "INV-18", "INV-05", "INV-03", "INV-04", "INV-14", "INV-01")
 """The rules that are broken, in turn."""
 TURNS = {rule: turn for turn, rule in enumerate(PLANTS)}

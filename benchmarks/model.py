@@ -15,8 +15,7 @@ from spec.model.operations import Acknowledge, Batch, Fetch
 from spec.model.partition import SharePartition
 from spec.model.table import Event, State, step
 
-ROUNDS = 800
-"""Few, so that a measurement is over before a busy machine has something else to do."""
+ROUNDS = 800  # Few, so that a measurement is over before a busy machine has something else to do
 
 
 def timed(work: Callable[[], int]) -> float:

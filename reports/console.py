@@ -24,8 +24,7 @@ COLOURS: Mapping[Word, str] = {
 MOST_REASONS = 8
 """So many reasons why rules are out of reach are printed; the report has all of them."""
 
-UNWRAPPED = 10_000
-"""Columns of output that goes to no terminal: a row of a table stays one line."""
+UNWRAPPED = 10_000  # columns of output that goes to no terminal: a row of a table stays one line
 
 
 def screen(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = True) -> Console:

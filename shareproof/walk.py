@@ -24,8 +24,7 @@ from spec.adapter import Capability
 from spec.verdict import EnvironmentFault, Undecided
 
 _RECORDS = 5
-_NOW = round(time.time() * 1000)
-"""The records are of now: a broker may delete older ones."""
+_NOW = round(time.time() * 1000)  # the records are of now: a broker may delete older ones
 _LACKED: dict[Capability, tuple[str, dict[str, Any]]] = {
     Capability.RENEW: ("acknowledge", {"type": "renew", "records": []}),
     Capability.ACK_OFFSET: ("acknowledge", {"type": "accept", "by": "offset", "records": []}),

@@ -42,8 +42,7 @@ PLACES: Mapping[Kind, str] = {
 }
 """The contracts, and the key that says where in each of them the sentence stands."""
 
-NAMES = (Kind.CODE, Kind.TEST, Kind.ISSUE)
-"""What is no contract is named, and says nothing."""
+NAMES = (Kind.CODE, Kind.TEST, Kind.ISSUE)  # what is no contract is named, and says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

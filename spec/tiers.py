@@ -25,8 +25,7 @@ CONVENIENT = ("CreateTopics", "IncrementalAlterConfigs", "DescribeConfigs")
 """What checks begin with where it is offered. They do without it where that is possible: a topic is
 created by its name, and a group begins before the first record."""
 
-PLAIN = frozenset({*CONSUMER, *BESIDE, *CONVENIENT})
-"""The requests of tier 1."""
+PLAIN = frozenset({*CONSUMER, *BESIDE, *CONVENIENT})  # the requests of tier 1
 
 FAILOVER = (
     "AlterPartitionReassignments",

@@ -20,8 +20,7 @@ from fixtures.targets.blocking import run_blocking
 from fixtures.wire.security import Security
 
 PASSWORD = "refusing-s3cret"  # noqa: S105
-PREFIX = "team-"
-"""What names begin with that users with few permissions may use."""
+PREFIX = "team-"  # what names begin with that users with few permissions may use
 
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -34,8 +34,7 @@ from tests.stories import ModelRun, RunWriter, write_share_partition
 FILE = Path(__file__).with_name("histories.toml")
 MS = 1_000_000
 _END = 100_000
-_REQUESTS = 10**9
-"""The number of the first request that a case speaks of; each case has ten."""
+_REQUESTS = 10**9  # the number of the first request that a case speaks of; each case has ten
 _NEIGHBOURS = 10_000
 """What is added to a case's share-partition for that of the other group on the same log."""
 

@@ -54,8 +54,7 @@ WRONG: Mapping[str, tuple[str, str]] = {
 }
 """What is wrong with a program, the rule that it breaks, and a scenario that shows it."""
 
-AT_ONCE = 6
-"""Scenarios that are played at the same time: each waits most of its time."""
+AT_ONCE = 6  # scenarios that are played at the same time: each waits most of its time
 
 
 @pytest.fixture(scope="module")

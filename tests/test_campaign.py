@@ -215,11 +215,9 @@ def test_verdicts_that_differ_are_named() -> None:
 # --- Situations -------------------------------------------------------------------------------
 
 
-SLOW = {"range across a gap"}
-"""Met by checks that wait for compaction, which are not played here."""
+SLOW = {"range across a gap"}  # met by checks that wait for compaction, which are not played here
 
-ENOUGH = 370
-"""Checks that there are at least to be played in other set-ups."""
+ENOUGH = 370  # checks that there are at least to be played in other set-ups
 
 
 def setup_of(case: Case) -> str:

@@ -16,10 +16,8 @@ from fixtures.wire.connection import CallTimeout, Connection, ConnectionLost
 from fixtures.wire.frame import decode_request, encode_response
 from tests.release import schemas
 
-SOON = 0.05
-"""Seconds for what must not happen, such as a response that nobody sends."""
-LONG = 10.0
-"""Seconds for what must happen, and does at once."""
+SOON = 0.05  # seconds for what must not happen, such as a response that nobody sends
+LONG = 10.0  # seconds for what must happen, and does at once
 HEARTBEAT: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 0}
 
 

@@ -24,8 +24,7 @@ from tools.matrix import RANKS, rank_of
 
 GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ACTION = ROOT / ".github" / "actions" / "client" / "action.yml"
-LARGEST = 150_000
-"""Bytes that a picture may have."""
+LARGEST = 150_000  # bytes that a picture may have
 FINDINGS = ROOT / "docs" / "findings"
 HELPERS = ("suites", "suites/broker", "suites/client")
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]

@@ -95,10 +95,8 @@ def test_a_broker_that_hangs_is_told_from_one_that_goes_on(debugged: tuple[Targe
 # --- A coordinator that hears of a new topic last ---------------------------------------------
 
 
-HERE = 1
-"""The broker that leads the topic, and that a check asks about it."""
-FROZEN = 0.2
-"""Seconds for a request to reach a frozen broker."""
+HERE = 1  # the broker that leads the topic, and that a check asks about it
+FROZEN = 0.2  # seconds for a request to reach a frozen broker
 
 
 @pytest.fixture

@@ -29,8 +29,7 @@ from spec.verdict import EnvironmentFault, OutOfReach
 from suites.broker.secure.realm import GuestRealm
 from suites.broker.share import Share
 
-ENOUGH = 80
-"""Mutants that there must be at least."""
+ENOUGH = 80  # mutants that there must be at least
 
 
 @pytest.fixture

@@ -24,8 +24,7 @@ from tests.shell import shareproof
 
 RULES = "ACK-07,DLQ-01,OFF-19,CFG-27"
 KILLED = "sp-0badc0de-"
-SHOWN = 10.0
-"""Seconds within which a broker shows what was removed."""
+SHOWN = 10.0  # seconds within which a broker shows what was removed
 
 
 @pytest.fixture(scope="module")

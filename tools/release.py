@@ -31,8 +31,7 @@ from reports import evidence
 
 HOME = Path(__file__).parents[1]
 FOLDERS = ("chaos", "evidence", "fixtures", "reports", "spec", "suites")
-CLONED = ("benchmarks", "docs", "tests", "tools")
-"""What the wheel has nothing of."""
+CLONED = ("benchmarks", "docs", "tests", "tools")  # what the wheel has nothing of
 _HEADING = re.compile(r"^## \[([^\]]+)\](?: - (\d{4}-\d{2}-\d{2}))?$", re.MULTILINE)
 
 

@@ -106,8 +106,7 @@ def gather(folder: Path) -> Course:
     return course
 
 
-LATE = 1.0
-"""A record that waits longer was held up."""
+LATE = 1.0  # A record that waits longer was held up
 _STEP, _POINTS = 0.25, 1000
 
 

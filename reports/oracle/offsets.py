@@ -88,8 +88,7 @@ State = tuple[int, int]
 """A state of a share-partition: the broker whose memory has it, and how many loads came before."""
 _NONE, _ONLY = (-2, -2), (0, 0)
 """What belongs to no state for certain, and the one state of what was never loaded again."""
-Offsets = dict[State, dict[int, int]]
-"""For each state an offset for some ticks."""
+Offsets = dict[State, dict[int, int]]  # for each state an offset for some ticks
 
 
 def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, Offsets]:

@@ -20,8 +20,7 @@ from reports.telling import Told
 LONGEST_NAME = 100
 """Characters of a run's name in addresses; two are in that of a change, and files have limits."""
 
-MOST_TOLD = 12
-"""Other runs that a rule's history names."""
+MOST_TOLD = 12  # other runs that a rule's history names
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,23 +48,18 @@ from shareproof.options import NightOptions
 Tell = Callable[[str], None]
 MINUTE = 60.0
 INTERRUPTED = 130
-_SPARE = 1_000_000_000
-"""Bytes that must be free where a night keeps its runs, or it ends."""
-_LOST = 3
-"""So many runs in a row that left nothing to judge end a night."""
+_SPARE = 1_000_000_000  # bytes that must be free where a night keeps its runs, or it ends
+_LOST = 3  # so many runs in a row that left nothing to judge end a night
 _PATIENCE = 20 * MINUTE
 """Seconds beyond three times its load that a run may take, start, drain and verdict included."""
-_ENDING = 5 * MINUTE
-"""Seconds that an interrupted run may take to drain and to judge what it has."""
+_ENDING = 5 * MINUTE  # seconds that an interrupted run may take to drain and to judge what it has
 
 
 SHRUNK = "shrunk.json"
 TRIES, REPLAYS, MOST = 3, 10, 40
 """Plays of a smaller schedule, of the smallest one, and of all smaller ones together."""
-_SOME = (3, 7)
-"""How many kinds of fault a schedule of a night has, at least and at most."""
-_DRAIN = 20.0
-"""Seconds that the groups of a smaller schedule may take to reach the end."""
+_SOME = (3, 7)  # how many kinds of fault a schedule of a night has, at least and at most
+_DRAIN = 20.0  # seconds that the groups of a smaller schedule may take to reach the end
 
 
 class Stop(Exception):

@@ -24,11 +24,9 @@ from spec.verdict import (
 )
 from suites.judge import Judge, Vacuous
 
-PROPERTY = "shareproof"
-"""Name of the report property that carries a check's observations."""
+PROPERTY = "shareproof"  # name of the report property that carries a check's observations
 
-HUNG = "the check hung, and was broken into"
-"""Begins the reason of a check that was broken into."""
+HUNG = "the check hung, and was broken into"  # begins the reason of a check that was broken into
 
 
 BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (

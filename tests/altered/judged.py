@@ -16,8 +16,7 @@ from tests.altered.alteration import (
     write_copies,
 )
 
-SUBJECTS = (deliveries, records, state)
-"""The modules that declare alterations."""
+SUBJECTS = (deliveries, records, state)  # the modules that declare alterations
 FIRST, LAST = 0, -1
 
 

@@ -16,8 +16,7 @@ from suites.broker.state import AVAILABLE, SUMMARY, StateKey, Store
 from tools.findings.program import ONCE, Run, jam, say
 
 MOVES = 9
-WATCHED = 2.0
-"""Seconds for which a new leader is asked, again and again."""
+WATCHED = 2.0  # seconds for which a new leader is asked, again and again
 
 UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
 
@@ -140,8 +139,7 @@ async def first_load(run: Run) -> bool:
     return "UNKNOWN_SERVER_ERROR" in errors
 
 
-MOST = 3
-"""What share.coordinator.snapshot.update.records.per.snapshot is set to."""
+MOST = 3  # what share.coordinator.snapshot.update.records.per.snapshot is set to
 
 PLAYS = {
     "writes": "I" + 16 * "w",
@@ -199,8 +197,7 @@ async def snapshot_spacing(run: Run) -> bool:
 
 
 OFFSETS = "__consumer_offsets"
-PACE = 1.5
-"""Seconds between heartbeats: more than share.assignment.interval.ms."""
+PACE = 1.5  # seconds between heartbeats: more than share.assignment.interval.ms
 
 
 async def gone(share: Share, name: str) -> None:

@@ -17,8 +17,7 @@ from suites.broker.share import Consumer, Queue
 from suites.broker.state import DELETE, INITIALIZE, STATE_TOPIC, Store, read_result
 from tools.findings.program import Run, jam, say, stored
 
-OLD = 5
-"""How many records are older than the groups."""
+OLD = 5  # how many records are older than the groups
 
 
 async def alter(queue: Queue) -> None:
@@ -339,8 +338,7 @@ PARTITIONS = 6
 UNANSWERED = 29.0
 """Seconds without a response: a little less than group.share.initialize.retry.interval.ms."""
 
-REFUSED = 16.5
-"""Seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds."""
+REFUSED = 16.5  # seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds
 
 OFTEN = 0.02
 

@@ -9,8 +9,7 @@ from fixtures.wire.schema import Schemas
 from fixtures.wire.security import Security
 from tools.findings.program import Run, say
 
-HEARTBEAT = 500
-"""The broker's heartbeat interval in milliseconds."""
+HEARTBEAT = 500  # the broker's heartbeat interval in milliseconds
 
 
 async def session_and_heartbeat(run: Run) -> bool:
@@ -37,8 +36,7 @@ PROPERTIES = {
     "listener.name.users.sasl.enabled.mechanisms": "PLAIN",
     "listener.name.users.plain.sasl.jaas.config": f'{MODULE} required user_nobody="{PASSWORD}";',
 }
-PATIENCE = 10.0
-"""Seconds without a response; the others take milliseconds."""
+PATIENCE = 10.0  # seconds without a response; the others take milliseconds
 
 
 async def ask(connection: Connection, api: str, **body: Any) -> bool:

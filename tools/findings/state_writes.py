@@ -110,8 +110,7 @@ async def late_state_writes(run: Run) -> bool:
 
 MANY, FEW = 200, 10
 LIMIT, LARGEST = "max.message.bytes", "1000"
-HELD = 2.0
-"""Seconds for which the first state write is held up."""
+HELD = 2.0  # seconds for which the first state write is held up
 
 
 def told(part: Part) -> str:
