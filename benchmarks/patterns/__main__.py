@@ -1,8 +1,8 @@
 """Compare share group, consumer group and KMQ: ``python -m benchmarks.patterns --out DIR``.
 
 One cluster is started, and every scenario is played on it for each of the three; what came of it is
-in DIR/patterns.json, whose schema is benchmarks/patterns/results.schema.json. Scenarios take about
-a minute each on two cores.
+in DIR/patterns.json, whose schema is benchmarks/patterns/results.schema.json, and of which
+benchmarks.patterns.page makes tables. Scenarios take about a minute each on two cores.
 """
 
 import argparse
@@ -120,7 +120,8 @@ def main() -> int:
     except (EnvironmentFault, Undecided) as error:
         print(error, file=sys.stderr)
         return 3
-    print(json.dumps(document) if options.json else results.table(document))
+    if options.json:
+        print(json.dumps(document))
     if document["partial"]:
         print(f"Not all was played. {document['partial']}", file=sys.stderr)
         return 3

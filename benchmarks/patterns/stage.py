@@ -60,10 +60,10 @@ class Scene:
 
     name: str
     question: str
-    members: int
-    handler_ms: float
+    members: int = 4
+    handler_ms: float = 10.0
     fixed: int = 0
-    rate: float = 0.0
+    rate: float = 60.0
     batch: int = 10
     slow_ms: float = 0.0
     fault: Fault = Fault.NONE
@@ -91,6 +91,7 @@ _ALL = (
         members=6,
         handler_ms=20,
         fixed=600,
+        rate=0,
         together=False,
     ),
     Scene(
@@ -99,6 +100,7 @@ _ALL = (
         members=2,
         handler_ms=0,
         fixed=30_000,
+        rate=0,
         batch=500,
         together=False,
         judged=False,
@@ -106,42 +108,28 @@ _ALL = (
     Scene(
         name="blocking",
         question="Which records does a record delay that takes 4 s?",
-        members=4,
         handler_ms=5,
-        rate=60,
         slow_ms=4000,
     ),
     Scene(
         name="crash",
         question="When are the records of a killed member redelivered, and who waits meanwhile?",
-        members=4,
-        handler_ms=10,
-        rate=60,
         fault=Fault.KILL,
     ),
     Scene(
         name="freeze",
         question="The same with a member that is frozen and comes back after 10 s.",
-        members=4,
-        handler_ms=10,
-        rate=60,
         fault=Fault.FREEZE,
     ),
     Scene(
         name="tracker",
         question="What if KMQ's tracker is killed together with the member?",
-        members=4,
-        handler_ms=10,
-        rate=60,
         fault=Fault.TRACKER,
         only="kmq",
     ),
     Scene(
         name="leader",
         question="What if the leader of a partition is killed?",
-        members=4,
-        handler_ms=10,
-        rate=60,
         fault=Fault.LEADER,
     ),
 )
