@@ -49,10 +49,7 @@ async def watched(share: Share, key: StateKey, node: int, moved: asyncio.Task[ob
 async def moving_coordinator(run: Run) -> bool:
     """A share coordinator that has just read its partition, on the raw wire: finding 042.
 
-    Three brokers with ``metadata.max.idle.interval.ms`` = 0: an idle controller writes no
-    records. (With the default of 500 the defect is seen in fewer moves.) Each move of the
-    state topic's partition is shown with all that its new leader answers to a summary. Exit
-    code 1 if that is UNKNOWN_TOPIC_OR_PARTITION for a topic that is there.
+    Exit code 1 if that is UNKNOWN_TOPIC_OR_PARTITION for a topic that is there.
     """
     seen = False
     async with run.world() as share:
@@ -109,9 +106,7 @@ async def fetched(consumer: Consumer) -> set[str]:
 async def first_load(run: Run) -> bool:
     """A share-partition that is loaded while its share coordinator cannot answer: finding 043.
 
-    In the scenario ``reset`` the response to the leader's first ReadShareGroupState is lost on
-    its way, in ``killed`` the broker that owes it is dead. Three brokers of the release, with
-    proxies between them. Exit code 1 if the member is told UNKNOWN_SERVER_ERROR.
+    Exit code 1 if the member is told UNKNOWN_SERVER_ERROR.
     """
     async with run.world() as share:
         stage = FailoverCluster(share, run.target.brokers)
@@ -181,8 +176,7 @@ async def played(key: StateKey, snapshot_spacing: str) -> str:
 async def snapshot_spacing(run: Run) -> bool:
     """How many updates a share coordinator stores between two snapshots: finding 045.
 
-    One broker that is to store 3. Each line has what was asked of one share-partition and the
-    records that its state topic got. Exit code 1 if some are more than 3 apart.
+    Exit code 1 if some are more than 3 apart.
     """
     seen = False
     async with run.world() as share:
@@ -225,11 +219,8 @@ async def epochs(member: Member, count: int) -> list[int]:
 async def topic_not_forgotten(run: Run) -> bool:
     """A topic whose deletion the group coordinator could not write down: finding 050.
 
-    A member subscribes to two topics. One of them is deleted while __consumer_offsets takes no
-    records, by a max.message.bytes that nothing fits in; then it takes them again, and the
-    topic is made anew. Each step is shown with the member epochs of the heartbeats that
-    follow. Exit code 1 if the epoch goes up for as long as anybody looks, although nothing
-    changes any more. One broker.
+    Exit code 1 if the epoch goes up for as long as anybody looks, although nothing changes any
+    more.
     """
     async with run.world() as share:
         for jammed in (False, True):

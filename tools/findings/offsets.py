@@ -58,11 +58,7 @@ async def first_read(queue: Queue) -> list[int]:
 async def known_topic(run: Run) -> bool:
     """Where partitions begin whose topic a share group knows by an alteration only: finding 047.
 
-    Nobody has set share.auto.offset.reset, so that a group begins at the log's end. In the
-    scene ``altered`` the start offset of partition 0 is set before the group is used for the
-    first time; in ``refused`` that is tried and answered with an error. Then a member reads
-    partition 1, and another group's member does. Exit code 1 if the first one is given records
-    that are older than its group. One broker.
+    Exit code 1 if the first one is given records that are older than its group.
     """
     async with run.world() as share:
         warm = await share.queue(1)
@@ -101,12 +97,8 @@ async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
 async def unstored_start(run: Run) -> bool:
     """A start offset at the log's end, before anything was acknowledged: finding 052.
 
-    Nobody has set share.auto.offset.reset. A member of a new group fetches, and gets nothing.
-    In the scene ``idle`` (one broker) it goes, records are produced, and another member comes.
-    In ``leader`` (three brokers) it is given the records that are produced, and while it holds
-    them, another broker becomes the partition's leader; ``earliest`` is the same with
-    share.auto.offset.reset=earliest. Exit code 1 if records that came after the group's first
-    fetch are not given to the member that comes last.
+    Exit code 1 if records that came after the group's first fetch are not given to the member that
+    comes last.
     """
     async with run.world() as share:
         replicas = 1 if run.scenario == "idle" else 3
@@ -164,9 +156,7 @@ async def seen(queue: Queue) -> str:
 async def deleted_lag(run: Run) -> bool:
     """Records that were deleted while somebody held them stay in the lag: finding 054.
 
-    A member holds one record and says nothing about it; all others of the log are accepted.
-    The records up to some of the accepted ones are deleted, and the lock ends. Another member
-    fetches all the while. Exit code 1 if the lag is not 0 ten seconds after the lock.
+    Exit code 1 if the lag is not 0 ten seconds after the lock.
     """
     async with run.world() as share:
         queue = await share.queue(0, lock_ms=int(LOCK * 1000))
@@ -271,10 +261,7 @@ async def given_late(consumer: Consumer, within: float) -> tuple[dict[int, int],
 async def late_administration(run: Run) -> bool:
     """Requests of administrators that the share coordinator takes late: findings 048 and 049.
 
-    The scenarios are altered (048), deleted and group (049). One broker of the release, with a
-    proxy in front of the listener by which it speaks to itself: for four seconds it refuses
-    what the scenario is about as a share coordinator does that is loading. Exit code 1 if the
-    group was harmed that had members by then.
+    Exit code 1 if the group was harmed that had members by then.
     """
     async with run.world() as share:
         queue = await share.queue(LATE_RECORDS, batches=LATE_RECORDS, lock_ms=60_000)
@@ -506,14 +493,8 @@ async def altered(run: Run) -> bool:
 async def initialised_again(run: Run) -> bool:
     """Share-partitions whose state is initialised twice: findings 047 and 053, and no defect.
 
-    In the scenario ``unanswered`` (one broker) nobody answers the group coordinator's first
-    InitializeShareGroupState for half a minute, and all later ones are; the topic is older
-    than the group, and nobody has set share.auto.offset.reset. In ``partial`` and ``altered``
-    (three brokers) one share coordinator refuses for 16 seconds what the others take, when a
-    member joins, and when an administrator sets start offsets. The proxies between the brokers
-    do all this. Exit code 1 if a member is given what it has accepted on a partition that was
-    assigned to it, what is older than its group, or what is below a start offset whose setting
-    was answered NONE.
+    Exit code 1 if a member is given what it has accepted on a partition that was assigned to it,
+    what is older than its group, or what is below a start offset whose setting was answered NONE.
     """
     scenarios = {"altered": altered, "partial": partial, "unanswered": unanswered}
     return await scenarios[run.scenario](run)

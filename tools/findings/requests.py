@@ -65,11 +65,7 @@ async def answered(cluster: Cluster, users: list[str] | None) -> tuple[bool, boo
 async def unanswered_refusal(run: Run) -> bool:
     """A refusal that never comes, and what waits behind it on the connection: finding 070.
 
-    A user without DESCRIBE on the cluster asks for all users' SCRAM credentials: by an empty
-    list, and by null, which means the same. Each request goes over a connection of its own,
-    and is followed by a Metadata request over the same connection and one over another. Exit
-    code 1 if the second request gets no response, nor what follows on its connection. One
-    broker with an authorizer.
+    Exit code 1 if the second request gets no response, nor what follows on its connection.
     """
     nobody = Security(
         protocol="SASL_PLAINTEXT", mechanism="PLAIN", user="nobody", password=PASSWORD

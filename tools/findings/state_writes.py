@@ -143,12 +143,8 @@ def in_turns(first: int, last: int) -> Ack:
 async def written_together(run: Run) -> bool:
     """Two state writes of one share-partition in one request: finding 051.
 
-    The state topic takes records of 1000 bytes at most, so that a state write about many
-    records in turns fails and a small one does not. The large acknowledgement is sent alone;
-    then, of other records, while a proxy holds an earlier state write up, and followed by a
-    small one. The leader sends what has gathered in one request. Exit code 1 if the large one
-    is answered NONE and its records are given again after the leader has loaded the share-
-    partition anew. One broker. Run it from a clone.
+    Exit code 1 if the large one is answered NONE and its records are given again after the leader
+    has loaded the share- partition anew.
     """
     async with run.world() as share:
         total = 2 * (MANY + FEW)
@@ -276,11 +272,7 @@ async def race(share: Share) -> Results:
 async def topic_going(run: Run) -> bool:
     """Acknowledgements that are under way while their topic is deleted: finding 046.
 
-    In the scenario ``held`` (one broker) a proxy holds a state write up for three seconds, and
-    the topic is deleted meanwhile. In ``race`` (three brokers, no proxies) several groups
-    acknowledge record after record of many partitions until they are told that the topic is
-    gone, ten times. Each result is shown with how often it came. Exit code 1 if
-    UNKNOWN_SERVER_ERROR is among them.
+    Exit code 1 if UNKNOWN_SERVER_ERROR is among them.
     """
     async with run.world() as share:
         results = await (held(share, run) if run.proxies else race(share))
