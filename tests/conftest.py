@@ -20,7 +20,7 @@ _RECORD = os.environ.pop(RECORD_VARIABLE, "")
 
 LONGEST = (
     *("refusing", "spark", "credentials", "storage", "hosts", "reach", "kafka", "analysis"),
-    *("app", "nights", "campaign", "repairs", "runner"),
+    *("app", "nights", "campaign", "runner"),
 )
 """The modules that take longest; whoever is handed one of them last keeps the others waiting."""
 SPARK = ("judges", "queries")

@@ -16,6 +16,7 @@ from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.machine.maven import clients_jar
 from fixtures.mutants import MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.reference.mutants import REPAIRS
 from fixtures.virtual.world import reference_world
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
 from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
@@ -478,3 +479,25 @@ def test_check_meets_its_lists(check: str, frames: list[Frame]) -> None:
     short = [(at, path) for at, met in seen.items() for path in claimed if met[path] < MANY]
     assert set(seen) == set(POSITIONS)
     assert short == []
+
+
+# --- Repairs -----------------------------------------------------------------------------------
+
+STATE = "PER-05,PER-14,PER-16,PER-17,PER-18,PER-33"
+ASKED = {
+    "the-later-of-equal-counts": STATE,
+    "the-last-write-counts": STATE,
+    "starts-are-stored-when-decided": "OFF-01,OFF-02,OFF-06,OFF-19,OFF-46,LAG-05,LAG-07,ADM-10",
+}
+"""The rules that a repair is near to."""
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+def test_no_rule_forbids_a_repair(name: str) -> None:
+    near = set(ASKED[name].split(","))
+    cases = [
+        case for check in playable() if near & {*checks()[check].rules} for case in cases_of(check)
+    ]
+    played = {case.name: play(f"{HONEST}:{name}", case, seed=1) for case in cases}
+    assert {case: seen.observations for case, seen in played.items() if not seen.held} == {}
+    assert near <= {seen.requirement for one in played.values() for seen in one.observations}

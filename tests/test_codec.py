@@ -33,7 +33,7 @@ from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_v
 from spec.model.durable import StateBatch
 from spec.model.release import NEWEST
 from suites.broker.state import as_model, replayed
-from tests.golden.bodies import random_body
+from tests.golden.oracle import random_body
 from tests.release import RELEASE, message_versions, schemas
 
 MANY = settings(

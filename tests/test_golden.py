@@ -27,8 +27,7 @@ from fixtures.wire.records import (
     encode_marker,
 )
 from fixtures.wire.schema import SHARE_APIS, MessageSpec
-from tests.golden.bodies import java_json, random_body
-from tests.golden.oracle import Answer, Question, ask
+from tests.golden.oracle import Answer, Question, ask, java_json, random_body
 from tests.release import message_versions, schemas
 
 SEED = 932

@@ -48,8 +48,8 @@ from spec.history import (
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
 from tests.agreement import broken_at, compare, known, runs
+from tests.altered.__main__ import Altered, alter, mistakes
 from tests.altered.alteration import ALTERATIONS, read_source
-from tests.altered.judged import Altered, alter, mistakes
 from tests.small_histories import Case, read_cases, write_history
 from tests.stories import ModelRun, write_share_partition
 from tools.histories.judges import by_spark, differences
