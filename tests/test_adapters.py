@@ -207,7 +207,6 @@ def test_schemas_tell_good_from_bad(name: str, message: Any, good: bool) -> None
 
 # --- Shipped adapters -------------------------------------------------------------------------
 
-
 RECORDED = Path(__file__).parent / "adapters"
 """What each adapter wrote on a walk through the protocol (``shareproof walk``)."""
 
@@ -272,7 +271,6 @@ def test_the_model_starts_from_anywhere(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 # --- Settings of clients ----------------------------------------------------------------------
-
 
 TABLES = sorted(
     one.name.removesuffix(".toml")

@@ -165,7 +165,6 @@ def test_on_a_real_cluster(tmp_path: Path, cluster: str) -> None:
 
 # --- Damaged histories ------------------------------------------------------------------------
 
-
 SECOND = 1_000_000_000
 RULES = {rule.id: rule for rule in load_invariants()}
 Document = dict[str, Any]

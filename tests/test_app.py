@@ -188,7 +188,6 @@ async def test_a_program_that_never_joins_is_no_verdict(info: ClusterInfo, tmp_p
 
 # --- Judges by themselves ---------------------------------------------------------------------
 
-
 TOPIC = UUID(int=1)
 GOOD = Sent(key="sp-1-00000", place=(TOPIC, 0, 0), poison=False)
 BAD = Sent(key="sp-1-00001", place=(TOPIC, 0, 1), poison=True)

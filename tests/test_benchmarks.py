@@ -170,7 +170,6 @@ def test_places_go_through_bytes() -> None:
 
 # --- The comparison ---------------------------------------------------------------------------
 
-
 ROOT = Path(__file__).resolve().parents[1]
 S = 1_000_000_000
 OK = 1

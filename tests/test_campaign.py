@@ -215,7 +215,6 @@ def test_verdicts_that_differ_are_named() -> None:
 
 # --- Situations -------------------------------------------------------------------------------
 
-
 SLOW = {"range across a gap"}  # met by checks that wait for compaction, which are not played here
 
 ENOUGH = 370  # checks that there are at least to be played in other set-ups
@@ -315,7 +314,6 @@ def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
 
 
 # --- Lists of the share APIs ------------------------------------------------------------------
-
 
 MET = sorted(set(LISTS.values()))
 

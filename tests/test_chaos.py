@@ -206,7 +206,6 @@ def test_shrinking_ends_and_says_how_reliable_it_is() -> None:
 
 # --- What came of faults ----------------------------------------------------------------------
 
-
 SECOND = 1_000_000_000
 
 
@@ -269,7 +268,6 @@ def test_what_was_in_the_way_is_written_down() -> None:
 
 
 # --- What may be broken -----------------------------------------------------------------------
-
 
 FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "sh -c :"))
 
@@ -358,7 +356,6 @@ def test_failing_hooks_are_faults() -> None:
 
 
 # --- The record of what was played ------------------------------------------------------------
-
 
 HELD, BROKEN = {0: (9, 0)}, {0: (9, 2), 1: (9, 0)}
 

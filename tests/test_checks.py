@@ -153,7 +153,6 @@ def test_a_quota_leaves_open_what_it_may_have_caused() -> None:
 
 # --- Durations --------------------------------------------------------------------------------
 
-
 SHORTER, LONGER = "LCK-02", "LCK-01"
 
 

@@ -214,7 +214,6 @@ def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
 
 # --- What it says of itself -------------------------------------------------------------------
 
-
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 VARIABLES = ROOT / "docs" / "environment.md"
 LINES = [(name, words) for name, shown in EXAMPLES.items() for _, words in shown]

@@ -155,7 +155,6 @@ def record_lists(draw: st.DrawFn, base_offset: int = 0) -> list[Record]:
 
 # --- Messages ---------------------------------------------------------------------------------
 
-
 Case = tuple[MessageSpec, int, dict[str, Any]]
 
 SMALL = parse_message(
@@ -298,7 +297,6 @@ def test_a_definition_that_is_not_there_is_named() -> None:
 
 
 # --- Record batches ---------------------------------------------------------------------------
-
 
 PLAIN = encode_batch([b"one", b"two", b"three"], base_offset=40, base_timestamp=1000)
 CRC_AT = 17
@@ -487,7 +485,6 @@ def test_no_bytes_break_the_reading_of_batches(data: st.DataObject) -> None:
 
 
 # --- Records of the state topic ---------------------------------------------------------------
-
 
 TOPIC = uuid.UUID(int=7)
 BATCH = {"first_offset": 3, "last_offset": 5, "delivery_state": 2, "delivery_count": 1}

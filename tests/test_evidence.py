@@ -187,7 +187,6 @@ def test_what_is_newer_wins_where_it_is_recorded(tmp_path: Path) -> None:
 
 # --- One kill a rule --------------------------------------------------------------------------
 
-
 LEAST = 625  # rules by which something died that breaks just them; this number only rises
 
 GENERIC = {
@@ -229,7 +228,6 @@ def test_kills_are_published_by_rule() -> None:
 
 
 # --- The track record -------------------------------------------------------------------------
-
 
 OLD, NEW = Question("4.1.1"), Question("4.2.0")
 LOCK = Past(bug="KAFKA-19953", title="half released", rule="LCK-18", seen="4.1.1", mended="4.2.0")

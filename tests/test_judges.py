@@ -164,7 +164,6 @@ def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
 
 # --- A recorded history, altered --------------------------------------------------------------
 
-
 RECORDED = Path(tests.altered.__file__).parent / "recorded" / "history"
 VERSION = "4.4.0"
 
@@ -215,7 +214,6 @@ def test_copies_are_what_the_recorder_wrote(recorded: Path, altered: Altered) ->
 
 
 # --- Mistakes in the compaction ---------------------------------------------------------------
-
 
 MS = 1_000_000
 LOCK, LIMIT, RECORDS, END = 1000, 5, 12, 100_000

@@ -94,7 +94,6 @@ def test_a_broker_that_hangs_is_told_from_one_that_goes_on(debugged: tuple[Targe
 
 # --- A coordinator that hears of a new topic last ---------------------------------------------
 
-
 HERE = 1  # the broker that leads the topic, and that a check asks about it
 FROZEN = 0.2  # seconds for a request to reach a frozen broker
 
@@ -138,7 +137,6 @@ def test_a_new_topic_is_altered_once_its_coordinator_knows_it(target: Target) ->
 
 
 # --- Quotas for everybody ---------------------------------------------------------------------
-
 
 LITTLE = {
     "consumer_byte_rate": 500.0,

@@ -29,7 +29,6 @@ from spec.requirement import load_requirements
 
 # --- Taking records, sessions and heartbeats --------------------------------------------------
 
-
 FEW = settings(deadline=None, derandomize=True, database=None, max_examples=100)
 TOPIC = UUID(int=1)
 WHO = ("group", "member")
@@ -302,7 +301,6 @@ def test_malformed_heartbeats(wrong: dict[str, object]) -> None:
 
 # --- Durable state ----------------------------------------------------------------------------
 
-
 MANY = settings(deadline=None, derandomize=True, database=None, max_examples=300)
 
 
@@ -327,22 +325,16 @@ def naive(batches: list[StateBatch], start: int) -> dict[int, tuple[int, int]]:
     return found
 
 
-def spread_out(batches: tuple[StateBatch, ...]) -> dict[int, tuple[int, int]]:
-    return {
-        offset: (batch.deliveries, batch.state)
-        for batch in batches
-        for offset in range(batch.first, batch.last + 1)
-    }
-
-
 @MANY
 @given(stored=state_batches(), given_=state_batches(), start=st.integers(0, 40))
 def test_combining_equals_one_offset_at_a_time_and_has_no_order(
     stored: list[StateBatch], given_: list[StateBatch], start: int
 ) -> None:
-    assert naive([*stored, *given_], start) == spread_out(
-        combine(combine((), stored, 0), given_, start)
-    )
+    assert naive([*stored, *given_], start) == {
+        offset: (batch.deliveries, batch.state)
+        for batch in combine(combine((), stored, 0), given_, start)
+        for offset in range(batch.first, batch.last + 1)
+    }
     combined = combine((), stored, start)
     for one, two in pairwise(combined):
         assert one.last < two.first
@@ -465,7 +457,6 @@ def test_terminal_offsets_are_counted_and_updates_replayed_from_nothing() -> Non
 
 
 # --- The worked examples of KIP-932 -----------------------------------------------------------
-
 
 LOCK = Settings(lock_ms=1_000)
 ACCEPT, RELEASE, REJECT = 1, 2, 3
@@ -618,7 +609,6 @@ def test_throttled_delivery(limit: int, size: int, expected: Sequence[int]) -> N
 
 
 # --- The table --------------------------------------------------------------------------------
-
 
 ROOT = Path(__file__).parents[1]
 RULE = re.compile(r'"([A-Z]{3}-\d{2,3})"')

@@ -360,7 +360,6 @@ def test_runs_equal_a_plain_map(edits: list[tuple[int, int, int]]) -> None:
 
 # --- Whole histories --------------------------------------------------------------------------
 
-
 SLACK = Slack(early_ms=1, late_ms=150)
 PATIENT = settings(
     deadline=None,

@@ -152,7 +152,6 @@ def test_what_is_no_record_of_a_night_is_said(tmp_path: Path, text: str) -> None
 
 # --- Judging an archive again -----------------------------------------------------------------
 
-
 ROOT = Path(__file__).parents[1]
 BREAKS = "INV-02: An accepted record comes again."
 

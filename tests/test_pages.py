@@ -347,7 +347,6 @@ def test_timeline_is_accessible_and_fits_a_phone(browser: Browser, chaos: Path) 
 
 # --- The site ---------------------------------------------------------------------------------
 
-
 PAGES = ("index", "rules", "detection", "track-record", "rules/ACK-01")
 
 

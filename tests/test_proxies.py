@@ -382,7 +382,6 @@ def test_the_busiest_second() -> None:
 
 # --- Loads of share-partitions ----------------------------------------------------------------
 
-
 TOPIC = UUID(int=7)
 KEY = SharePartitionKey("g", TOPIC, 0)
 

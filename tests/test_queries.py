@@ -184,7 +184,6 @@ def test_nulls_where_none_may_be_are_named(
 
 # --- Timelines and stories --------------------------------------------------------------------
 
-
 MS = 1_000_000
 TOLD: dict[str, Any] = {
     "lock_ms": 1000,
@@ -286,7 +285,6 @@ def test_what_is_written_is_as_its_schema_says(
 
 
 # --- Spark's start ----------------------------------------------------------------------------
-
 
 REQUEST = Request(runs=(Path("run"),), master="local[2]")
 

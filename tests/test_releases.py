@@ -142,7 +142,6 @@ def test_what_one_upgrades_from() -> None:
 
 # --- Configurations ---------------------------------------------------------------------------
 
-
 LINES = tuple(lines())
 HEAD = "default = '4.4.0'\ntools = '4.4.0'\n"
 

@@ -278,7 +278,6 @@ def test_summary_prints_notices_and_the_unexpected_only() -> None:
 
 # --- Results that are not as we write them ----------------------------------------------------
 
-
 Spoil = Callable[[dict[str, Any]], object]
 
 
@@ -370,7 +369,6 @@ def test_names_of_any_length_and_kind_have_a_page_and_a_feed(tmp_path: Path) -> 
 
 
 # --- Allure -----------------------------------------------------------------------------------
-
 
 CHECKS = [("a", "passed", "pass", 1), ("b", "failed", "fail", 1), ("b", "skipped", "fail", 2)]
 """Name, status, verdict, and when each ended: b ran twice, and was a known failure then."""

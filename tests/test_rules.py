@@ -289,7 +289,6 @@ def test_configurations_exist() -> None:
 
 # --- Rules about Apache's own implementation --------------------------------------------------
 
-
 INTERNAL = {rule.id for rule in RULES.values() if rule.internal}
 
 
@@ -339,7 +338,6 @@ def test_contract_rules_are_counted_first() -> None:
 
 
 # --- Tiers ------------------------------------------------------------------------------------
-
 
 ROOT = Path(__file__).parents[1]
 

@@ -427,7 +427,6 @@ def test_lost_canaries_and_checks_of_no_live_rule_are_faults(house: FakeHouse) -
 
 # --- Checks that hang -------------------------------------------------------------------------
 
-
 HANGING = """
 import time
 
@@ -567,7 +566,6 @@ def test_garbage_does_not_spoil_a_failure(house: FakeHouse, workers: str) -> Non
 
 
 # --- A second try -----------------------------------------------------------------------------
-
 
 CHECKS = """
 def played(name):

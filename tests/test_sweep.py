@@ -159,7 +159,6 @@ def test_a_case_that_ends_the_client() -> None:
 
 # --- Sequences --------------------------------------------------------------------------------
 
-
 EVERYTHING = frozenset(map(str, Capability))
 LITTLE = frozenset({"explicit", "ack-record"})
 HELD_AND_CLOSED: list[Step] = [

@@ -34,7 +34,6 @@ from spec.verdict import EnvironmentFault, OutOfReach, Undecided
 
 # --- names -----------------------------------------------------------------------------------
 
-
 NAMES = (
     "|kafka|kafka:|kafka:4.4|kafka:latest|external:|external:host|external:host:0"
     "|external:host:70000|external:a:1,,b:2|zookeeper:1|kfake:|kfake:latest one|librdkafka-mock:x"
@@ -276,7 +275,6 @@ def test_the_closest_release_line(
 
 # --- Fakes ------------------------------------------------------------------------------------
 
-
 HEAD = """[profile]
 name = "p"
 [[absent]]
@@ -342,7 +340,6 @@ def test_an_absence_can_name_rules_areas_or_all() -> None:
 
 
 # --- Metrics ----------------------------------------------------------------------------------
-
 
 PAGE = """\
 # HELP kafka_server_SharePartitionMetrics_Value Attribute exposed for management

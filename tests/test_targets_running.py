@@ -215,7 +215,6 @@ def test_a_stopped_cluster_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 # --- A frozen process -------------------------------------------------------------------------
 
-
 BUSY = """
 import threading
 def spin():

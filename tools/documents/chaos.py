@@ -140,10 +140,6 @@ def strikes_of(faults: Sequence[InjectedFault]) -> dict[str, Strikes]:
     return found
 
 
-def releases(runs: Sequence[Played]) -> list[str]:
-    return sorted({one.release for one in runs}, key=_order, reverse=True)
-
-
 def _order(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in release.split("."))
 
@@ -195,7 +191,8 @@ def struck(runs: Sequence[Played]) -> str:
 
 def _well_played(runs: Sequence[Played]) -> list[str]:
     names = {
-        release: {one.name for one in runs if one.release == release} for release in releases(runs)
+        release: {one.name for one in runs if one.release == release}
+        for release in sorted({one.release for one in runs}, key=_order, reverse=True)
     }
     return [release for release, played in names.items() if len(played) >= _MANY]
 
