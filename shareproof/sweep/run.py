@@ -24,7 +24,7 @@ from rich.console import Console
 
 from reports.badge import of_results
 from reports.building import RunRecord, document, timing_of
-from reports.results import Results, Target
+from reports.results import Results, Target, Timing
 from reports.verdicts import FAULT, OK
 from reports.writing import publish
 from shareproof.runner.options import HOSTILE, facing
@@ -101,10 +101,37 @@ def run(
     order = {case.name: number for number, case in enumerate(cases)}
     swept.sort(key=lambda one: order[one.played.case])
     seconds = time.monotonic() - began
+    by_check = {_PREFIX + one.played.case: one.played.seconds for one in swept}
+    timing = timing_of(total=seconds, checks=seconds, by_check=by_check)
+    whole = len(swept) == len(cases) and not words
+    found = document(
+        replace(
+            _record(options, swept, subject, started=started, timing=timing),
+            unfinished=() if whole else subject.rules,
+            only=words,
+            partial=interrupted,
+            notices=_notices(swept, len(cases)),
+            ended=INTERRUPTED if interrupted else OK,
+        )
+    )
+    publish(out, found)
+    of_results(found).write(out)
+    return found
+
+
+def _record(
+    options: RunOptions,
+    swept: Sequence[Swept],
+    subject: Subject,
+    *,
+    started: datetime,
+    timing: Timing,
+) -> RunRecord:
+    client = options.client
+    assert client is not None
     profile = load_ledger(options.ledger(""))
     seen = observations(swept)
-    frames = _transcripts(swept, out, lambda case: command(options, case, subject))
-    whole = len(swept) == len(cases) and not words
+    frames = _transcripts(swept, Path(options.out), lambda case: command(options, case, subject))
 
     def reproduce(rule: str) -> str:
         broken = (
@@ -114,44 +141,30 @@ def run(
         )
         return command(options, next(broken, swept[0].played.case), subject)
 
-    found = document(
-        RunRecord(
-            rules={id_: r for id_, r in load_requirements().items() if id_ in subject.rules},
-            observations=seen,
-            ledger=profile,
-            target=Target(
-                name=client.asked[1],
-                version=client.version,
-                profile=profile.name,
-                brokers=3,
-                properties={},
-            ),
-            client=facing(options, None),
-            release=options.version,
-            unfinished=() if whole else subject.rules,
-            problems=check_profile(profile, load_requirements()),
-            seed=options.seed,
-            level=options.level,
-            only=words,
-            started=started,
-            timing=timing_of(
-                total=seconds,
-                checks=seconds,
-                by_check={_PREFIX + one.played.case: one.played.seconds for one in swept},
-            ),
-            partial=interrupted,
-            notices=_notices(swept, len(cases)),
-            broken=OK if seen else FAULT,
-            ended=INTERRUPTED if interrupted else OK,
-            versions={"python": platform.python_version(), "platform": platform.platform()},
-            reproduce=reproduce,
-            transcript=lambda check, first: "" if first else frames.get(check, ""),
-            faced=lambda _check: HOSTILE,
-        )
+    return RunRecord(
+        rules={id_: rule for id_, rule in load_requirements().items() if id_ in subject.rules},
+        observations=seen,
+        ledger=profile,
+        target=Target(
+            name=client.asked[1],
+            version=client.version,
+            profile=profile.name,
+            brokers=3,
+            properties={},
+        ),
+        client=facing(options, None),
+        release=options.version,
+        problems=check_profile(profile, load_requirements()),
+        seed=options.seed,
+        level=options.level,
+        started=started,
+        timing=timing,
+        broken=OK if seen else FAULT,
+        versions={"python": platform.python_version(), "platform": platform.platform()},
+        reproduce=reproduce,
+        transcript=lambda check, first: "" if first else frames.get(check, ""),
+        faced=lambda _check: HOSTILE,
     )
-    publish(out, found)
-    of_results(found).write(out)
-    return found
 
 
 def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
