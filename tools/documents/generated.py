@@ -66,6 +66,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     if page.file.src_uri == chaos.PAGE.name:
         markdown = chaos.filled(markdown)
     markdown = markdown.replace("<!-- folders -->", architecture.table().rstrip())
+    markdown = markdown.replace("<!-- layers -->", architecture.drawn().rstrip())
     up = "../" * page.file.src_uri.count("/")
     for link, source in _outside(page.file).items():
         markdown = markdown.replace(f"]({link}", f"]({up}source/{source.relative_to(ROOT)}")
