@@ -33,7 +33,6 @@ def broken_at(found: Verdicts, place: int) -> set[str]:
 
 
 def known(release: Release) -> frozenset[str]:
-    """Return the rules that a release breaks by what it decided, so that the model breaks them."""
     return frozenset({"INV-15"} if release.close_uncounted else ())
 
 

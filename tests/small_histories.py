@@ -61,7 +61,6 @@ class Case:
 
     @property
     def share_partitions(self) -> frozenset[int]:
-        """Every number that verdicts may name it by: its share-partitions' and its requests'."""
         requests = range(
             _REQUESTS + 10 * self.share_partition, _REQUESTS + 10 * self.share_partition + 10
         )
@@ -69,7 +68,6 @@ class Case:
 
 
 def read_cases(file: Path = FILE) -> list[Case]:
-    """Return every case, each with a log and a share-partition of its own."""
     by_rule = tomllib.loads(file.read_text(encoding="utf-8"))
     raw = [(rule, one) for rule, cases in by_rule.items() for one in cases]
     return [

@@ -291,7 +291,6 @@ def test_what_was_lost_may_be_sent_again_and_the_limit_finishes() -> None:
 
 
 def delivery(one: Sent, kind: AckType | None, acked: float = 1.0, **other: Any) -> Delivery:
-    """Return a delivery at 0 with a lock of ten seconds."""
     usual = {"member": "m", "node": 1, "count": 1, "at": 0.0, "until": 10.0}
     acked = acked if kind is not None else math.inf
     return Delivery(place=one.place, kind=kind, acked=acked, **{**usual, **other})

@@ -224,7 +224,6 @@ def test_members_that_the_harness_let_expire(silent: float) -> None:
 
 
 def bounds(locks: tuple[int, int], sessions: tuple[int, int], beats: tuple[int, int]) -> Bounds:
-    """Return the bounds of a target with these lowest and highest values."""
     return Bounds(
         locks=Range(name=LOCK, low=locks[0], high=locks[1], default=locks[1]),
         sessions=Range(name=SESSION, low=sessions[0], high=sessions[1], default=sessions[1]),

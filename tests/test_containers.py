@@ -252,7 +252,6 @@ def somebody(tmp_path: Path) -> Iterator[ContainerBroker]:
 
 
 def _greets(broker: ContainerBroker) -> bool:
-    """Tell whether somebody says something at the client listener within a second."""
     at = broker.listener(naming.CLIENT)
     try:
         with socket.create_connection((at.host, at.port), timeout=1) as connection:

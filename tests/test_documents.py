@@ -106,7 +106,6 @@ def test_pictures_of_documents_are_there_and_small() -> None:
 
 
 def examples() -> list[Any]:
-    """Return what each example diff of CONTRIBUTING changes: a file, and the lines it must have."""
     blocks = re.findall(
         r"^```diff\n(.*?)^```", text(ROOT / "CONTRIBUTING.md"), re.MULTILINE | re.DOTALL
     )

@@ -359,7 +359,6 @@ def started(release: Release = RELEASES["4.4"], **more: Any) -> Coordinator:
 
 
 def written(coordinator: Coordinator, start: int = -1, **epochs: int) -> Error:
-    """Write that 12-14 are acknowledged."""
     batches = (StateBatch(12, 14, 2, 1),)
     known = {"state_epoch": 2, "leader_epoch": 0} | epochs
     return coordinator.write(start=start, batches=batches, complete=3, **known)

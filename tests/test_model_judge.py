@@ -32,7 +32,6 @@ LOCK = 1_000
 
 
 def fresh(**more: object) -> SharePartition:
-    """Return a judge of a share-partition with locks of one second, ten batches of ten told."""
     chosen = Settings(lock_ms=LOCK, **more)  # type: ignore[arg-type]
     judge = SharePartition(0, settings=chosen, slack=Slack(early_ms=0, late_ms=50))
     for first in range(0, 100, 10):
@@ -66,7 +65,6 @@ def answered(
     at: float = 20,
     **more: Any,
 ) -> tuple[Judging, Judging]:
-    """Return two stories of an acknowledgement, which is answered as it may be, and otherwise."""
 
     def told(error: Error) -> Judgement:
         return judge().acknowledged(at, who, batches, error, **more)

@@ -40,7 +40,6 @@ class Children:
     played: list[str] = field(default_factory=list)
 
     def __call__(self, command: Sequence[str], log: Path, limit: float) -> int:
-        """Stand in for a process of ours."""
         assert limit > 0
         log.write_text("shareproof: no cluster\n", encoding="utf-8")
         if command[0] == "night":
@@ -164,7 +163,6 @@ def results(folder: Path, *, runs: list[str]) -> Path:
 
 
 def verdict_of(folder: Path, rule: str, verdict: str) -> None:
-    """Make the results of a run say that an earlier release saw a rule otherwise."""
     file = folder / "results.json"
     found = json.loads(file.read_text(encoding="utf-8"))
     (wanted,) = (one for one in found["requirements"] if one["id"] == rule)

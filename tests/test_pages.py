@@ -59,7 +59,6 @@ class Look:
 def look(
     browser: Browser, file: Path, anchor: str = "", *, dark: bool = False, width: int = 1280
 ) -> Iterator[Look]:
-    """Open a file in a window of its own, without a network."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme="dark" if dark else "light",

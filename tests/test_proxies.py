@@ -45,7 +45,6 @@ class ProxiedBroker:
 
     @asynccontextmanager
     async def connected(self, timeout: float = 10.0) -> Any:
-        """Give a connection by way of the proxy."""
         address = self.listener.address
         connection = await Connection.open(
             address.host, address.port, schemas=self.schemas, timeout=timeout
@@ -54,7 +53,6 @@ class ProxiedBroker:
             yield connection
 
     async def greets(self, within: float = 10.0) -> bool:
-        """Tell whether a new client is greeted."""
         try:
             async with self.connected(within):
                 return True
@@ -64,7 +62,6 @@ class ProxiedBroker:
 
 @pytest.fixture
 def broker() -> Iterator[ProxiedBroker]:
-    """A proxy in front of a reference broker."""
     target = open_target("reference")
     target.start()
     try:
@@ -218,7 +215,6 @@ def info() -> Iterator[ClusterInfo]:
 
 @pytest.fixture
 async def tap(info: ClusterInfo) -> AsyncIterator[Tap]:
-    """A tap in front of it."""
     async with Cluster(info) as cluster:
         made = Tap(schemas=cluster.schemas, brokers=dict(cluster.brokers))
         await made.start()
@@ -311,7 +307,6 @@ def test_scripts_are_data(tmp_path: Path) -> None:
 
 
 def fetched(values: list[bytes]) -> dict[str, Any]:
-    """Return a ShareFetch answer with one batch, all of it acquired."""
     last = len(values) - 1
     part = {
         "partition_index": 0,

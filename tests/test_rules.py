@@ -106,7 +106,6 @@ def test_a_malformed_list_is_refused(line: str, message: str) -> None:
 
 
 def holes(entries: Iterable[Entry], reached: Collection[str]) -> dict[str, list[str]]:
-    """Return the rules of each behaviour that nothing reaches and that do not say why."""
     excused = {rule.id for rule in RULES.values() if rule.honesty is Honesty.UNTESTED and rule.why}
     missing = {one.id: [r for r in one.rules if r not in {*reached, *excused}] for one in entries}
     return {identity: rules for identity, rules in missing.items() if rules}
