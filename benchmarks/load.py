@@ -27,7 +27,7 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, attempts
 from fixtures.machine.java import find_java
 from fixtures.machine.maven import tools_release
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.frame import Transcript
 from fixtures.workload.plan import Consuming, Place, Producing, Work
 from fixtures.workload.pool import WorkerPool
@@ -184,9 +184,7 @@ class Bench:
 
 async def measure(options: argparse.Namespace, room: Path) -> None:
     """Take turns and print what each round and the medians say."""
-    target = open_target(options.target, TargetOptions(brokers=options.brokers))
-    target.start()
-    try:
+    with started(open_target(options.target, TargetOptions(brokers=options.brokers))) as target:
         async with Cluster(target.info, transcript=Transcript(keep=0)) as cluster:
             bench = Bench(cluster, room, int(options.records), options.size)
             topic = await bench.fill()
@@ -199,8 +197,6 @@ async def measure(options: argparse.Namespace, room: Path) -> None:
                 ratios = sorted(ours / java for java, ours in rounds)
                 print(f"ours / java: {median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
             _tell_cost([pair for _ in range(options.runs) for pair in await bench.recording(topic)])
-    finally:
-        target.stop()
 
 
 def _tell_cost(pairs: Sequence[tuple[Slice, Slice]]) -> None:

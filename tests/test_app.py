@@ -19,7 +19,7 @@ from fixtures.adapters.programs import command_of
 from fixtures.adapters.versions import NEWEST
 from fixtures.clients.member import AckType
 from fixtures.interface.info import ClusterInfo
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from reports.reading import parse
 from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault, Observation, Verdict
@@ -59,10 +59,8 @@ AT_ONCE = 6  # scenarios that are played at the same time: each waits most of it
 
 @pytest.fixture(scope="module")
 def info() -> Iterator[ClusterInfo]:
-    target = open_target("reference", TargetOptions(brokers=3))
-    target.start()
-    yield target.info
-    target.stop()
+    with started(open_target("reference", TargetOptions(brokers=3))) as target:
+        yield target.info
 
 
 def playing(info: ClusterInfo, out: Path, *command: str, seed: int = 1) -> AppRun:

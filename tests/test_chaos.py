@@ -28,7 +28,7 @@ from fixtures.interface.capability import Capability, unmet, why_not
 from fixtures.interface.names import innermost
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, started
 from fixtures.targets.hooks import HookedBroker, Hooks
 from fixtures.workload.load import run_load
 from fixtures.workload.observer import Progress
@@ -539,12 +539,8 @@ def test_a_lag_that_is_not_shown_is_no_progress() -> None:
 
 def test_an_empty_partition_is_not_waited_for(tmp_path: Path) -> None:
     load = Load(seconds=1, rate=20, partitions=6, processes=1, drain=30, background=False)
-    target = open_target("reference", TargetOptions())
-    target.start()
-    try:
+    with started(open_target("reference", TargetOptions())) as target:
         loaded = asyncio.run(run_load(load, target.info, tmp_path))
-    finally:
-        target.stop()
     assert loaded.drained
 
 

@@ -12,7 +12,7 @@ from fixtures import virtual
 from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, Range, bounds_of
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import Member, release
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.virtual.world import reference_world
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
@@ -266,14 +266,10 @@ async def test_bounds_are_those_of_the_brokers(shortest: int, session: int) -> N
         "group.share.min.record.lock.duration.ms": str(shortest),
         "group.share.min.session.timeout.ms": str(session),
     }
-    target = open_target("reference", TargetOptions(properties=properties))
-    target.start()
-    try:
+    with started(open_target("reference", TargetOptions(properties=properties))) as target:
         async with Cluster(target.info) as cluster:
             asked = await bounds_of(cluster)
             again = await bounds_of(cluster)
-    finally:
-        target.stop()
 
     assert (asked.short_lock, asked.short_session) == (shortest, session)
     assert (asked.locks.high, asked.locks.default) == (60_000, 30_000)

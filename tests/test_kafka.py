@@ -16,7 +16,7 @@ from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.target import Target
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.leftovers import ANY_RUN, Found, find
 from fixtures.wire.codec import Struct
@@ -31,9 +31,7 @@ RULES = {"LAG-13": "pass", "PER-42": "pass", "PER-44": "out of reach"}
 
 
 def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
-    target = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, shipped=True))
-    target.start()
-    try:
+    with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=3, shipped=True))) as target:
         where = ",".join(target.info.bootstrap)
         with hooks(target) as file:
             done = subprocess.run(
@@ -51,8 +49,6 @@ def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         assert {rule["id"]: rule["verdict"] for rule in results["requirements"]} == RULES
         assert all(broker.is_alive for broker in target.brokers)
-    finally:
-        target.stop()
 
 
 # --- A broker that hangs ----------------------------------------------------------------------
@@ -63,12 +59,10 @@ def debugged() -> Iterator[tuple[Target, int]]:
     """Three brokers, and the port at which a debugger may stop the threads of the first."""
     port = free_ports(1)[0]
     jdwp = f"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:{port}"
-    target = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, variables=_to_first(jdwp)))
-    target.start()
-    try:
+    with started(
+        open_target(DEFAULT_TARGET, TargetOptions(brokers=3, variables=_to_first(jdwp)))
+    ) as target:
         yield target, port
-    finally:
-        target.stop()
 
 
 def _to_first(option: str) -> Callable[[int], Mapping[str, str]]:
@@ -100,10 +94,8 @@ FROZEN = 0.2  # seconds for a request to reach a frozen broker
 
 @pytest.fixture
 def target() -> Iterator[Target]:
-    running = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, steady=True))
-    running.start()
-    yield running
-    running.stop()
+    with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=3, steady=True))) as running:
+        yield running
 
 
 async def _elsewhere(share: Share) -> tuple[str, int]:
@@ -151,12 +143,8 @@ OWN_QUOTAS = "DLV-34"
 
 @pytest.fixture
 def kafka() -> Iterator[Target]:
-    target = open_target(DEFAULT_TARGET, TargetOptions(brokers=1, shipped=True))
-    try:
-        target.start()
+    with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=1, shipped=True))) as target:
         yield target
-    finally:
-        target.stop()
 
 
 async def _find(info: ClusterInfo) -> Found:

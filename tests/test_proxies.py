@@ -25,7 +25,7 @@ from fixtures.proxies.exchange import Action
 from fixtures.proxies.loads import Load, Loads, SharePartitionKey
 from fixtures.proxies.proxy import ProxyListener
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.connection import CallFailed, CallTimeout, Connection, ConnectionLost
 from fixtures.wire.records import Compression, decode_batches, encode_batch
 from fixtures.wire.schema import Schemas
@@ -62,9 +62,7 @@ class ProxiedBroker:
 
 @pytest.fixture
 def broker() -> Iterator[ProxiedBroker]:
-    target = open_target("reference")
-    target.start()
-    try:
+    with started(open_target("reference")) as target:
         schemas = Schemas.from_jar(target.info.schema_jar)
         address = parse_address(target.info.bootstrap[0])
         with FrameProxies(schemas) as proxies:
@@ -72,8 +70,6 @@ def broker() -> Iterator[ProxiedBroker]:
             listener = proxies.listener(NODE, CLIENT)
             assert shown[CLIENT] == listener.address != address
             yield ProxiedBroker(proxies, listener, schemas)
-    finally:
-        target.stop()
 
 
 @pytest.mark.parametrize("condition", [Condition.RESET, Condition.STALL, Condition.HALF_OPEN])
@@ -207,10 +203,8 @@ async def test_a_rule_that_ends_before_both_responses_came(broker: ProxiedBroker
 
 @pytest.fixture(scope="module")
 def info() -> Iterator[ClusterInfo]:
-    target = open_target("reference", TargetOptions(brokers=2))
-    target.start()
-    yield target.info
-    target.stop()
+    with started(open_target("reference", TargetOptions(brokers=2))) as target:
+        yield target.info
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.reference.clock import VirtualClock
 from fixtures.reference.cluster import ReferenceCluster
 from fixtures.reference.mutants import MUTANTS
-from fixtures.targets import Target, TargetOptions, UsageFault, open_target
+from fixtures.targets import Target, TargetOptions, UsageFault, open_target, started
 from fixtures.wire.records import Record, encode_batch
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import Security
@@ -35,10 +35,8 @@ ENOUGH = 80  # mutants that there must be at least
 
 @pytest.fixture
 def running() -> Iterator[Target]:
-    target = open_target("reference", TargetOptions(brokers=3))
-    target.start()
-    yield target
-    target.stop()
+    with started(open_target("reference", TargetOptions(brokers=3))) as target:
+        yield target
 
 
 def test_starts_in_a_tenth_of_a_second_and_stops_as_often_as_one_likes() -> None:

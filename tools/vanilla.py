@@ -24,7 +24,7 @@ from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import set_quotas
 from fixtures.interface.capability import HOOKS
 from fixtures.interface.names import DEFAULT_VERSION
-from fixtures.targets import Target, TargetOptions, open_target
+from fixtures.targets import Target, TargetOptions, open_target, started
 from fixtures.targets.blocking import run_blocking
 from spec.verdict import Undecided
 
@@ -89,9 +89,9 @@ def main() -> int:
     )
     parser.add_argument("command", nargs="+", help="after --: the command and its arguments")
     asked = parser.parse_args()
-    target = open_target(f"kafka:{asked.kafka}", TargetOptions(brokers=asked.brokers, shipped=True))
-    target.start()
-    try:
+    with started(
+        open_target(f"kafka:{asked.kafka}", TargetOptions(brokers=asked.brokers, shipped=True))
+    ) as target:
         where = ",".join(target.info.bootstrap)
         if asked.quota:
             run_blocking(hold_everybody_to(target, dict(asked.quota)))
@@ -102,8 +102,6 @@ def main() -> int:
             code = subprocess.run(command, check=False).returncode
         print(f"{time.monotonic() - began:.0f} s, exit code {code}", file=sys.stderr)
         return code
-    finally:
-        target.stop()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from benchmarks.patterns import results
 from benchmarks.patterns.stage import PROPERTIES, SCENES, Played, Stage
 from benchmarks.patterns.workload import SYSTEMS
 from fixtures.clients.cluster import Cluster
-from fixtures.targets import DEFAULT_TARGET, Target, TargetOptions, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, Target, TargetOptions, UsageFault, open_target, started
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, Undecided
 
@@ -96,11 +96,8 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     )
     options.out.mkdir(parents=True, exist_ok=True)
     tell(f"starting {options.target} with {options.brokers} brokers")
-    target.start()
-    try:
+    with started(target):
         played, partial = asyncio.run(_play(target, options, scenes, systems, tell))
-    finally:
-        target.stop()
     tell("judging the histories")
     document = results.document(played, target, options, partial)
     file = options.out / "patterns.json"

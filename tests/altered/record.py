@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.workload import background
 from fixtures.workload.load import run_load
 from fixtures.workload.plan import KINDS, PLAIN, Behaviour
@@ -38,12 +38,8 @@ def main() -> None:
     # The history is copied for every alteration, so it must not have more than it takes.
     background._TRANSACTION_EVERY, background._DELETION_EVERY = 1.5, 3.0
     background.MOST_RECORDS = 8
-    cluster = open_target("kafka:4.4.0", TargetOptions(brokers=1))
-    try:
-        cluster.start()
+    with started(open_target("kafka:4.4.0", TargetOptions(brokers=1))) as cluster:
         asyncio.run(run_load(load, cluster.info, out, print))
-    finally:
-        cluster.stop()
 
 
 if __name__ == "__main__":
