@@ -72,12 +72,28 @@ def answered(
     return partial(told, right), partial(told, wrong)
 
 
+def taken(
+    judge: Callable[[], SharePartition],
+    right: Any,
+    wrong: Any,
+    *,
+    who: str = "ann",
+    at: float = 1,
+    **limits: Any,
+) -> tuple[Judging, Judging]:
+    return (
+        lambda: judge().acquired(at, who, right, **limits),
+        lambda: judge().acquired(at, who, wrong, **limits),
+    )
+
+
+def stored(judge: Callable[[], SharePartition], right: Any, wrong: Any) -> tuple[Judging, Judging]:
+    return lambda: judge().persisted(30, 0, right), lambda: judge().persisted(30, 0, wrong)
+
+
 # rule: (an allowed story, a story that breaks the rule)
 PAIRS: dict[str, tuple[Judging, Judging]] = {
-    "ACQ-05": (
-        lambda: fresh().acquired(1, "ann", [(0, 4, 1), (5, 9, 1)]),
-        lambda: fresh().acquired(1, "ann", [(5, 9, 1), (0, 4, 1)]),
-    ),
+    "ACQ-05": taken(fresh, [(0, 4, 1), (5, 9, 1)], [(5, 9, 1), (0, 4, 1)]),
     "ACQ-20": (
         lambda: held().acquired(Span(999, 1_001), "bob", [(0, 9, 2)]),
         lambda: held().acquired(Span(990, 999), "bob", [(0, 9, 2)]),
@@ -86,54 +102,26 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
         lambda: held().acquired(Span(900, 1_001), "ann", [(0, 9, 2)]),
         lambda: held().acquired(20, "ann", [(0, 9, 2)]),
     ),
-    "ACQ-30": (
-        lambda: fresh().acquired(1, "ann", [(0, 9, 1)], max_records=3),
-        lambda: fresh().acquired(1, "ann", [(0, 19, 1)], max_records=3),
+    "ACQ-30": taken(fresh, [(0, 9, 1)], [(0, 19, 1)], max_records=3),
+    "ACQ-33": taken(fresh, [(0, 2, 1)], [(0, 3, 1)], mode=Mode.RECORD_LIMIT, max_records=3),
+    "ACQ-39": taken(fresh, [], [(0, 9, 1)], max_records=0),
+    "ACQ-41": taken(
+        partial(after, RELEASE), [(1, 1, 2), (10, 19, 1)], [(10, 19, 1)], who="bob", at=30
     ),
-    "ACQ-33": (
-        lambda: fresh().acquired(1, "ann", [(0, 2, 1)], Mode.RECORD_LIMIT, 3),
-        lambda: fresh().acquired(1, "ann", [(0, 3, 1)], Mode.RECORD_LIMIT, 3),
-    ),
-    "ACQ-39": (
-        lambda: fresh().acquired(1, "ann", [], max_records=0),
-        lambda: fresh().acquired(1, "ann", [(0, 9, 1)], max_records=0),
-    ),
-    "ACQ-41": (
-        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2), (10, 19, 1)]),
-        lambda: after(RELEASE).acquired(30, "bob", [(10, 19, 1)]),
-    ),
-    "LCK-01": (
-        lambda: held().acquired(1_200, "bob", [(0, 9, 2), (10, 19, 1)]),
-        lambda: held().acquired(1_200, "bob", [(10, 19, 1)]),
-    ),
+    "LCK-01": taken(held, [(0, 9, 2), (10, 19, 1)], [(10, 19, 1)], who="bob", at=1_200),
     "ACQ-50": (
         lambda: fresh(max_locks=5).acquired(1, "ann", [(0, 9, 1)]),
         lambda: held(max_locks=10).acquired(20, "bob", [(10, 19, 1)]),
     ),
-    "INV-04": (
-        lambda: fresh().acquired(1, "ann", [(90, 99, 1)]),
-        lambda: fresh().acquired(1, "ann", [(95, 100, 1)]),
-    ),
-    "DLV-01": (
-        lambda: fresh().acquired(1, "ann", [(0, 9, 1)]),
-        lambda: fresh().acquired(1, "ann", [(0, 9, 2)]),
-    ),
-    "DLV-02": (
-        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2)]),
-        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 3)]),
-    ),
-    "DLV-03": (
-        lambda: held().acquired(1_200, "bob", [(0, 9, 2)]),
-        lambda: held().acquired(1_200, "bob", [(0, 9, 1)]),
-    ),
+    "INV-04": taken(fresh, [(90, 99, 1)], [(95, 100, 1)]),
+    "DLV-01": taken(fresh, [(0, 9, 1)], [(0, 9, 2)]),
+    "DLV-02": taken(partial(after, RELEASE), [(1, 1, 2)], [(1, 1, 3)], who="bob", at=30),
+    "DLV-03": taken(held, [(0, 9, 2)], [(0, 9, 1)], who="bob", at=1_200),
     "ACK-01": (
         lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2)]),
         lambda: after(ACCEPT).acquired(30, "bob", [(1, 1, 2)]),
     ),
-    "ACK-03": (
-        lambda: after(GAP).acquired(30, "bob", [(10, 19, 1)]),
-        lambda: after(GAP).acquired(30, "bob", [(1, 1, 2)]),
-    ),
+    "ACK-03": taken(partial(after, GAP), [(10, 19, 1)], [(1, 1, 2)], who="bob", at=30),
     "ACK-07": (
         lambda: after(REJECT).acquired(30, "bob", [(10, 19, 1)]),
         lambda: after(REJECT).acquired(5_000, "bob", [(1, 1, 2)]),
@@ -173,26 +161,11 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
     "LCK-31": answered(partial(after, ACCEPT), [(1, 1, RENEW)], STATE, FINE, at=30, renew=True),
     "LCK-36": answered(partial(held, renewal=False), [(1, 1, RENEW)], STATE, FINE, renew=True),
     "OFF-17": (lambda: held().spso_seen(20, 0), lambda: held().spso_seen(20, 1)),
-    "PER-05": (
-        lambda: held().persisted(20, 0, []),
-        lambda: held().persisted(20, 0, [StateBatch(1, 1, 2, 1)]),
-    ),
-    "PER-39": (
-        lambda: after(ACCEPT).persisted(30, 0, [StateBatch(1, 1, 2, 1)]),
-        lambda: after(ACCEPT).persisted(30, 0, []),
-    ),
-    "PER-40": (
-        lambda: held().persisted(20, 0, []),
-        lambda: held().persisted(20, 0, [StateBatch(0, 9, 1, 1)]),
-    ),
-    "PER-41": (
-        lambda: after(RELEASE).persisted(30, 0, [StateBatch(1, 1, 0, 1)]),
-        lambda: after(RELEASE).persisted(30, 0, []),
-    ),
-    "INV-21": (
-        lambda: after(ACCEPT).persisted(30, 0, [StateBatch(1, 1, 2, 1)]),
-        lambda: after(ACCEPT).persisted(30, 0, [StateBatch(1, 1, 0, 1)]),
-    ),
+    "PER-05": stored(held, [], [StateBatch(1, 1, 2, 1)]),
+    "PER-39": stored(partial(after, ACCEPT), [StateBatch(1, 1, 2, 1)], []),
+    "PER-40": stored(held, [], [StateBatch(0, 9, 1, 1)]),
+    "PER-41": stored(partial(after, RELEASE), [StateBatch(1, 1, 0, 1)], []),
+    "INV-21": stored(partial(after, ACCEPT), [StateBatch(1, 1, 2, 1)], [StateBatch(1, 1, 0, 1)]),
     "DLQ-04": (
         lambda: after(REJECT).dead_lettered(30, 1),
         lambda: after(ACCEPT).dead_lettered(30, 1),
