@@ -208,32 +208,6 @@ def test_every_finding_is_ranked() -> None:
     assert rank_of("no-such-finding") == rank_of("") == ""
 
 
-def test_the_list_of_findings_is_sorted_by_rank() -> None:
-    overview, _, demoted = text(FINDINGS / "README.md").partition("## Demoted")
-    shown = re.findall(r"^\| \[\d+\]\((.*?)\) \| (.*?) \| .*? \| (.*?) \|", overview, re.MULTILINE)
-    weak = re.findall(r"^\| \[\d+\]\((.*?)\) \| .*? \| (.*?) \| (.*?) \|", demoted, re.MULTILINE)
-
-    assert {name: (rank, rules) for name, rank, rules in (*shown, *weak)} == {
-        name: (head[1], head[3]) for name, head in heads().items()
-    }
-    assert {name for name, _, _ in weak} == {name for name, head in heads().items() if head[2]}
-    for rows in (shown, weak):
-        ranks = [RANKS.index(rank) for _, rank, _ in rows]
-        assert ranks == sorted(ranks)
-
-
-@pytest.mark.parametrize("name", ["clients.md", "brokers.md"])
-def test_pages_of_clients_and_brokers_are_sorted_by_rank(name: str) -> None:
-    table = text(ROOT / "docs" / name).partition("## Rules")[2].splitlines()
-    lines = [line for line in table if line.startswith("|")][2:]
-    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
-    ranks = [RANKS.index(row[0]) for row in rows]
-    links = [link.split(")")[0] for row in rows for link in row[-1].split("](")[1:]]
-    assert ranks == sorted(ranks)
-    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
-    assert all("**fail**" in row or {"unknown", "vacuous"} & set(row) for row in rows)
-
-
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_each_program_of_a_finding_can_be_started(program: Program) -> None:
     assert inspect.iscoroutinefunction(program.play)
