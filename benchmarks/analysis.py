@@ -1,8 +1,8 @@
-"""How long judging takes, beside DuckDB and Polars: ``python -m benchmarks.analysis``.
+"""How long judging takes, beside DuckDB: ``python -m benchmarks.analysis``.
 
 For each size one history is made, and judged from its files to its counts by a process of its own,
 engine after engine, round by round: the whole of ``shareproof analyse --brief`` with the start of
-its JVM, its checksums and its witnesses; and the same invariants by DuckDB and by Polars
+its JVM, its checksums and its witnesses; and the same invariants by DuckDB
 (``benchmarks.rivals``). All have the same number of threads. Every engine must find the same cases
 and the same broken ones, and those that were planted. Memory is the highest sum of what a process
 and its children had in use.
@@ -11,7 +11,6 @@ and its children had in use.
 import argparse
 import contextlib
 import json
-import os
 import sys
 import tempfile
 import time
@@ -26,7 +25,6 @@ import psutil
 
 from benchmarks.histories import Made, write_history
 from reports.reading import parse
-from reports.results import Results
 
 OURS = "spark"
 _EVERY = 0.1
@@ -47,8 +45,7 @@ class Run:
         return f"{self.seconds:.1f} s, {self.cpu:.1f} s of CPU, {self.memory:.2f} GiB"
 
 
-def watched(command: Sequence[str], threads: int) -> Run:
-    """Run a command that prints JSON, and watch it and its children."""
+def watched(command: Sequence[str]) -> Run:
     began, peak, spent = time.monotonic(), 0, 0.0
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as output,
@@ -58,7 +55,6 @@ def watched(command: Sequence[str], threads: int) -> Run:
             command,
             stdout=output,
             stderr=errors,
-            env={**os.environ, "POLARS_MAX_THREADS": str(threads)},
         )
         while process.poll() is None:
             used, cpu = 0, 0.0
@@ -81,7 +77,7 @@ def analyse(runs: Sequence[Path], out: Path, options: argparse.Namespace) -> Run
     """Judge histories by ``shareproof analyse --brief``."""
     command = [sys.executable, "-m", "shareproof", "analyse", *map(str, runs), "--brief", "--json"]
     command += ["--master", f"local[{options.threads}]", "--memory", options.memory]
-    return watched([*command, "--out", str(out)], options.threads)
+    return watched([*command, "--out", str(out)])
 
 
 def summary(runs: Sequence[Run]) -> Run:
@@ -91,31 +87,25 @@ def summary(runs: Sequence[Run]) -> Run:
 
 
 def run(engine: str, folder: Path, options: argparse.Namespace) -> Run:
-    """Judge a history with one engine."""
     if engine == OURS:
         return analyse([folder], folder / "out", options)
-    command = [sys.executable, "-m", "benchmarks.rivals", engine, str(folder)]
-    return watched([*command, "--threads", str(options.threads)], options.threads)
+    command = [sys.executable, "-m", "benchmarks.rivals", str(folder)]
+    return watched([*command, "--threads", str(options.threads)])
 
 
 def counts_of(engine: str, done: Run) -> Counts:
     if engine == OURS:
-        return _verdicts(parse(done.output))
+        return {
+            rule.id: (
+                rule.evidence.get("cases", 0),
+                int(rule.reason.split()[0]) if rule.verdict == "fail" else 0,
+            )
+            for rule in parse(done.output).requirements
+        }
     return {rule: (cases, broken) for rule, (cases, broken) in done.output.items()}
 
 
-def _verdicts(results: Results) -> Counts:
-    return {
-        rule.id: (
-            rule.evidence.get("cases", 0),
-            int(rule.reason.split()[0]) if rule.verdict == "fail" else 0,
-        )
-        for rule in results.requirements
-    }
-
-
 def check(engine: str, found: Counts, made: Made, ours: Counts) -> None:
-    """Refuse responses that are not the planted ones, or not those of the others."""
     broken = {rule: count for rule, (_, count) in found.items() if count}
     planted = {rule: count for rule, count in made.planted.items() if count}
     if broken != planted:
@@ -125,7 +115,6 @@ def check(engine: str, found: Counts, made: Made, ours: Counts) -> None:
 
 
 def compare(folder: Path, made: Made, options: argparse.Namespace) -> None:
-    """Let the engines take turns, and print a line for each and the ratios."""
     runs: dict[str, list[Run]] = {engine: [] for engine in options.engines}
     for number in range(options.rounds):
         # Who comes first has the files cold, and who comes last the machine warm: take turns.
@@ -157,7 +146,6 @@ def _tell(made: Made, runs: dict[str, list[Run]]) -> None:
 
 
 def history(room: Path, events: int, seed: int) -> tuple[Path, Made]:
-    """Return a history, and what it holds: the one that an earlier run left, or a new one."""
     folder, note = room / f"{events}-{seed}", room / f"{events}-{seed}.json"
     if note.exists():
         told = json.loads(note.read_text(encoding="utf-8"))
@@ -175,7 +163,7 @@ def history(room: Path, events: int, seed: int) -> tuple[Path, Made]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=float, nargs="+", default=[1e6])
-    parser.add_argument("--engines", nargs="+", default=[OURS, "duckdb", "polars"])
+    parser.add_argument("--engines", nargs="+", default=[OURS, "duckdb"])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--memory", default="2g", help="what Spark's JVM may have")
     parser.add_argument("--rounds", type=int, default=3)

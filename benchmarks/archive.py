@@ -17,17 +17,14 @@ from benchmarks.histories import GROUPS, write_history
 from reports.reading import parse
 from reports.results import Results
 
-DIFFERENT = 4
-"""Histories that are made; the others are copies."""
-REDELIVERED = 1.045
-"""Deliveries of a record in a group."""
+DIFFERENT = 4  # histories that are made; the others are copies
+REDELIVERED = 1.045  # deliveries of a record in a group
 
 Verdicts = Mapping[str, tuple[str, str]]
 """Of each rule the verdict and how many cases there were and were broken, in words."""
 
 
 def verdicts_of(found: Results, run: str) -> Verdicts:
-    """Return the verdicts on a run of the archive, but for rules that it did not exercise."""
     return {
         rule.id: (check.verdict, check.reason.split(";")[0])
         for rule in found.requirements
@@ -48,7 +45,6 @@ def archive(room: Path, histories: int, deliveries: int) -> list[Path]:
 
 
 def broken(run: Path) -> Path:
-    """Change a byte of a file of a run, and return the file."""
     file = max((run / "history" / "deliveries").iterdir())
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -105,7 +101,6 @@ def main() -> None:
 
 
 def _tell(number: int, rounds: Sequence[Run], alone: Sequence[Run]) -> None:
-    """Print how long it took, and how that compares with one history."""
     found, one = summary(rounds), summary(alone)
     print(
         f"{number} histories: {found}; {found.seconds / one.seconds:.2f} times the time of one, "

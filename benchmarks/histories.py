@@ -12,7 +12,7 @@ log break a rule, each in one of the ways of ``PLANTS``.
 import argparse
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,10 @@ from spec.history import BUCKETED, NEVER, TABLES, AckType, File, Manifest, bucke
 
 LOGS, GROUPS, BATCH = 16, 2, 500
 MS, SECOND = 1_000_000, 1_000_000_000
-EVERY = 100_000
-"""Nanoseconds between two records of a log."""
+EVERY = 100_000  # nanoseconds between two records of a log
 LOCK_MS = 30_000
 WINDOW, LIMIT = 10_000, 5
-PIECE = 250_000
-"""Records of a log that are in memory at a time."""
+PIECE = 250_000  # records of a log that are in memory at a time
 PLANTS = ("INV-02", "INV-12", "INV-18", "INV-05", "INV-03", "INV-04", "INV-14", "INV-01")
 """The rules that are broken, in turn."""
 TURNS = {rule: turn for turn, rule in enumerate(PLANTS)}
@@ -103,15 +101,11 @@ def _pieces(make: Maker, logs: list[int], plan: Plan, made: Made) -> Iterator[pa
         for start in range(0, plan.records, PIECE):
             offsets = np.arange(start, min(plan.records, start + PIECE))
             name, columns = make(log, offsets, plan, made)
-            table = _table(name, columns)
+            schema = TABLES[name]
+            arrays = [pa.array(columns[one.name]).cast(one.type) for one in schema]
+            table = pa.Table.from_arrays(arrays, schema=schema)
             made.rows[name] += table.num_rows
             yield table
-
-
-def _table(name: str, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
-    schema = TABLES[name]
-    arrays = [pa.array(columns[one.name]).cast(one.type) for one in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _bucket(folder: Path, name: str, bucket: int, pieces: Iterator[pa.Table]) -> File:

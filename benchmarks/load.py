@@ -27,7 +27,7 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, attempts
 from fixtures.machine.java import find_java
 from fixtures.machine.maven import tools_release
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.frame import Transcript
 from fixtures.workload.plan import Consuming, Place, Producing, Work
 from fixtures.workload.pool import WorkerPool
@@ -63,12 +63,6 @@ async def _look(pool: WorkerPool) -> Slice:
         sum(count["cpu"] for count in counts),
         time.monotonic(),
     )
-
-
-async def _slice(pool: WorkerPool) -> Slice:
-    before = await _look(pool)
-    await asyncio.sleep(SLICE)
-    return await _look(pool) - before
 
 
 class Bench:
@@ -134,7 +128,9 @@ class Bench:
             halves: dict[bool, Slice] = {}
             for record in (True, False) if turn % 2 else (False, True):
                 await pool.tell(f"record {'on' if record else 'off'}")
-                halves[record] = await _slice(pool)
+                before = await _look(pool)
+                await asyncio.sleep(SLICE)
+                halves[record] = await _look(pool) - before
             if (await _look(pool)).records >= self.records:
                 break
             if turn:  # The first pair warms up.
@@ -188,9 +184,7 @@ class Bench:
 
 async def measure(options: argparse.Namespace, room: Path) -> None:
     """Take turns and print what each round and the medians say."""
-    target = open_target(options.target, TargetOptions(brokers=options.brokers))
-    target.start()
-    try:
+    with started(open_target(options.target, TargetOptions(brokers=options.brokers))) as target:
         async with Cluster(target.info, transcript=Transcript(keep=0)) as cluster:
             bench = Bench(cluster, room, int(options.records), options.size)
             topic = await bench.fill()
@@ -203,8 +197,6 @@ async def measure(options: argparse.Namespace, room: Path) -> None:
                 ratios = sorted(ours / java for java, ours in rounds)
                 print(f"ours / java: {median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
             _tell_cost([pair for _ in range(options.runs) for pair in await bench.recording(topic)])
-    finally:
-        target.stop()
 
 
 def _tell_cost(pairs: Sequence[tuple[Slice, Slice]]) -> None:

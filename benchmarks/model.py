@@ -15,8 +15,7 @@ from spec.model.operations import Acknowledge, Batch, Fetch
 from spec.model.partition import SharePartition
 from spec.model.table import Event, State, step
 
-ROUNDS = 800
-"""Few, so that a measurement is over before a busy machine has something else to do."""
+ROUNDS = 800  # Few, so that a measurement is over before a busy machine has something else to do
 
 
 def timed(work: Callable[[], int]) -> float:
@@ -35,7 +34,6 @@ def table() -> int:
 
 
 def judge(size: int) -> int:
-    """Judge: each batch is acquired, let go, acquired again and accepted."""
     partition = SharePartition(0)
     rounds = ROUNDS // 4
     for number in range(rounds):
@@ -48,7 +46,6 @@ def judge(size: int) -> int:
 
 
 def overlapping(size: int) -> int:
-    """Judge requests of two members that overlap all the time."""
     partition = SharePartition(0)
     rounds = ROUNDS // 4
     pending = partition.begin_fetch(0, Fetch(member="bob"))
@@ -64,7 +61,6 @@ def overlapping(size: int) -> int:
 
 
 def lead(size: int) -> int:
-    """Act: produce, acquire and accept."""
     leader = Leader()
     rounds = ROUNDS // 10
     for number in range(rounds):
@@ -75,7 +71,6 @@ def lead(size: int) -> int:
 
 
 def combining() -> int:
-    """Combine 2,000 alternating state batches with themselves, over and over."""
     batches = [StateBatch(offset, offset, 2 * (offset % 2), 1) for offset in range(2_000)]
     for _ in range(4):
         combine(batches, batches, 0)
@@ -83,7 +78,6 @@ def combining() -> int:
 
 
 def main() -> None:
-    """Print one line for each measurement, the best of some repetitions."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=40, help="repetitions, the best one counts")
     repeat = parser.parse_args().repeat

@@ -13,8 +13,7 @@ GOOD, BAD, DIM = "#1a7f37", "#c4212b", "#9a6700"
 MOST = 0.9
 """The share of rules that has to hold for a green badge, however well known all other bugs are."""
 
-HALF = 0.5
-"""The share of rules that the target has to be asked for a green badge."""
+HALF = 0.5  # the share of rules that the target has to be asked for a green badge
 
 
 @dataclass(frozen=True, slots=True)

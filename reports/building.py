@@ -160,7 +160,6 @@ def about(ledger: Profile, rules: Collection[str]) -> Profile:
 
 
 def _by_broker(rules: Sequence[RuleResult]) -> dict[str, dict[str, int]]:
-    """Count verdicts by the broker faced; a rule that two are faced for counts for each."""
     found: dict[str, dict[str, int]] = {}
     for rule in rules:
         for broker in rule.facing:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from reports.results import Results, RuleResult, Word
+from reports.results import Results, Word
 from reports.telling import out_of_reach
 
 COLOURS: Mapping[Word, str] = {
@@ -24,8 +24,7 @@ COLOURS: Mapping[Word, str] = {
 MOST_REASONS = 8
 """So many reasons why rules are out of reach are printed; the report has all of them."""
 
-UNWRAPPED = 10_000
-"""Columns of output that goes to no terminal: a row of a table stays one line."""
+UNWRAPPED = 10_000  # columns of output that goes to no terminal: a row of a table stays one line
 
 
 def screen(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = True) -> Console:
@@ -35,7 +34,6 @@ def screen(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = T
 
 
 def line(console: Console, text: str) -> None:
-    """Print a line as it is: not wrapped, no markup, no colours."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -45,7 +43,15 @@ def show(results: Results, console: Console) -> None:
     for error in results.run.errors:
         console.print(f"[bold red]error[/] {escape(error)}", soft_wrap=True)
     for rule in results.unexpected:
-        _show_rule(rule, console)
+        verdict = f"[{COLOURS[rule.verdict]}]{rule.verdict}[/]"
+        console.print(f"{verdict} {rule.id} {rule.level} {escape(rule.text)}", soft_wrap=True)
+        for text in filter(None, (rule.reason, rule.problem, *rule.witness)):
+            console.print(f"    {escape(text)}", soft_wrap=True)
+        for check in rule.checks:
+            if check.transcript and check.verdict != "pass":
+                console.print(f"    frames: {escape(check.transcript)}", soft_wrap=True)
+        if rule.reproduce:
+            console.print(f"    [dim]$ {escape(rule.reproduce)}[/]", soft_wrap=True)
     for problem in results.problems:
         console.print(f"[bold red]ledger[/] {escape(problem)}", soft_wrap=True)
     _show_counts(results, console)
@@ -56,18 +62,6 @@ def render_text(results: Results, width: int = 100) -> str:
     buffer = io.StringIO()
     show(results, Console(file=buffer, width=width, color_system=None))
     return buffer.getvalue()
-
-
-def _show_rule(rule: RuleResult, console: Console) -> None:
-    verdict = f"[{COLOURS[rule.verdict]}]{rule.verdict}[/]"
-    console.print(f"{verdict} {rule.id} {rule.level} {escape(rule.text)}", soft_wrap=True)
-    for text in filter(None, (rule.reason, rule.problem, *rule.witness)):
-        console.print(f"    {escape(text)}", soft_wrap=True)
-    for check in rule.checks:
-        if check.transcript and check.verdict != "pass":
-            console.print(f"    frames: {escape(check.transcript)}", soft_wrap=True)
-    if rule.reproduce:
-        console.print(f"    [dim]$ {escape(rule.reproduce)}[/]", soft_wrap=True)
 
 
 def _show_counts(results: Results, console: Console) -> None:

@@ -32,7 +32,6 @@ def read_timelines(folder: Path | None) -> dict[str, Any]:
 
 
 def write_timelines(out: Path, runs: Mapping[str, Any]) -> None:
-    """Write the timelines of some runs, each with its stories, beside their results."""
     text = json.dumps({"schema": SCHEMA, "runs": runs}, separators=(",", ":"), ensure_ascii=False)
     (out / FILE).write_text(text + "\n", encoding="utf-8")
 

@@ -59,5 +59,4 @@ def _made(kind: Any, plain: Any) -> Any:
 
 @cache
 def hints_of(kind: type) -> Mapping[str, Any]:
-    """Return the types of a dataclass's fields, without annotations."""
     return get_type_hints(kind)

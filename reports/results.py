@@ -14,8 +14,7 @@ from typing import Annotated, Literal
 from spec.requirement import About, Basis, Honesty, Internal, Level
 from spec.verdict import Verdict
 
-SCHEMA = 1
-"""Additions keep the number; a change that breaks readers raises it."""
+SCHEMA = 1  # additions keep the number; a change that breaks readers raises it
 
 Word = Literal[
     "pass", "unsupported", "out of reach", "vacuous", "unknown", "fail", "error", "untested"

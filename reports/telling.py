@@ -158,7 +158,6 @@ def _held(rules: Sequence[RuleResult], what: str) -> str:
 
 
 def out_of_reach(rules: Sequence[RuleResult]) -> list[tuple[str, int]]:
-    """Return why rules are out of reach and how many for that reason, the most frequent first."""
     return Counter(rule.reason for rule in rules if rule.verdict == "out of reach").most_common()
 
 

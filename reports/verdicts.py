@@ -23,8 +23,7 @@ from spec.profile import Expected, Profile, defined_in
 from spec.requirement import Honesty, Level, Requirement
 from spec.verdict import SEVERITY, Observation, Verdict
 
-UNTESTED: Final = "untested"
-"""What stands in place of a verdict for a rule that has no check."""
+UNTESTED: Final = "untested"  # what stands in place of a verdict for a rule that has no check
 
 BENIGN = frozenset({Verdict.PASS, Verdict.UNSUPPORTED})
 MAX_WITNESSES = 12

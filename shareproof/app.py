@@ -29,11 +29,9 @@ from suites.app.run import AppRun, transcript_of
 from suites.app.scenarios import SCENARIOS
 from suites.options import RunOptions, checked, load_ledger, typed
 
-LONGEST = 60
-"""Characters of a program's name that is made of its command."""
+LONGEST = 60  # characters of a program's name that is made of its command
 
-STRICT = "strict"
-"""The ledger that knows no failures."""
+STRICT = "strict"  # the ledger that knows no failures
 
 
 def run(asked: AppOptions, console: Console) -> Results:

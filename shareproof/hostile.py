@@ -19,7 +19,7 @@ from typing import Any
 
 from fixtures.hostile.script import OperationContext, Script, ScriptError, read_script
 from fixtures.hostile.tap import Tap
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
 from suites.broker.share import Queue, Share, world
@@ -40,9 +40,7 @@ async def play(
 ) -> int:
     """Run the program in front of the scripted broker and return its exit code."""
     script = read_script(file)
-    target = open_target(where, TargetOptions(brokers=brokers))
-    target.start()
-    try:
+    with started(open_target(where, TargetOptions(brokers=brokers))) as target:
         schemas = Schemas.from_jar(target.info.schema_jar)
         async with world(target.info, Random(seed), [], schemas) as share:
             queue = await _laid(share, script)
@@ -59,8 +57,6 @@ async def play(
             _report(tap, frames)
             await _left(queue, context)
             await tap.stop()
-    finally:
-        target.stop()
     return code
 
 

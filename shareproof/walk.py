@@ -18,14 +18,13 @@ from fixtures.clients.adapter import Adapter, Refused, Unsupported
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, eventually
 from fixtures.clients.handle import Delivery, Handle
-from fixtures.targets import open_target
+from fixtures.targets import open_target, started
 from fixtures.wire.records import Record, encode_batch
 from spec.adapter import Capability
 from spec.verdict import EnvironmentFault, Undecided
 
 _RECORDS = 5
-_NOW = round(time.time() * 1000)
-"""The records are of now: a broker may delete older ones."""
+_NOW = round(time.time() * 1000)  # the records are of now: a broker may delete older ones
 _LACKED: dict[Capability, tuple[str, dict[str, Any]]] = {
     Capability.RENEW: ("acknowledge", {"type": "renew", "records": []}),
     Capability.ACK_OFFSET: ("acknowledge", {"type": "accept", "by": "offset", "records": []}),
@@ -185,15 +184,11 @@ async def walk(client: str, cluster: Cluster, record: Path | None) -> list[str]:
 
 async def walk_all(clients: Iterable[str], name: str, record: Path | None) -> int:
     """Walk through the adapters of clients; return 1 when something went wrong."""
-    target = open_target(name)
-    target.start()
     failed = 0
-    try:
+    with started(open_target(name)) as target:
         async with Cluster(target.info, rng=Random()) as cluster:
             for client in clients:
                 wrong = await walk(client, cluster, record)
                 failed += bool(wrong)
                 print("\n".join(f"  {each}" for each in wrong) or "  as the protocol has it")
-    finally:
-        target.stop()
     return 1 if failed else 0

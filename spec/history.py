@@ -32,8 +32,7 @@ import pyarrow as pa
 
 SCHEMA = 1
 BUCKETS = 8
-NEVER = 2**62
-"""A time that does not come: no response, or no end known."""
+NEVER = 2**62  # A time that does not come: no response, or no end known
 MOST_DELIVERIES = 10
 """The highest delivery limit of all releases: so often may a record have come unseen."""
 
@@ -334,26 +333,16 @@ def _schema(row: type[NamedTuple]) -> pa.Schema:
 JOURNALS: Mapping[str, pa.Schema] = {name: _schema(row) for name, row in ROWS.items()}
 
 
-def _table(**columns: pa.DataType) -> pa.Schema:
-    return pa.schema([pa.field(name, kind) for name, kind in columns.items()])
+def _table(columns: str) -> pa.Schema:
+    return pa.schema([tuple(column.split(" ")) for column in columns.split(", ")])
 
-
-_I8, _I16, _I32, _I64 = pa.int8(), pa.int16(), pa.int32(), pa.int64()
 
 TABLES: Mapping[str, pa.Schema] = {
     # A record that somebody produced. Offset -1: no response said where it went. The CRC is that of
     # the record batch as the producer sealed it, -1 where the log may rewrite it.
     "produced": _table(
-        log=_I32,
-        offset=_I64,
-        producer=_I32,
-        sequence=_I64,
-        crc=_I64,
-        sent=_I64,
-        received=_I64,
-        outcome=_I8,
-        error=_I16,
-        transaction=_I8,
+        "log int32, offset int64, producer int32, sequence int64, crc int64, sent int64, "
+        "received int64, outcome int8, error int16, transaction int8"
     ),
     # One delivery of one record to one member. The lock cannot have ended by itself before
     # "holds_until" and must have by "ends_by"; "freed" is when its session began to end, if that
@@ -380,59 +369,18 @@ TABLES: Mapping[str, pa.Schema] = {
     # where the record came again long after it was free, in how many seconds meanwhile records
     # behind it came.
     "deliveries": _table(
-        log=_I32,
-        offset=_I64,
-        share_partition=_I32,
-        member=_I32,
-        op=_I64,
-        sent=_I64,
-        acquired=_I64,
-        count=_I16,
-        lock_ms=_I32,
-        after=_I64,
-        present=pa.bool_(),
-        producer=_I32,
-        sequence=_I64,
-        crc=_I64,
-        kind=_I8,
-        ack_sent=_I64,
-        ack_received=_I64,
-        outcome=_I8,
-        error=_I16,
-        attempts=_I16,
-        renewals=_I16,
-        freed=_I64,
-        holds_until=_I64,
-        ends_by=_I64,
-        node=_I32,
-        loaded=_I64,
-        loads_before_fetch=_I32,
-        loads_by_ack=_I32,
-        unseen_before_fetch=_I32,
-        unseen_meanwhile=_I32,
-        kept_until=_I64,
-        in_lock=pa.bool_(),
-        proven=pa.bool_(),
-        others_in_response=_I32,
-        passed_over_s=_I32,
-        undisturbed=pa.bool_(),
-        overtaken=pa.bool_(),
-        highest_before=_I16,
-        lowest_after=_I16,
-        lowest_beside=_I16,
-        next_op=_I64,
-        next_sent=_I64,
-        next_acquired=_I64,
-        next_count=_I16,
-        next_node=_I32,
-        next_loaded=_I64,
-        next_loads_before_fetch=_I32,
-        next_loads_by_acquire=_I32,
-        next_unseen_by_acquire=_I32,
-        next_proven_kind=_I8,
-        next_ack_sent=_I64,
-        next_attempts=_I16,
-        next_holds_until=_I64,
+        "log int32, offset int64, share_partition int32, member int32, op int64, sent int64, "
+        "acquired int64, count int16, lock_ms int32, after int64, present bool, producer int32, "
+        "sequence int64, crc int64, kind int8, ack_sent int64, ack_received int64, outcome int8, "
+        "error int16, attempts int16, renewals int16, freed int64, holds_until int64, "
+        "ends_by int64, node int32, loaded int64, loads_before_fetch int32, loads_by_ack int32, "
+        "unseen_before_fetch int32, unseen_meanwhile int32, kept_until int64, in_lock bool, "
+        "proven bool, others_in_response int32, passed_over_s int32, undisturbed bool, "
+        "overtaken bool, highest_before int16, lowest_after int16, lowest_beside int16, "
+        "next_op int64, next_sent int64, next_acquired int64, next_count int16, next_node int32, "
+        "next_loaded int64, next_loads_before_fetch int32, next_loads_by_acquire int32, "
+        "next_unseen_by_acquire int32, next_proven_kind int8, next_ack_sent int64, "
+        "next_attempts int16, next_holds_until int64"
     ),
     **{
         name: schema
@@ -448,30 +396,11 @@ BUCKETED: Mapping[str, tuple[str, ...]] = {
 """Tables laid out by log, and the order of their rows."""
 
 OPTIONAL = frozenset(
-    {
-        "highest_before",
-        "lowest_after",
-        "lowest_beside",
-        "next_op",
-        "next_sent",
-        "next_acquired",
-        "next_count",
-        "next_node",
-        "next_loaded",
-        "next_loads_before_fetch",
-        "next_loads_by_acquire",
-        "next_unseen_by_acquire",
-        "next_proven_kind",
-        "next_ack_sent",
-        "next_attempts",
-        "next_holds_until",
-    },
+    name for name in TABLES["deliveries"].names if name.startswith(("next_", "highest_", "lowest_"))
 )
 """Columns of ``BUCKETED`` that are null where there is no such neighbour; no others ever are."""
 
-TIMES = frozenset(
-    {"sent", "received", "acquired", "since", "until", "ends", "at"},
-)
+TIMES = frozenset({"sent", "received", "acquired", "since", "until", "ends", "at"})
 """Columns of journals that are times, so that they can be brought to the run's clock."""
 
 LATEST = frozenset({"received", "acquired", "until"})
@@ -507,7 +436,6 @@ class Manifest:
     clock_error: int = 0
 
     def to_json(self) -> str:
-        """Return the manifest as JSON."""
         return json.dumps(asdict(self), indent=1)
 
     @classmethod

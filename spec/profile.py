@@ -63,7 +63,6 @@ class Expected:
     intermittent: bool = False
 
     def explains(self, verdict: Verdict, reason: str, witness: Sequence[str] = ()) -> bool:
-        """Tell whether this entry foresaw that verdict, for that reason or with that witness."""
         said = "\n".join((reason, *witness))
         return verdict is self.verdict and re.search(self.match, said, re.DOTALL) is not None
 

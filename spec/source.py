@@ -42,8 +42,7 @@ PLACES: Mapping[Kind, str] = {
 }
 """The contracts, and the key that says where in each of them the sentence stands."""
 
-NAMES = (Kind.CODE, Kind.TEST, Kind.ISSUE)
-"""What is no contract is named, and says nothing."""
+NAMES = (Kind.CODE, Kind.TEST, Kind.ISSUE)  # what is no contract is named, and says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,6 @@ class Source:
         return self.kind in PLACES
 
     def __str__(self) -> str:
-        """Return it for people, on one line."""
         head = {
             Kind.KIP: f"KIP-{self.name} §{self.place}",
             Kind.MESSAGE: f"{self.name}.json {self.place}",

@@ -25,8 +25,7 @@ CONVENIENT = ("CreateTopics", "IncrementalAlterConfigs", "DescribeConfigs")
 """What checks begin with where it is offered. They do without it where that is possible: a topic is
 created by its name, and a group begins before the first record."""
 
-PLAIN = frozenset({*CONSUMER, *BESIDE, *CONVENIENT})
-"""The requests of tier 1."""
+PLAIN = frozenset({*CONSUMER, *BESIDE, *CONVENIENT})  # the requests of tier 1
 
 FAILOVER = (
     "AlterPartitionReassignments",
@@ -64,7 +63,6 @@ def recorded() -> Mapping[str, tuple[str, ...]]:
 
 
 def check_tier(check: str, *, solo: bool = False) -> int:
-    """Return a check's tier; one with a cluster of its own, or without a record, is of tier 3."""
     requests = recorded().get(check)
     return ALL if solo or requests is None else tier_of(requests)
 

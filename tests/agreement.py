@@ -5,8 +5,6 @@ valid ones and such with one fault in them, and says how many faults were notice
 of runs it compares them on these.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections import Counter
@@ -35,7 +33,6 @@ def broken_at(found: Verdicts, place: int) -> set[str]:
 
 
 def known(release: Release) -> frozenset[str]:
-    """Return the rules that a release breaks by what it decided, so that the model breaks them."""
     return frozenset({"INV-15"} if release.close_uncounted else ())
 
 
@@ -45,7 +42,6 @@ def runs(release: Release, seeds: Sequence[int], start: int = 0) -> list[ModelRu
 
 
 def compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
-    """Return what Spark says of a history, and where the oracle says something else."""
     history = open_history(run)
     rules = load_invariants()
     register(spark, [history], name).need(rule.over for rule in rules)

@@ -20,7 +20,7 @@ _RECORD = os.environ.pop(RECORD_VARIABLE, "")
 
 LONGEST = (
     *("refusing", "spark", "credentials", "storage", "hosts", "reach", "kafka", "analysis"),
-    *("app", "nights", "campaign", "repairs", "runner"),
+    *("app", "nights", "campaign", "runner"),
 )
 """The modules that take longest; whoever is handed one of them last keeps the others waiting."""
 SPARK = ("judges", "queries")
@@ -56,7 +56,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A small Spark in this process."""
     from reports.analysis.session import SMALL, open_session  # noqa: PLC0415  # it may be missing
 
     session = open_session("local[2]", "1g", SMALL)
@@ -66,12 +65,10 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    """The command line in this process."""
     return Shell(monkeypatch, capsys)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell what was skipped, by reason."""
     skipped = terminalreporter.stats.get("skipped", [])
     counted = Counter(_reason(report) for report in skipped)
     for reason, count in sorted(counted.items()):

@@ -100,7 +100,6 @@ class FakeHouse:
         file.write_text(HEAD + source, encoding="utf-8")
 
     def canary(self, claim: str) -> None:
-        """Write the canary, which claims something that must come out as false."""
         file = self.folder / "suites" / "broker" / "test_canary.py"
         file.write_text(HEAD + CANARY.format(claim), encoding="utf-8")
 

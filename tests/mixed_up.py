@@ -3,8 +3,6 @@
 No library lets a program do that, so it speaks to brokers by itself. It never ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random
@@ -17,7 +15,6 @@ from spec.releases import newest
 
 
 async def main() -> None:
-    """Let one member fetch, and another one acknowledge."""
     info = ClusterInfo(
         name="x",
         version="",

@@ -4,8 +4,6 @@
 ``mortal`` ends its process at a batch whose number of records it does not believe.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

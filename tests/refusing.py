@@ -4,8 +4,6 @@
 goes on until its standard input ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +15,12 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import create_user
 from fixtures.interface.target import Target, TargetOptions
-from fixtures.targets import DEFAULT_TARGET, open_target
+from fixtures.targets import DEFAULT_TARGET, open_target, started
 from fixtures.targets.blocking import run_blocking
 from fixtures.wire.security import Security
 
 PASSWORD = "refusing-s3cret"  # noqa: S105
-PREFIX = "team-"
-"""What names begin with that users with few permissions may use."""
+PREFIX = "team-"  # what names begin with that users with few permissions may use
 
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -87,19 +84,17 @@ def refusing(folder: Path, options: TargetOptions | None = None) -> Iterator[Ref
         "listener.name.users.plain.sasl.jaas.config": f"{_MODULE} required {users};",
         **given.properties,
     }
-    target = open_target(
-        DEFAULT_TARGET,
-        TargetOptions(
-            brokers=given.brokers, properties=properties, listeners={"USERS": "SASL_PLAINTEXT"}
-        ),
-    )
-    try:
-        target.start()
+    with started(
+        open_target(
+            DEFAULT_TARGET,
+            TargetOptions(
+                brokers=given.brokers, properties=properties, listeners={"USERS": "SASL_PLAINTEXT"}
+            ),
+        )
+    ) as target:
         run_blocking(_grant(target))
         files = {name: _file(folder, name, target) for name in (*USERS, SECOND)}
         yield Refusing(target=target, files=files)
-    finally:
-        target.stop()
 
 
 def _entries() -> Iterator[Entry]:

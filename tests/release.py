@@ -1,7 +1,5 @@
 """The release whose message definitions and Java classes the self-tests work with."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from fixtures.interface.names import DEFAULT_VERSION
@@ -18,14 +16,12 @@ def schemas() -> Schemas:
 
 @cache
 def messages() -> tuple[MessageSpec, ...]:
-    """Return every message of the release that has a version, by name."""
     found = (schemas().message(name) for name in sorted(schemas().texts))
     return tuple(spec for spec in found if spec.valid.low <= spec.valid.high)
 
 
 @cache
 def message_versions() -> tuple[tuple[MessageSpec, int], ...]:
-    """Return every message with each of its versions."""
     return tuple(
         (spec, version)
         for spec in messages()

@@ -5,8 +5,6 @@ that has an authorizer, policies and quotas, and that may not name some APIs. ``
 tests.restricted REFUSAL...`` starts one, and goes on until its standard input ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +14,7 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.target import TargetOptions
 from fixtures.proxies.alter import Alteration
 from fixtures.proxies.exchange import Body, Exchange
-from fixtures.targets import open_target
+from fixtures.targets import open_target, started
 from fixtures.targets.altered import ProxyThread
 from fixtures.wire.errors import ErrorCode
 
@@ -95,7 +93,6 @@ class _Restricted:
         self._throttled = dict.fromkeys(_MUTATIONS, restriction.throttled)
 
     def alteration(self) -> Alteration:
-        """Return this as a change to what a proxy passes on."""
         throttled = set(_MUTATIONS) if self._restriction.throttled else set()
         if self._restriction.empty_fetches:
             throttled.add("ShareFetch")
@@ -146,19 +143,14 @@ def restricted(
     *names: str, brokers: int = 1, properties: Mapping[str, str] | None = None
 ) -> Iterator[ClusterInfo]:
     """Run a cluster with some of :data:`RESTRICTIONS`, and yield it as a stranger sees it."""
-    target = open_target("reference", TargetOptions(brokers=brokers, properties=properties or {}))
-    fronts: list[ProxyThread] = []
-    try:
-        target.start()
+    options = TargetOptions(brokers=brokers, properties=properties or {})
+    with started(open_target("reference", options)) as target, contextlib.ExitStack() as fronts:
         info = target.info
         for name in names:
-            fronts.append(ProxyThread(info, _Restricted(RESTRICTIONS[name]).alteration()))
-            info = fronts[-1].start()
+            front = ProxyThread(info, _Restricted(RESTRICTIONS[name]).alteration())
+            fronts.callback(front.stop)
+            info = front.start()
         yield info
-    finally:
-        for front in reversed(fronts):
-            front.stop()
-        target.stop()
 
 
 if __name__ == "__main__":

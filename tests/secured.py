@@ -4,8 +4,6 @@
 goes on until its standard input ends.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import http.server
@@ -124,7 +122,6 @@ class Secured:
     secrets: tuple[str, ...]
 
     def write(self, name: str, **changed: str) -> Path:
-        """Return a copy of a file in which some keys, with _ for dots, have other values."""
         wanted = {key.replace("_", "."): value for key, value in changed.items()}
         lines = [
             line

@@ -1,7 +1,5 @@
 """Servers for tests: Spark and YARN clusters, hosts with wrong clocks, HDFS and an object store."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os
@@ -159,7 +157,6 @@ def _answers(port: int) -> bool:
 
 
 def hadoop() -> list[str]:
-    """Return the jars of which Hadoop's servers consist, of the release that Spark has."""
     jars = SPARK / "jars"
     wanted = ("hadoop-client-", "slf4j-api", "log4j-", "jcl-over-slf4j")
     beside = [str(jar) for jar in sorted(jars.glob("*.jar")) if jar.name.startswith(wanted)]
@@ -192,7 +189,6 @@ def _configured(folder: Path, ports: list[int]) -> Path:
 
 
 def configure(conf: Path, files: Mapping[str, Mapping[str, object]]) -> None:
-    """Write files as Hadoop wants its configuration."""
     for name, properties in files.items():
         entries = (
             f"<property><name>{key}</name><value>{value}</value></property>"
@@ -282,7 +278,6 @@ SKEWS = (Skew(monotonic=120, wall=-200.0, drift=400), Skew(monotonic=420, wall=3
 
 
 def lacking() -> str:
-    """Return what this machine lacks for hosts with clocks of their own, or nothing."""
     if shutil.which("cc") is None:
         return "a C compiler"
     done = subprocess.run(

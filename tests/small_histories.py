@@ -1,7 +1,5 @@
 """Builds histories out of the cases of ``histories.toml``, through the recorder like any other."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import tomllib
@@ -36,8 +34,7 @@ from tests.stories import ModelRun, RunWriter, write_share_partition
 FILE = Path(__file__).with_name("histories.toml")
 MS = 1_000_000
 _END = 100_000
-_REQUESTS = 10**9
-"""The number of the first request that a case speaks of; each case has ten."""
+_REQUESTS = 10**9  # the number of the first request that a case speaks of; each case has ten
 _NEIGHBOURS = 10_000
 """What is added to a case's share-partition for that of the other group on the same log."""
 
@@ -64,7 +61,6 @@ class Case:
 
     @property
     def share_partitions(self) -> frozenset[int]:
-        """Every number that verdicts may name it by: its share-partitions' and its requests'."""
         requests = range(
             _REQUESTS + 10 * self.share_partition, _REQUESTS + 10 * self.share_partition + 10
         )
@@ -72,7 +68,6 @@ class Case:
 
 
 def read_cases(file: Path = FILE) -> list[Case]:
-    """Return every case, each with a log and a share-partition of its own."""
     by_rule = tomllib.loads(file.read_text(encoding="utf-8"))
     raw = [(rule, one) for rule, cases in by_rule.items() for one in cases]
     return [
@@ -89,7 +84,6 @@ def read_cases(file: Path = FILE) -> list[Case]:
 
 
 def write_history(folder: Path, cases: Iterable[Case], runs: Iterable[ModelRun] = ()) -> None:
-    """Journal the cases, and runs of the model if there are any, as one history."""
     cases = list(cases)
     with Journal(folder, 0) as journal:
         for case in cases:
@@ -112,7 +106,17 @@ def _write(journal: Journal, case: Case) -> None:
     kept = {"limit", "lock_ms", "window", "batch", "committed_only"} & plain.keys()
     limits = {name: plain[name] for name in kept} | {"dead_letters": "dead_letters" in plain}
     write_share_partition(journal, number, case.log, **limits)
-    end = _produce(journal, case)
+    highest: int = max(one.get("last", one["offset"]) for one in case.plain["deliveries"])
+    stored: Sequence[Plain] = case.plain.get("stored") or [
+        {"offset": offset} for offset in range(highest + 1)
+    ]
+    for one in stored:
+        outcome = Outcome[one.get("outcome", "ok").upper()]
+        transaction = Transaction[one.get("transaction", "none").upper()]
+        row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]))
+        ended = (one.get("crc", -1), 0, MS, int(outcome), 0, int(transaction))
+        journal.add(Produced(*row, *ended))
+    end = 1 + max(highest, *(int(one["offset"]) for one in stored))
     _deliver(journal, case, number, plain["deliveries"])
     _show(journal, number, plain, end)
     if "neighbour" in plain:
@@ -163,21 +167,6 @@ def _write_further(journal: Journal, case: Case) -> None:
                 0,
             )
         )
-
-
-def _produce(journal: Journal, case: Case) -> int:
-    """Write what was stored; return the log's end."""
-    highest: int = max(one.get("last", one["offset"]) for one in case.plain["deliveries"])
-    stored: Sequence[Plain] = case.plain.get("stored") or [
-        {"offset": offset} for offset in range(highest + 1)
-    ]
-    for one in stored:
-        outcome = Outcome[one.get("outcome", "ok").upper()]
-        transaction = Transaction[one.get("transaction", "none").upper()]
-        row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]))
-        ended = (one.get("crc", -1), 0, MS, int(outcome), 0, int(transaction))
-        journal.add(Produced(*row, *ended))
-    return 1 + max(highest, *(int(one["offset"]) for one in stored))
 
 
 def _deliver(

@@ -1,7 +1,5 @@
 """Histories that the model makes, valid ones and such with one lie, and the way into a journal."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -72,7 +70,6 @@ class Story:
         return self.steps
 
     def around(self, member: str = "") -> tuple[float, float]:
-        """Return an interval around now; one member's requests stay in order."""
         reach = 60 * self.overlap
         sent = max(self.now - self.random.uniform(0, reach), self.busy.get(member, 0.0))
         received = self.now + self.random.uniform(0, reach)
@@ -153,11 +150,9 @@ class Story:
         return Batch(first, last, tuple(self.random.choice(kinds) for _ in range(size)))
 
     def wait(self) -> None:
-        """Let time pass, often beyond the ends of locks."""
         self.now += self.random.choice((0.3, 0.9, 1.1)) * self.settings.lock_ms
 
     def close(self) -> None:
-        """End a member's share session."""
         member = self.free()
         if member is None:
             return
@@ -172,7 +167,6 @@ class Story:
         self.steps.append(Reloaded(sent=sent, received=received))
 
     def delete(self) -> None:
-        """Move the log's start, now and then."""
         if self.random.random() < 0.7 or self.log.last < 0:
             return
         low, high = self.leader.start, min(self.log.last, self.leader.start + 4)
@@ -184,14 +178,12 @@ class Story:
         self.steps.append(LogStarted(sent=sent, received=received, offset=offset))
 
     def look(self) -> None:
-        """See the start offset that the admin view shows."""
         state = self.leader.coordinator.state
         if state is not None:
             sent, received = self.around()
             self.steps.append(StartSeen(sent=sent, received=received, offset=state.start))
 
     def read(self) -> None:
-        """See the durable state."""
         state = self.leader.coordinator.state
         if state is not None:
             sent, received = self.around()
@@ -212,7 +204,6 @@ EDITS: list[Edit] = []
 
 
 def edit(wanted: Callable[[Step], object]) -> Callable[[Change], Edit]:
-    """Make a change an edit of a history: of one of the steps that are wanted, if there are any."""
 
     def made(change: Change) -> Edit:
         @wraps(change)
@@ -288,7 +279,6 @@ def accepted_wrongly(step: Acknowledged, _: Random) -> tuple[Step, ...]:
 
 
 def _final(step: Step) -> list[int]:
-    """Return the offsets that an accepted acknowledgement settled for good."""
     if not isinstance(step, Acknowledged) or not _accepted(step):
         return []
     (batch,) = step.batches
@@ -336,7 +326,6 @@ def state_changed(step: StateSeen, random: Random) -> tuple[Step, ...]:
 def corruptions(
     steps: list[Step], random: Random, edits: Sequence[Edit] = EDITS
 ) -> Iterator[tuple[str, list[Step]]]:
-    """Yield each corruption that a history gives room for, with its name."""
     for edit in edits:
         bad = edit(steps, random)
         if bad is not None:
@@ -375,7 +364,6 @@ class RandomRun(Story):
         return steps
 
     def target(self, member: str) -> Batch | None:
-        """Return a batch of what the member holds and was seen to get."""
         batch = super().target(member)
         if batch is None:
             return None
@@ -468,7 +456,6 @@ def _without(step: Fetched, gone: int) -> Fetched:
 def write_share_partition(
     journal: Journal, number: int, log: int, slot: int = 0, **more: Any
 ) -> None:
-    """Journal a share-partition with limits of its own, or those that cases have."""
     limits = {"limit": 5, "lock_ms": 1000, "window": 2000, "batch": 500} | more
     journal.add(
         history.SharePartition(
@@ -500,7 +487,6 @@ class RunWriter:
     position: int = 0
 
     def write(self) -> None:
-        """Write one run from beginning to end."""
         told, settings = self.told, self.told.settings
         limits = {"limit": settings.delivery_limit, "lock_ms": int(settings.lock_ms)}
         more = {"window": settings.max_locks, "batch": _BATCH}
@@ -602,7 +588,6 @@ def _acts(step: Acknowledged) -> Iterator[tuple[int, AckType]]:
 
 
 def write(folder: Path, runs: Sequence[ModelRun]) -> None:
-    """Journal runs of one release as one history, which says of what release it is."""
     with Journal(folder, 0) as journal:
         for told in runs:
             RunWriter(journal, told).write()

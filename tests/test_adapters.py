@@ -1,7 +1,5 @@
 """Adapters: their protocol and driver, those that are shipped, and settings of clients."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess
@@ -70,7 +68,6 @@ async def started(body: str) -> AsyncIterator[Adapter]:
 
 
 async def fault_of(body: str, **fields: Any) -> AdapterFault:
-    """Return the fault that a call ends with."""
     async with started(body) as adapter:
         with pytest.raises(AdapterFault) as caught:
             await adapter.call("wakeup", consumer="c", **{"within": 5.0, **fields})
@@ -210,7 +207,6 @@ def test_schemas_tell_good_from_bad(name: str, message: Any, good: bool) -> None
 
 # --- Shipped adapters -------------------------------------------------------------------------
 
-
 RECORDED = Path(__file__).parent / "adapters"
 """What each adapter wrote on a walk through the protocol (``shareproof walk``)."""
 
@@ -275,7 +271,6 @@ def test_the_model_starts_from_anywhere(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 # --- Settings of clients ----------------------------------------------------------------------
-
 
 TABLES = sorted(
     one.name.removesuffix(".toml")

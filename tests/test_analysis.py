@@ -1,7 +1,5 @@
 """Judging from end to end, and damaged histories: what is wrong is named, the rest is judged."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -166,7 +164,6 @@ def test_on_a_real_cluster(tmp_path: Path, cluster: str) -> None:
 
 
 # --- Damaged histories ------------------------------------------------------------------------
-
 
 SECOND = 1_000_000_000
 RULES = {rule.id: rule for rule in load_invariants()}

@@ -1,7 +1,5 @@
 """``shareproof app``: a right program holds every rule, and each way to be wrong breaks one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math
@@ -21,7 +19,7 @@ from fixtures.adapters.programs import command_of
 from fixtures.adapters.versions import NEWEST
 from fixtures.clients.member import AckType
 from fixtures.interface.info import ClusterInfo
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from reports.reading import parse
 from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault, Observation, Verdict
@@ -56,20 +54,16 @@ WRONG: Mapping[str, tuple[str, str]] = {
 }
 """What is wrong with a program, the rule that it breaks, and a scenario that shows it."""
 
-AT_ONCE = 6
-"""Scenarios that are played at the same time: each waits most of its time."""
+AT_ONCE = 6  # scenarios that are played at the same time: each waits most of its time
 
 
 @pytest.fixture(scope="module")
 def info() -> Iterator[ClusterInfo]:
-    target = open_target("reference", TargetOptions(brokers=3))
-    target.start()
-    yield target.info
-    target.stop()
+    with started(open_target("reference", TargetOptions(brokers=3))) as target:
+        yield target.info
 
 
 def playing(info: ClusterInfo, out: Path, *command: str, seed: int = 1) -> AppRun:
-    """Return how a program is tried here; names of topics and groups come from the seed."""
     template = Template(record='{"id": "{key}", "work_ms": 10}')
     spec = ProgramSpec(command=command, records=20, template=template, attempts=3, patience=5.0)
     return AppRun(info=info, spec=spec, seed=seed, out=out, tell=lambda _: None)
@@ -192,7 +186,6 @@ async def test_a_program_that_never_joins_is_no_verdict(info: ClusterInfo, tmp_p
 
 # --- Judges by themselves ---------------------------------------------------------------------
 
-
 TOPIC = UUID(int=1)
 GOOD = Sent(key="sp-1-00000", place=(TOPIC, 0, 0), poison=False)
 BAD = Sent(key="sp-1-00001", place=(TOPIC, 0, 1), poison=True)
@@ -296,14 +289,12 @@ def test_what_was_lost_may_be_sent_again_and_the_limit_finishes() -> None:
 
 
 def delivery(one: Sent, kind: AckType | None, acked: float = 1.0, **other: Any) -> Delivery:
-    """Return a delivery at 0 with a lock of ten seconds."""
     usual = {"member": "m", "node": 1, "count": 1, "at": 0.0, "until": 10.0}
     acked = acked if kind is not None else math.inf
     return Delivery(place=one.place, kind=kind, acked=acked, **{**usual, **other})
 
 
 def verdict(rule: str, *deliveries: Delivery, scenario: str = "calm", **facts: Any) -> str:
-    """Return the verdict on a scenario in which these deliveries happened."""
     found = Deliveries()
     for one in deliveries:
         found.of.setdefault(one.place, []).append(one)

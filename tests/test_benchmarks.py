@@ -1,7 +1,5 @@
 """Benchmarks: the ledger of KMQ, and the comparison of share group, consumer group and KMQ."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -52,12 +50,10 @@ class Tracker:
         self.start()
 
     def start(self) -> None:
-        """Know nothing but what was committed."""
         self.ledger = self.kind(TIMEOUT)
         self.read_to = self.committed
 
     def step(self, now: int, markers: int) -> None:
-        """Read some markers, look at the log's end, and send what is overdue."""
         for position in range(self.read_to, min(len(self.log.markers), self.read_to + markers)):
             self.ledger.take(position, *self.log.markers[position])
             self.read_to = position + 1
@@ -100,7 +96,6 @@ def played(kind: type[Ledger], seed: int) -> tuple[Counter[Place], set[Place], s
 
 
 def wrong(kind: type[Ledger]) -> list[str]:
-    """Return what a tracker with such a ledger does wrong in any of many nights."""
     found = []
     for seed in SEEDS:
         sent, owed, forbidden = played(kind, seed)
@@ -175,7 +170,6 @@ def test_places_go_through_bytes() -> None:
 
 # --- The comparison ---------------------------------------------------------------------------
 
-
 ROOT = Path(__file__).resolve().parents[1]
 S = 1_000_000_000
 OK = 1
@@ -183,7 +177,6 @@ VERSION = "4.4.0"
 
 
 def lived(number: int, at: int, *, member: int = 0, op: int = 1, count: int = 1) -> Course:
-    """Return a course in which one record was got, done and settled."""
     part, offset = number % PARTITIONS, number // PARTITIONS
     return Course(
         got=[Got(member, op, part, offset, count, number, at - S // 10, at)],
@@ -193,7 +186,6 @@ def lived(number: int, at: int, *, member: int = 0, op: int = 1, count: int = 1)
 
 
 def course(*parts: Course, records: int = 6) -> Course:
-    """Return a course that is drained, in which so many records were produced."""
     found = Course(drained=True)
     for number in range(records):
         found.sent.append(Sent(number % PARTITIONS, number // PARTITIONS, number, S, S + 1))
@@ -232,7 +224,6 @@ def test_what_is_lost_foreign_or_comes_again_is_broken(system: str, tmp_path: Pa
 
 
 def dropped(after: int) -> Course:
-    """Return a course in which record 0 was held by a member that died, and came again."""
     held = Course(got=[Got(1, 1, 0, 0, 1, 0, 2 * S - 1, 2 * S)])
     parts = [lived(number, (3 + number) * S, op=number + 2) for number in range(1, 6)]
     told = course(held, *parts, lived(0, 2 * S + after, op=90, count=2))

@@ -1,9 +1,12 @@
 """Chaos, as far as it needs no cluster: schedules, faults, scenarios, and what came of them."""
 
-from __future__ import annotations
-
+import asyncio
 import itertools
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,13 +22,17 @@ from chaos.play import Struck
 from chaos.run import Chaos, check, usual_load
 from chaos.schedule import Schedule, Strike, draw, in_conflict
 from chaos.shrink import Shrunk, shrink
+from fixtures.clients.admin import ShareOffset
+from fixtures.clocks import Clocks, lacking
 from fixtures.interface.capability import Capability, unmet, why_not
 from fixtures.interface.names import innermost
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule
-from fixtures.targets import DEFAULT_TARGET, UsageFault
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, started
 from fixtures.targets.hooks import HookedBroker, Hooks
-from fixtures.workload.terms import Loaded
+from fixtures.workload.load import run_load
+from fixtures.workload.observer import Progress
+from fixtures.workload.terms import Load, Loaded
 from reports.analysis.rules import load_invariants
 from reports.oracle.judging import Verdicts
 from reports.plain import from_plain
@@ -36,6 +43,7 @@ from suites.chaos.scenario import Scenario
 from suites.chaos.scenarios import SCENARIOS, SHORT, chosen
 from suites.clusters import require
 from suites.options import RunOptions
+from tests.shell import python
 from tools.documents.chaos import (
     PAGE,
     Played,
@@ -198,7 +206,6 @@ def test_shrinking_ends_and_says_how_reliable_it_is() -> None:
 
 # --- What came of faults ----------------------------------------------------------------------
 
-
 SECOND = 1_000_000_000
 
 
@@ -261,7 +268,6 @@ def test_what_was_in_the_way_is_written_down() -> None:
 
 
 # --- What may be broken -----------------------------------------------------------------------
-
 
 FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "sh -c :"))
 
@@ -351,7 +357,6 @@ def test_failing_hooks_are_faults() -> None:
 
 # --- The record of what was played ------------------------------------------------------------
 
-
 HELD, BROKEN = {0: (9, 0)}, {0: (9, 2), 1: (9, 0)}
 
 
@@ -423,13 +428,11 @@ def test_tables_count_what_was_struck() -> None:
 
 
 def names(target: str, *, brokers: int = 3, hooks: Hooks | None = None) -> set[str]:
-    """Return the faults that are drawn on a target unasked."""
     return {each.name for each in fitting((), offered(target, brokers=brokers, hooks=hooks))}
 
 
 @pytest.fixture(autouse=True)
 def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the machine what moves clocks, whether it has a compiler or not."""
     monkeypatch.setattr("chaos.fitting.lacking_for_clocks", lambda: "")
 
 
@@ -504,3 +507,90 @@ def test_one_comparison() -> None:
     needs = {Capability.KILL, Capability.OWN_CLUSTER}
     assert why_not(needs, innermost(EXTERNAL).offers) == f"needs {Capability.OWN_CLUSTER}"
     assert unmet(["a|b", "c", "d|e"], {"b", "c"}) == ["d|e"]
+
+
+# --- Draining ----------------------------------------------------------------------------------
+
+
+def shown(start: int, lag: int) -> ShareOffset:
+    return ShareOffset(start=start, lag=lag, leader_epoch=0, error=0)
+
+
+def test_what_comes_nearer_does_not_stand_still() -> None:
+    progress = Progress()
+    times = []
+    for start, lag in ((5, 90), (5, 90), (5, 80), (7, 85), (6, 81), (7, 79)):
+        progress.note(1, shown(start, lag), done=False)
+        times.append(progress.standing[1])
+    assert [later > earlier for earlier, later in itertools.pairwise(times)] == [
+        *(False, True, True, False, True)
+    ]
+
+
+def test_a_lag_that_is_not_shown_is_no_progress() -> None:
+    progress = Progress()
+    progress.note(1, shown(5, -1), done=False)
+    since = progress.standing[1]
+    progress.note(1, shown(5, -1), done=False)
+    assert progress.standing == {1: since}
+    progress.note(1, shown(9, -1), done=True)
+    assert not progress.standing
+
+
+def test_an_empty_partition_is_not_waited_for(tmp_path: Path) -> None:
+    load = Load(seconds=1, rate=20, partitions=6, processes=1, drain=30, background=False)
+    with started(open_target("reference", TargetOptions())) as target:
+        loaded = asyncio.run(run_load(load, target.info, tmp_path))
+    assert loaded.drained
+
+
+# --- Clocks that can be moved ------------------------------------------------------------------
+
+LOOK = "import time; print(time.time() - float(input()), time.monotonic() - float(input()))"
+needs_compiler = pytest.mark.skipif(bool(lacking()), reason=lacking())
+
+
+def _off(clock: Clocks) -> tuple[float, float]:
+    now = f"{time.time()}\n{time.monotonic()}\n"
+    done = python("-c", LOOK, given=now, environment=clock.environment("x"))
+    wall, monotonic = map(float, done.stdout.split())
+    return wall, monotonic
+
+
+@needs_compiler
+def test_a_right_clock() -> None:
+    with Clocks() as clock:
+        assert all(0 <= ahead < 30 for ahead in _off(clock))
+
+
+@needs_compiler
+@pytest.mark.parametrize("seconds", [3600.0, -3000.0, 100.25])
+def test_a_moved_clock(seconds: float) -> None:
+    with Clocks() as clock:
+        look = f"import time; print('ready', flush=True); input(); {LOOK}"
+        process = subprocess.Popen(
+            [sys.executable, "-c", look],
+            env={**os.environ, **clock.environment("x")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        clock.move("x", seconds)
+        assert clock.applied("x") == 0
+        said, _ = process.communicate(f"\n{time.time()}\n{time.monotonic()}\n", timeout=60)
+        assert clock.applied("x") == seconds
+    wall, monotonic = map(float, said.split())
+    assert seconds <= wall < seconds + 30
+    assert 0 <= monotonic < 30
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fixtures.clocks._compiler", lambda: None)
+    monkeypatch.setattr("chaos.fitting.lacking_for_clocks", lacking)  # not as above
+    with pytest.raises(UsageFault, match=r"shift-leader needs .*C compiler"):
+        fitting(("shift-leader",), offered(DEFAULT_TARGET))
+    assert not any(
+        Capability.CLOCKS in fault.needs for fault in fitting((), offered(DEFAULT_TARGET))
+    )

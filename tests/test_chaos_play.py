@@ -1,7 +1,5 @@
 """How a schedule is played: what is not seen healed, what hangs, and what is ended early."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -78,7 +76,6 @@ class Injection:
         await self._do("heal")
 
     async def healed(self) -> str:
-        """Tell whether it was healed, or stumble over what another fault broke."""
         if not (self.healed_at_once or self.world.mended):
             raise Undecided("the disk of its broker is full")
         return "healed"

@@ -1,7 +1,5 @@
 """What checks stand on: the judge, records that stop coming, durations, bounds of a target."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +12,7 @@ from fixtures import virtual
 from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, Range, bounds_of
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import Member, release
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.virtual.world import reference_world
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
@@ -102,7 +100,6 @@ def test_only_the_only_rule_need_not_be_named(court: Judge) -> None:
 
 
 async def _release_and_acquire(target: str) -> None:
-    """Acquire a record, release it, and acquire it again."""
     async with (
         reference_world(target, brokers=1, properties={}, seed=1) as here,
         world(here.info, Random(1), [Transcript()], here.schemas) as share,
@@ -155,7 +152,6 @@ def test_a_quota_leaves_open_what_it_may_have_caused() -> None:
 
 
 # --- Durations --------------------------------------------------------------------------------
-
 
 SHORTER, LONGER = "LCK-02", "LCK-01"
 
@@ -228,7 +224,6 @@ def test_members_that_the_harness_let_expire(silent: float) -> None:
 
 
 def bounds(locks: tuple[int, int], sessions: tuple[int, int], beats: tuple[int, int]) -> Bounds:
-    """Return the bounds of a target with these lowest and highest values."""
     return Bounds(
         locks=Range(name=LOCK, low=locks[0], high=locks[1], default=locks[1]),
         sessions=Range(name=SESSION, low=sessions[0], high=sessions[1], default=sessions[1]),
@@ -271,14 +266,10 @@ async def test_bounds_are_those_of_the_brokers(shortest: int, session: int) -> N
         "group.share.min.record.lock.duration.ms": str(shortest),
         "group.share.min.session.timeout.ms": str(session),
     }
-    target = open_target("reference", TargetOptions(properties=properties))
-    target.start()
-    try:
+    with started(open_target("reference", TargetOptions(properties=properties))) as target:
         async with Cluster(target.info) as cluster:
             asked = await bounds_of(cluster)
             again = await bounds_of(cluster)
-    finally:
-        target.stop()
 
     assert (asked.short_lock, asked.short_session) == (shortest, session)
     assert (asked.locks.high, asked.locks.default) == (60_000, 30_000)

@@ -1,7 +1,5 @@
 """The command line: exit codes, one sentence per failure, JSON, examples, and words to complete."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -216,14 +214,12 @@ def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
 
 # --- What it says of itself -------------------------------------------------------------------
 
-
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 VARIABLES = ROOT / "docs" / "environment.md"
 LINES = [(name, words) for name, shown in EXAMPLES.items() for _, words in shown]
 
 
 def asking(typed: str) -> dict[str, str]:
-    """Return the environment in which bash asks how a line goes on."""
     return {
         "_SHAREPROOF_COMPLETE": "complete_bash",
         "COMP_WORDS": typed,

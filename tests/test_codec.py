@@ -1,7 +1,5 @@
 """The codec, record batches and state records: what goes in comes out, and no input breaks them."""
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from collections.abc import Mapping
@@ -35,7 +33,7 @@ from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_v
 from spec.model.durable import StateBatch
 from spec.model.release import NEWEST
 from suites.broker.state import as_model, replayed
-from tests.golden.bodies import random_body
+from tests.golden.oracle import random_body
 from tests.release import RELEASE, message_versions, schemas
 
 MANY = settings(
@@ -96,7 +94,6 @@ def _field(field: FieldSpec, version: int, flexible: bool) -> st.SearchStrategy[
 
 
 def completed(spec: StructSpec, version: int, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a body means, in the form that decoded messages take as plain values."""
     present = [field for field in spec.fields if version in field.versions]
     whole = {field.name: _completed(field, version, body) for field in present}
     return whole | ({"_tags": body["_tags"]} if body.get("_tags") else {})
@@ -157,7 +154,6 @@ def record_lists(draw: st.DrawFn, base_offset: int = 0) -> list[Record]:
 
 
 # --- Messages ---------------------------------------------------------------------------------
-
 
 Case = tuple[MessageSpec, int, dict[str, Any]]
 
@@ -301,7 +297,6 @@ def test_a_definition_that_is_not_there_is_named() -> None:
 
 
 # --- Record batches ---------------------------------------------------------------------------
-
 
 PLAIN = encode_batch([b"one", b"two", b"three"], base_offset=40, base_timestamp=1000)
 CRC_AT = 17
@@ -491,7 +486,6 @@ def test_no_bytes_break_the_reading_of_batches(data: st.DataObject) -> None:
 
 # --- Records of the state topic ---------------------------------------------------------------
 
-
 TOPIC = uuid.UUID(int=7)
 BATCH = {"first_offset": 3, "last_offset": 5, "delivery_state": 2, "delivery_count": 1}
 
@@ -503,7 +497,6 @@ def state_schemas() -> Schemas:
 
 
 def written(state_schemas: Schemas, kind: str, **fields: object) -> Record:
-    """Return a record as a share coordinator writes it; without fields it is a tombstone."""
     key = {"group_id": "g:1", "topic_id": TOPIC, "partition": 4}
     prefix = bytes([0, 0 if kind == SNAPSHOT else 1])
     value = encode(state_schemas.message(f"{kind}Value"), 0, fields)

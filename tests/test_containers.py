@@ -1,7 +1,5 @@
 """Targets in containers: what can be told without an engine, and that nothing outlives a run."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess
@@ -177,7 +175,6 @@ class Running:
     network: str
 
     def traces(self) -> list[str]:
-        """Return what there is of it: processes, a network device, a directory."""
         found = [
             " ".join(process.info["cmdline"] or ())
             for process in psutil.process_iter(["cmdline", "status"])
@@ -188,7 +185,6 @@ class Running:
         return [*ours, *([str(device)] if device.exists() else [])]
 
     def ended(self) -> bool:
-        """Wait for a while until no process of it is left; tell whether that came about."""
         deadline = time.monotonic() + 30
         while any("/sys/" not in one for one in self.traces()) and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -197,7 +193,6 @@ class Running:
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    """A run of its own; it ends with the test."""
     if answers() or dockerd.lacking():
         pytest.skip("a container engine for one run alone: dockerd, unshare, ip and root")
     process = subprocess.Popen(
@@ -257,7 +252,6 @@ def somebody(tmp_path: Path) -> Iterator[ContainerBroker]:
 
 
 def _greets(broker: ContainerBroker) -> bool:
-    """Tell whether somebody says something at the client listener within a second."""
     at = broker.listener(naming.CLIENT)
     try:
         with socket.create_connection((at.host, at.port), timeout=1) as connection:
@@ -267,7 +261,6 @@ def _greets(broker: ContainerBroker) -> bool:
 
 
 def _comes_back(broker: ContainerBroker) -> bool:
-    """Wait for a while until it greets."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         if _greets(broker):

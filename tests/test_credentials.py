@@ -1,7 +1,5 @@
 """Credentials as Kafka's users have them: files, stores, tokens, and a real broker for each way."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,7 +144,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 async def _greet(broker: Secured, file: Path) -> int:
-    """Log in by a file, and return the number of brokers that are shown."""
     found = read_credentials(file)
     host, _, port = found.bootstrap[0].rpartition(":")
     schemas = Schemas.from_jar(broker.target.info.schema_jar)
@@ -209,7 +206,6 @@ async def test_a_wrong_host_name(broker: Secured) -> None:
 
 
 def _left_no_secret(done: subprocess.CompletedProcess[str], broker: Secured, out: Path) -> None:
-    """Demand that a run was fine, and that no secret is in what it printed and wrote."""
     assert done.returncode == 0, done.stdout + done.stderr
     written = [file for file in out.rglob("*") if file.is_file()]
     texts = [done.stdout, done.stderr, *(file.read_text(errors="replace") for file in written)]

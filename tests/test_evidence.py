@@ -1,7 +1,5 @@
 """Evidence: nothing missing, nothing about what is gone, one kill a rule, and the track record."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +55,6 @@ def entries() -> list[Entry]:
 
 
 def rejections(entries: list[Entry]) -> dict[str, list[Entry]]:
-    """Return what each check rejected of broken reference brokers."""
     found: dict[str, list[Entry]] = defaultdict(list)
     for one in entries:
         if one.release == evidence.REFERENCE and one.verdict == "fail":
@@ -66,7 +63,6 @@ def rejections(entries: list[Entry]) -> dict[str, list[Entry]]:
 
 
 def altered(entries: list[Entry]) -> dict[str, dict[str, list[str]]]:
-    """Return the alterations in front of real Kafka that made each check fail, by rule."""
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for one in entries:
         if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:
@@ -156,7 +152,6 @@ def test_every_mutant_of_the_client_is_killed(entries: list[Entry]) -> None:
 
 
 def entry(**fields: str) -> Entry:
-    """Return an entry about a check and a mutant that exist."""
     known = {
         "kind": evidence.REFERENCE_MUTANT,
         "rule": "LCK-01",
@@ -192,9 +187,7 @@ def test_what_is_newer_wins_where_it_is_recorded(tmp_path: Path) -> None:
 
 # --- One kill a rule --------------------------------------------------------------------------
 
-
-LEAST = 625
-"""Rules by which something died that breaks just them; this number only rises."""
+LEAST = 625  # rules by which something died that breaks just them; this number only rises
 
 GENERIC = {
     *("accepts-refused", "acks-refused", "answers-slow", "counts-frozen", "counts-raised"),
@@ -235,7 +228,6 @@ def test_kills_are_published_by_rule() -> None:
 
 
 # --- The track record -------------------------------------------------------------------------
-
 
 OLD, NEW = Question("4.1.1"), Question("4.2.0")
 LOCK = Past(bug="KAFKA-19953", title="half released", rule="LCK-18", seen="4.1.1", mended="4.2.0")

@@ -4,8 +4,6 @@ What is not covered: releases other than the newest. The codec has no code for a
 release, it follows the definitions, so one release stands for all.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,8 +27,7 @@ from fixtures.wire.records import (
     encode_marker,
 )
 from fixtures.wire.schema import SHARE_APIS, MessageSpec
-from tests.golden.bodies import java_json, random_body
-from tests.golden.oracle import Answer, Question, ask
+from tests.golden.oracle import Answer, Question, ask, java_json, random_body
 from tests.release import message_versions, schemas
 
 SEED = 932
@@ -55,7 +52,6 @@ class MessageCase:
 
     @property
     def question(self) -> Question:
-        """The same, to be written by Java."""
         return {
             "op": "message",
             "name": self.spec.name,
@@ -72,7 +68,6 @@ def message_case(spec: MessageSpec, version: int, number: int) -> MessageCase:
 
 
 def some_records(count: int) -> list[Record]:
-    """Return records of all shapes: nulls, empty values, headers, long and repetitive values."""
     return [
         Record(
             offset=1000 + number,
@@ -90,7 +85,6 @@ GAPS = [record for record in RECORDS if record.offset % 5 in (1, 3)]
 
 
 def our_batches() -> dict[str, bytes]:
-    """Return batches of ours for Java to read, by name."""
     batches = {
         codec.name: encode_batch(
             RECORDS,

@@ -1,7 +1,5 @@
 """The recorder: what a kill leaves, what damage does, and what ranges mean record by record."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
@@ -93,7 +91,6 @@ def test_a_journal_that_was_closed_is_whole_and_any_prefix_can_be_read(tmp_path:
 
 
 def _four_phases(folder: Path) -> tuple[Path, list[str]]:
-    """Write four rows, a batch each, and one of another table; return the journal and the names."""
     every = [f"phase {number}" for number in range(4)]
     with Journal(folder, 1) as journal:
         for number, name in enumerate(every):
@@ -165,7 +162,6 @@ _BESIDE = ("others_in_response", "highest_before", "lowest_after", "next_op", "n
 
 
 def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield what a plain loop finds out about the neighbours of each delivery."""
     for at, row in enumerate(rows):
         same = [other["offset"] == row["offset"] for other in rows]
         earlier = [other for other, is_same in zip(rows[:at], same, strict=False) if is_same]

@@ -1,7 +1,5 @@
 """Loads from many hosts: their clocks, what errors of these decide, and hosts with wrong clocks."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -1,8 +1,5 @@
 """Both judges, Spark and the oracle, agree: on small histories, on altered ones, on mistakes."""
 
-from __future__ import annotations
-
-import ast
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -51,8 +48,8 @@ from spec.history import (
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
 from tests.agreement import broken_at, compare, known, runs
+from tests.altered.__main__ import Altered, alter, mistakes
 from tests.altered.alteration import ALTERATIONS, read_source
-from tests.altered.judged import Altered, alter, mistakes
 from tests.small_histories import Case, read_cases, write_history
 from tests.stories import ModelRun, write_share_partition
 from tools.histories.judges import by_spark, differences
@@ -60,8 +57,7 @@ from tools.histories.judges import by_spark, differences
 CASES = read_cases()
 RULES = {rule.id: rule for rule in load_invariants()}
 RELATIONS = [rule.over for rule in RULES.values()]
-TOLD_FROM = 1000
-"""The first number of a share-partition that a run of the model is about."""
+TOLD_FROM = 1000  # the first number of a share-partition that a run of the model is about
 SEEDS = range(1, 6)
 GROSS = {"given_twice", "redelivered", "never_came"}
 """Faults that no freedom of the broker explains, if they are about something that was seen."""
@@ -166,45 +162,7 @@ def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
     assert theirs == [bucket_of(log, 8) for log in logs]
 
 
-BOUNDED = {
-    "_by_rule": "one row of counts for each run",
-    "_by_pattern": "patterns(rules)",
-    "_sentences": "LIMIT {_MOST_HITS * len(contexts)}",
-    "reached": ".limit(",
-    "_fault_windows": "LIMIT",
-    "_good_logs": ".limit(",
-    "_windows": ".limit(",
-    "distributions": "GROUP BY 1",
-    "_fetch": "LIMIT",
-    "_often": "LIMIT",
-    "unregister": "SHOW VIEWS",
-}
-"""The functions that fetch rows from Spark, and what keeps these few."""
-FETCHING = {"collect", "toLocalIterator", "take", "head", "first", "tail", "show"}
-PYTHON = {"udf", "pandas_udf", "toPandas", "toArrow", "rdd", "foreach", "mapInPandas", "mapInArrow"}
-
-
-def test_nothing_leaves_spark_through_python() -> None:
-    fetching: dict[str, str] = {}
-    forbidden: list[str] = []
-    for file in (Path(__file__).parents[1] / "reports" / "analysis").glob("*.py"):
-        text = file.read_text(encoding="utf-8")
-        for function in ast.walk(ast.parse(text)):
-            if not isinstance(function, ast.FunctionDef):
-                continue
-            names = {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
-            forbidden += sorted(names & PYTHON)
-            if names & FETCHING:
-                fetching[function.name] = ast.get_source_segment(text, function) or ""
-
-    assert forbidden == []
-    assert fetching.keys() == BOUNDED.keys()
-    limits = {name: limit for name, limit in BOUNDED.items() if not limit.startswith("one row")}
-    assert [name for name, limit in limits.items() if limit not in fetching[name]] == []
-
-
 # --- A recorded history, altered --------------------------------------------------------------
-
 
 RECORDED = Path(tests.altered.__file__).parent / "recorded" / "history"
 VERSION = "4.4.0"
@@ -224,7 +182,6 @@ def altered(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Altered
 
 @pytest.fixture(scope="module")
 def judged_copies(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
-    """What Spark says of them by compiled queries, and where the oracle says something else."""
     with configured(spark, {**COMPILED, "spark.sql.shuffle.partitions": "4"}, when=True):
         return compare(spark, altered.folder, "altered")
 
@@ -258,7 +215,6 @@ def test_copies_are_what_the_recorder_wrote(recorded: Path, altered: Altered) ->
 
 # --- Mistakes in the compaction ---------------------------------------------------------------
 
-
 MS = 1_000_000
 LOCK, LIMIT, RECORDS, END = 1000, 5, 12, 100_000
 OF_RECORDS = [rule for rule in load_invariants() if rule.over in (DELIVERY_PAIRS, RECORDS_OF_LOGS)]
@@ -275,7 +231,6 @@ class _Recorder:
         self.journal, self.number, self.log = journal, number, log
 
     def start(self) -> None:
-        """Write the share-partition, what was produced in one batch, and that all was read."""
         write_share_partition(self.journal, self.number, self.log)
         ended = (0, MS, int(Outcome.OK), 0, 0)
         self.journal.add(Produced(self.log, 0, RECORDS, 1, 0, 7, *ended))
@@ -285,7 +240,6 @@ class _Recorder:
     def fetch(
         self, offset: int, at: int, count: int = 1, *, last: int = -1, asked: int = -1, who: int = 0
     ) -> tuple[int, int, int]:
-        """Write that a member was given records, and return what acknowledgements name."""
         op, last = self.journal.next_operation(), max(offset, last)
         sent = (asked if asked >= 0 else at - 1) * MS
         row = (op, self.number, self.log, 10 * self.number + who, offset, last, count, LOCK)

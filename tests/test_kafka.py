@@ -1,7 +1,5 @@
 """Real Kafka as somebody else's: hooks, a coordinator that hears last, quotas for everybody."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket
@@ -18,7 +16,7 @@ from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.target import Target
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.leftovers import ANY_RUN, Found, find
 from fixtures.wire.codec import Struct
@@ -33,9 +31,7 @@ RULES = {"LAG-13": "pass", "PER-42": "pass", "PER-44": "out of reach"}
 
 
 def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
-    target = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, shipped=True))
-    target.start()
-    try:
+    with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=3, shipped=True))) as target:
         where = ",".join(target.info.bootstrap)
         with hooks(target) as file:
             done = subprocess.run(
@@ -53,8 +49,6 @@ def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         assert {rule["id"]: rule["verdict"] for rule in results["requirements"]} == RULES
         assert all(broker.is_alive for broker in target.brokers)
-    finally:
-        target.stop()
 
 
 # --- A broker that hangs ----------------------------------------------------------------------
@@ -65,12 +59,10 @@ def debugged() -> Iterator[tuple[Target, int]]:
     """Three brokers, and the port at which a debugger may stop the threads of the first."""
     port = free_ports(1)[0]
     jdwp = f"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:{port}"
-    target = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, variables=_to_first(jdwp)))
-    target.start()
-    try:
+    with started(
+        open_target(DEFAULT_TARGET, TargetOptions(brokers=3, variables=_to_first(jdwp)))
+    ) as target:
         yield target, port
-    finally:
-        target.stop()
 
 
 def _to_first(option: str) -> Callable[[int], Mapping[str, str]]:
@@ -96,23 +88,17 @@ def test_a_broker_that_hangs_is_told_from_one_that_goes_on(debugged: tuple[Targe
 
 # --- A coordinator that hears of a new topic last ---------------------------------------------
 
-
-HERE = 1
-"""The broker that leads the topic, and that a check asks about it."""
-FROZEN = 0.2
-"""Seconds for a request to reach a frozen broker."""
+HERE = 1  # the broker that leads the topic, and that a check asks about it
+FROZEN = 0.2  # seconds for a request to reach a frozen broker
 
 
 @pytest.fixture
 def target() -> Iterator[Target]:
-    running = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, steady=True))
-    running.start()
-    yield running
-    running.stop()
+    with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=3, steady=True))) as running:
+        yield running
 
 
 async def _elsewhere(share: Share) -> tuple[str, int]:
-    """Return a group and its coordinator, which no topic needs to be made."""
     awake = {HERE, share.cluster.controller}
     while True:
         group = share.cluster.fresh_name("g")
@@ -144,7 +130,6 @@ def test_a_new_topic_is_altered_once_its_coordinator_knows_it(target: Target) ->
 
 # --- Quotas for everybody ---------------------------------------------------------------------
 
-
 LITTLE = {
     "consumer_byte_rate": 500.0,
     "producer_byte_rate": 2000.0,
@@ -158,13 +143,8 @@ OWN_QUOTAS = "DLV-34"
 
 @pytest.fixture
 def kafka() -> Iterator[Target]:
-    """One broker as it ships, without quotas so far."""
-    target = open_target(DEFAULT_TARGET, TargetOptions(brokers=1, shipped=True))
-    try:
-        target.start()
+    with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=1, shipped=True))) as target:
         yield target
-    finally:
-        target.stop()
 
 
 async def _find(info: ClusterInfo) -> Found:

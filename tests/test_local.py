@@ -1,7 +1,5 @@
 """Kafka that was built here: which jars are taken of a place, and the version that they get."""
 
-from __future__ import annotations
-
 import os
 import tarfile
 import time
@@ -73,7 +71,6 @@ def test_a_source_tree(tmp_path: Path) -> None:
 
 
 def compiled(module: Path, name: str, content: str, *, age: int) -> None:
-    """Put a class of a module where Gradle puts it, changed so many seconds ago."""
     file = module / "build" / "classes" / "java" / "main" / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(content)
@@ -81,7 +78,6 @@ def compiled(module: Path, name: str, content: str, *, age: int) -> None:
 
 
 def library(module: Path, name: str, **entries: str) -> Path:
-    """Put a jar of a module where Gradle puts it, built a minute ago."""
     file = module / "build" / "libs" / name
     file.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(file, "w") as packed:

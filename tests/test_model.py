@@ -1,7 +1,5 @@
 """The model: taking records, durable state, sessions, heartbeats, KIP-932's examples, its table."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import time
@@ -30,7 +28,6 @@ from spec.releases import newest
 from spec.requirement import load_requirements
 
 # --- Taking records, sessions and heartbeats --------------------------------------------------
-
 
 FEW = settings(deadline=None, derandomize=True, database=None, max_examples=100)
 TOPIC = UUID(int=1)
@@ -304,13 +301,11 @@ def test_malformed_heartbeats(wrong: dict[str, object]) -> None:
 
 # --- Durable state ----------------------------------------------------------------------------
 
-
 MANY = settings(deadline=None, derandomize=True, database=None, max_examples=300)
 
 
 @st.composite
 def state_batches(draw: st.DrawFn) -> list[StateBatch]:
-    """Return a few batches, overlapping as they like."""
     return [
         StateBatch(
             first := draw(st.integers(0, 30)),
@@ -323,7 +318,6 @@ def state_batches(draw: st.DrawFn) -> list[StateBatch]:
 
 
 def naive(batches: list[StateBatch], start: int) -> dict[int, tuple[int, int]]:
-    """Return (count, state) of each offset, looked up one offset at a time."""
     found: dict[int, tuple[int, int]] = {}
     for batch in batches:
         for offset in range(max(batch.first, start), batch.last + 1):
@@ -331,23 +325,16 @@ def naive(batches: list[StateBatch], start: int) -> dict[int, tuple[int, int]]:
     return found
 
 
-def spread_out(batches: tuple[StateBatch, ...]) -> dict[int, tuple[int, int]]:
-    """Return combined batches as (count, state) of each offset."""
-    return {
-        offset: (batch.deliveries, batch.state)
-        for batch in batches
-        for offset in range(batch.first, batch.last + 1)
-    }
-
-
 @MANY
 @given(stored=state_batches(), given_=state_batches(), start=st.integers(0, 40))
 def test_combining_equals_one_offset_at_a_time_and_has_no_order(
     stored: list[StateBatch], given_: list[StateBatch], start: int
 ) -> None:
-    assert naive([*stored, *given_], start) == spread_out(
-        combine(combine((), stored, 0), given_, start)
-    )
+    assert naive([*stored, *given_], start) == {
+        offset: (batch.deliveries, batch.state)
+        for batch in combine(combine((), stored, 0), given_, start)
+        for offset in range(batch.first, batch.last + 1)
+    }
     combined = combine((), stored, start)
     for one, two in pairwise(combined):
         assert one.last < two.first
@@ -366,14 +353,12 @@ def test_two_thousand_alternating_offsets_combine_fast() -> None:
 
 
 def started(release: Release = RELEASES["4.4"], **more: Any) -> Coordinator:
-    """Return a coordinator of a share-partition that begins at 10."""
     coordinator = Coordinator(release, **more)
     assert coordinator.initialize(2, 10) is Error.NONE
     return coordinator
 
 
 def written(coordinator: Coordinator, start: int = -1, **epochs: int) -> Error:
-    """Write that 12-14 are acknowledged."""
     batches = (StateBatch(12, 14, 2, 1),)
     known = {"state_epoch": 2, "leader_epoch": 0} | epochs
     return coordinator.write(start=start, batches=batches, complete=3, **known)
@@ -472,7 +457,6 @@ def test_terminal_offsets_are_counted_and_updates_replayed_from_nothing() -> Non
 
 # --- The worked examples of KIP-932 -----------------------------------------------------------
 
-
 LOCK = Settings(lock_ms=1_000)
 ACCEPT, RELEASE, REJECT = 1, 2, 3
 AVAILABLE, ACQUIRED, DONE, ARCHIVED = (
@@ -498,7 +482,6 @@ class Both:
         self.now = 0.0
 
     def fetch(self, member: str, most: int) -> list[Range]:
-        """Fetch with a MaxRecords; return what was acquired."""
         taken = self.leader.acquire(self.now, member, max_records=most)
         self.judge.acquired(self.now, member, taken).check()
         return taken
@@ -515,15 +498,12 @@ class Both:
         assert (start, end) == (self.judge.start, self.judge.end)
         for offsets, (state, count) in states.items():
             for offset in offsets:
-                self._shows_one(offset, state, count)
-
-    def _shows_one(self, offset: int, state: State, count: int) -> None:
-        record = self.leader.records[offset]
-        assert (state, count) == (record.state, record.deliveries)
-        cells = self.judge.cells(self.now, offset)
-        assert [state] == [cell.state for cell in cells]
-        if state in {AVAILABLE, ACQUIRED}:
-            assert (count, count) == (cells[0].low, cells[0].high)
+                record = self.leader.records[offset]
+                assert (state, count) == (record.state, record.deliveries)
+                cells = self.judge.cells(self.now, offset)
+                assert [state] == [cell.state for cell in cells]
+                if state in {AVAILABLE, ACQUIRED}:
+                    assert (count, count) == (cells[0].low, cells[0].high)
 
 
 def test_table_of_operations_and_state_changes() -> None:
@@ -628,7 +608,6 @@ def test_throttled_delivery(limit: int, size: int, expected: Sequence[int]) -> N
 
 
 # --- The table --------------------------------------------------------------------------------
-
 
 ROOT = Path(__file__).parents[1]
 RULE = re.compile(r'"([A-Z]{3}-\d{2,3})"')

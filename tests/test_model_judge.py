@@ -1,11 +1,11 @@
 """The judge of share-partitions: each rule in small, and whole histories with one lie in them."""
 
-from __future__ import annotations
-
+import json
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fixtures.targets import UsageFault
+from shareproof.cli import app
 from spec.model.durable import StateBatch
 from spec.model.history import Step, refusals
 from spec.model.operations import Acknowledge, Batch, Error, Fetch, Judgement, Mode, Span
@@ -21,6 +23,7 @@ from spec.model.release import RELEASES, Release
 from spec.model.runs import Runs
 from spec.model.settings import Settings, Slack
 from spec.verdict import Violation
+from suites.model.actions import Action, Do, from_text, to_text
 from tests.stories import EDITS, Story, corruptions
 
 ACCEPT, RELEASE, REJECT, RENEW, GAP = (1,), (2,), (3,), (4,), (0,)
@@ -29,7 +32,6 @@ LOCK = 1_000
 
 
 def fresh(**more: object) -> SharePartition:
-    """Return a judge of a share-partition with locks of one second, ten batches of ten told."""
     chosen = Settings(lock_ms=LOCK, **more)  # type: ignore[arg-type]
     judge = SharePartition(0, settings=chosen, slack=Slack(early_ms=0, late_ms=50))
     for first in range(0, 100, 10):
@@ -38,14 +40,12 @@ def fresh(**more: object) -> SharePartition:
 
 
 def held(**more: object) -> SharePartition:
-    """Return a judge who saw ann acquire 0-9 between 0 and 10."""
     judge = fresh(**more)
     judge.acquired(Span(0, 10), "ann", [(0, 9, 1)]).check()
     return judge
 
 
 def after(*types: tuple[int, ...]) -> SharePartition:
-    """Return a judge who saw ann acquire 0-9, then settle 0, 1, … by these types."""
     judge = held()
     for offset, kind in enumerate(types, start=1):
         judge.acknowledged(20, "ann", [(offset, offset, kind)]).check()
@@ -65,7 +65,6 @@ def answered(
     at: float = 20,
     **more: Any,
 ) -> tuple[Judging, Judging]:
-    """Return two stories of an acknowledgement, which is answered as it may be, and otherwise."""
 
     def told(error: Error) -> Judgement:
         return judge().acknowledged(at, who, batches, error, **more)
@@ -73,12 +72,28 @@ def answered(
     return partial(told, right), partial(told, wrong)
 
 
+def taken(
+    judge: Callable[[], SharePartition],
+    right: Any,
+    wrong: Any,
+    *,
+    who: str = "ann",
+    at: float = 1,
+    **limits: Any,
+) -> tuple[Judging, Judging]:
+    return (
+        lambda: judge().acquired(at, who, right, **limits),
+        lambda: judge().acquired(at, who, wrong, **limits),
+    )
+
+
+def stored(judge: Callable[[], SharePartition], right: Any, wrong: Any) -> tuple[Judging, Judging]:
+    return lambda: judge().persisted(30, 0, right), lambda: judge().persisted(30, 0, wrong)
+
+
 # rule: (an allowed story, a story that breaks the rule)
 PAIRS: dict[str, tuple[Judging, Judging]] = {
-    "ACQ-05": (
-        lambda: fresh().acquired(1, "ann", [(0, 4, 1), (5, 9, 1)]),
-        lambda: fresh().acquired(1, "ann", [(5, 9, 1), (0, 4, 1)]),
-    ),
+    "ACQ-05": taken(fresh, [(0, 4, 1), (5, 9, 1)], [(5, 9, 1), (0, 4, 1)]),
     "ACQ-20": (
         lambda: held().acquired(Span(999, 1_001), "bob", [(0, 9, 2)]),
         lambda: held().acquired(Span(990, 999), "bob", [(0, 9, 2)]),
@@ -87,54 +102,26 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
         lambda: held().acquired(Span(900, 1_001), "ann", [(0, 9, 2)]),
         lambda: held().acquired(20, "ann", [(0, 9, 2)]),
     ),
-    "ACQ-30": (
-        lambda: fresh().acquired(1, "ann", [(0, 9, 1)], max_records=3),
-        lambda: fresh().acquired(1, "ann", [(0, 19, 1)], max_records=3),
+    "ACQ-30": taken(fresh, [(0, 9, 1)], [(0, 19, 1)], max_records=3),
+    "ACQ-33": taken(fresh, [(0, 2, 1)], [(0, 3, 1)], mode=Mode.RECORD_LIMIT, max_records=3),
+    "ACQ-39": taken(fresh, [], [(0, 9, 1)], max_records=0),
+    "ACQ-41": taken(
+        partial(after, RELEASE), [(1, 1, 2), (10, 19, 1)], [(10, 19, 1)], who="bob", at=30
     ),
-    "ACQ-33": (
-        lambda: fresh().acquired(1, "ann", [(0, 2, 1)], Mode.RECORD_LIMIT, 3),
-        lambda: fresh().acquired(1, "ann", [(0, 3, 1)], Mode.RECORD_LIMIT, 3),
-    ),
-    "ACQ-39": (
-        lambda: fresh().acquired(1, "ann", [], max_records=0),
-        lambda: fresh().acquired(1, "ann", [(0, 9, 1)], max_records=0),
-    ),
-    "ACQ-41": (
-        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2), (10, 19, 1)]),
-        lambda: after(RELEASE).acquired(30, "bob", [(10, 19, 1)]),
-    ),
-    "LCK-01": (
-        lambda: held().acquired(1_200, "bob", [(0, 9, 2), (10, 19, 1)]),
-        lambda: held().acquired(1_200, "bob", [(10, 19, 1)]),
-    ),
+    "LCK-01": taken(held, [(0, 9, 2), (10, 19, 1)], [(10, 19, 1)], who="bob", at=1_200),
     "ACQ-50": (
         lambda: fresh(max_locks=5).acquired(1, "ann", [(0, 9, 1)]),
         lambda: held(max_locks=10).acquired(20, "bob", [(10, 19, 1)]),
     ),
-    "INV-04": (
-        lambda: fresh().acquired(1, "ann", [(90, 99, 1)]),
-        lambda: fresh().acquired(1, "ann", [(95, 100, 1)]),
-    ),
-    "DLV-01": (
-        lambda: fresh().acquired(1, "ann", [(0, 9, 1)]),
-        lambda: fresh().acquired(1, "ann", [(0, 9, 2)]),
-    ),
-    "DLV-02": (
-        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2)]),
-        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 3)]),
-    ),
-    "DLV-03": (
-        lambda: held().acquired(1_200, "bob", [(0, 9, 2)]),
-        lambda: held().acquired(1_200, "bob", [(0, 9, 1)]),
-    ),
+    "INV-04": taken(fresh, [(90, 99, 1)], [(95, 100, 1)]),
+    "DLV-01": taken(fresh, [(0, 9, 1)], [(0, 9, 2)]),
+    "DLV-02": taken(partial(after, RELEASE), [(1, 1, 2)], [(1, 1, 3)], who="bob", at=30),
+    "DLV-03": taken(held, [(0, 9, 2)], [(0, 9, 1)], who="bob", at=1_200),
     "ACK-01": (
         lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2)]),
         lambda: after(ACCEPT).acquired(30, "bob", [(1, 1, 2)]),
     ),
-    "ACK-03": (
-        lambda: after(GAP).acquired(30, "bob", [(10, 19, 1)]),
-        lambda: after(GAP).acquired(30, "bob", [(1, 1, 2)]),
-    ),
+    "ACK-03": taken(partial(after, GAP), [(10, 19, 1)], [(1, 1, 2)], who="bob", at=30),
     "ACK-07": (
         lambda: after(REJECT).acquired(30, "bob", [(10, 19, 1)]),
         lambda: after(REJECT).acquired(5_000, "bob", [(1, 1, 2)]),
@@ -174,26 +161,11 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
     "LCK-31": answered(partial(after, ACCEPT), [(1, 1, RENEW)], STATE, FINE, at=30, renew=True),
     "LCK-36": answered(partial(held, renewal=False), [(1, 1, RENEW)], STATE, FINE, renew=True),
     "OFF-17": (lambda: held().spso_seen(20, 0), lambda: held().spso_seen(20, 1)),
-    "PER-05": (
-        lambda: held().persisted(20, 0, []),
-        lambda: held().persisted(20, 0, [StateBatch(1, 1, 2, 1)]),
-    ),
-    "PER-39": (
-        lambda: after(ACCEPT).persisted(30, 0, [StateBatch(1, 1, 2, 1)]),
-        lambda: after(ACCEPT).persisted(30, 0, []),
-    ),
-    "PER-40": (
-        lambda: held().persisted(20, 0, []),
-        lambda: held().persisted(20, 0, [StateBatch(0, 9, 1, 1)]),
-    ),
-    "PER-41": (
-        lambda: after(RELEASE).persisted(30, 0, [StateBatch(1, 1, 0, 1)]),
-        lambda: after(RELEASE).persisted(30, 0, []),
-    ),
-    "INV-21": (
-        lambda: after(ACCEPT).persisted(30, 0, [StateBatch(1, 1, 2, 1)]),
-        lambda: after(ACCEPT).persisted(30, 0, [StateBatch(1, 1, 0, 1)]),
-    ),
+    "PER-05": stored(held, [], [StateBatch(1, 1, 2, 1)]),
+    "PER-39": stored(partial(after, ACCEPT), [StateBatch(1, 1, 2, 1)], []),
+    "PER-40": stored(held, [], [StateBatch(0, 9, 1, 1)]),
+    "PER-41": stored(partial(after, RELEASE), [StateBatch(1, 1, 0, 1)], []),
+    "INV-21": stored(partial(after, ACCEPT), [StateBatch(1, 1, 2, 1)], [StateBatch(1, 1, 0, 1)]),
     "DLQ-04": (
         lambda: after(REJECT).dead_lettered(30, 1),
         lambda: after(ACCEPT).dead_lettered(30, 1),
@@ -359,7 +331,6 @@ def test_runs_equal_a_plain_map(edits: list[tuple[int, int, int]]) -> None:
 
 # --- Whole histories --------------------------------------------------------------------------
 
-
 SLACK = Slack(early_ms=1, late_ms=150)
 PATIENT = settings(
     deadline=None,
@@ -453,6 +424,90 @@ def test_single_lies_are_caught() -> None:
 
 def test_lies_are_caught_in_turmoil_too() -> None:
     assert rates(0.05, 0.5, 60)["all"] > 0.55
+
+
+# --- Lock-step ---------------------------------------------------------------------------------
+
+ALL = [
+    Action(do=Do.PRODUCE, n=5),
+    Action(do=Do.FETCH, seat=0, n=2, mode=1, wait=50),
+    Action(do=Do.RACE, seat=1, other=2, n=10),
+    Action(do=Do.ACK, seat=0, types=(1, 4)),
+    Action(do=Do.INTRUDE, seat=1, other=0, types=(1,)),
+    Action(do=Do.ACK_ON_FETCH, seat=1, n=5, types=(3, 2)),
+    Action(do=Do.CLOSE, seat=1, types=(1,)),
+    Action(do=Do.DROP, seat=2),
+    Action(do=Do.LEAVE, seat=0),
+    Action(do=Do.WAIT, n=1100),
+    Action(do=Do.LIMIT, n=3),
+    Action(do=Do.DELETE, n=1),
+    Action(do=Do.PRODUCE, n=4),
+    Action(do=Do.CUT, n=1),
+    Action(do=Do.MOVE),
+    Action(do=Do.FETCH, seat=2, n=10),
+    Action(do=Do.LOOK),
+]
+"""Every kind of action."""
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        return int(app(["model", *arguments], standalone_mode=False) or 0)
+    except UsageFault:
+        return 2
+
+
+def test_scripts_are_read_back() -> None:
+    assert {action.do for action in ALL} == set(Do)
+    assert from_text(f"# why\n\n{to_text(ALL)}") == ALL
+
+
+@pytest.mark.parametrize(
+    "line", ['{"do": "dance"}', "[]", "{", '{"do": "look", "far": 1}', '{"do": "ack", "types": 1}']
+)
+def test_lines_that_are_no_actions(line: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(f'{{"do": "look"}}\n{line}\n', encoding="utf-8")
+    assert main(["--replay", str(script), "--target", "reference"]) == 2
+    with pytest.raises(ValueError, match="line 2 is no action"):
+        from_text(script.read_text(encoding="utf-8"))
+
+
+def test_every_action_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(to_text(ALL), encoding="utf-8")
+    assert main(["--replay", str(script), "--target", "reference"]) == 0
+    assert f"{len(ALL)} actions played, everything allowed" in capsys.readouterr().out
+
+
+def test_the_reference_broker_is_never_accused(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--target", "reference", "--seed", "7", "--steps", "150", "--json"]
+    assert main([*arguments, "--actions", "30", "--minutes", "10"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["violation"] is None
+    assert not told["undecided"]
+    assert told["reached"]["redeliveries"] > 0
+    assert told["reached"]["acks taken"] > 0
+
+
+@pytest.mark.parametrize(
+    ("mutant", "rules"),
+    [
+        ("locks-never-end", {"LCK-01", "ACQ-41", "ACQ-25"}),
+        ("accept-releases", {"ACK-01", "INV-24", "ACQ-25"}),
+    ],
+)
+def test_mutants_are_found_and_shrunk(
+    mutant: str, rules: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script, target = tmp_path / "script.jsonl", f"reference:{mutant}"
+    arguments = ["--target", target, "--seed", "3", "--minutes", "5", "--json"]
+    assert main([*arguments, "--shrinking", "1", "--out", str(script)]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["violation"].partition(":")[0] in rules
+    assert len(from_text(script.read_text(encoding="utf-8"))) <= 12
+    assert main(["--replay", str(script), "--target", target]) == 1
+    assert main(["--replay", str(script), "--target", "reference"]) == 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The user's settings for certificates, proxies and mirrors reach what fetches."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -28,7 +26,6 @@ SETTINGS = """<settings xmlns="http://maven.apache.org/SETTINGS/1.2.0"><mirrors>
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty HOME, and an environment without any setting for networks."""
     for name in os.environ:
         if re.search("proxy|CERT|_CA_|CAINFO|MAVEN|M2_HOME|npm_config|JAVA", name, re.IGNORECASE):
             monkeypatch.delenv(name)
@@ -112,7 +109,6 @@ def test_npms_own_certificates_are_tried(home: Path) -> None:
 
 
 def _respond(server: socket.socket, context: ssl.SSLContext, calls: int) -> None:
-    """Answer some calls: there is nothing, for whoever trusts us."""
     for _ in range(calls):
         with contextlib.suppress(ssl.SSLError), server.accept()[0] as plain:
             secure = context.wrap_socket(plain, server_side=True)

@@ -1,7 +1,5 @@
 """Nights and archives: what is played, resumed, confirmed, shrunk, and judged again."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -42,7 +40,6 @@ class Children:
     played: list[str] = field(default_factory=list)
 
     def __call__(self, command: Sequence[str], log: Path, limit: float) -> int:
-        """Stand in for a process of ours."""
         assert limit > 0
         log.write_text("shareproof: no cluster\n", encoding="utf-8")
         if command[0] == "night":
@@ -154,7 +151,6 @@ def test_what_is_no_record_of_a_night_is_said(tmp_path: Path, text: str) -> None
 
 # --- Judging an archive again -----------------------------------------------------------------
 
-
 ROOT = Path(__file__).parents[1]
 BREAKS = "INV-02: An accepted record comes again."
 
@@ -167,7 +163,6 @@ def results(folder: Path, *, runs: list[str]) -> Path:
 
 
 def verdict_of(folder: Path, rule: str, verdict: str) -> None:
-    """Make the results of a run say that an earlier release saw a rule otherwise."""
     file = folder / "results.json"
     found = json.loads(file.read_text(encoding="utf-8"))
     (wanted,) = (one for one in found["requirements"] if one["id"] == rule)

@@ -1,7 +1,5 @@
 """What a machine may lack: what is not run says so, tox counts it, and the doctor foretells it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -20,7 +18,6 @@ from tests.fake import ROOT
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine with nothing on its PATH, and without npm's registry."""
     for name in ("DOCKER_HOST", doctor.CHROMIUM_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

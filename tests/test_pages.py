@@ -1,7 +1,5 @@
 """Pages as a reader meets them: in a headless Chromium, searched, followed, printed, on a phone."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator
@@ -50,12 +48,10 @@ class Look:
     complaints: list[str] = field(default_factory=list)
 
     def axe(self) -> list[str]:
-        """Return what axe-core finds wrong for those who do not see, hear or point."""
         found = Axe().run(self.page).response["violations"]
         return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 
     def overflow(self) -> int:
-        """Return by how many pixels the page is wider than its window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
@@ -63,7 +59,6 @@ class Look:
 def look(
     browser: Browser, file: Path, anchor: str = "", *, dark: bool = False, width: int = 1280
 ) -> Iterator[Look]:
-    """Open a file in a window of its own, without a network."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme="dark" if dark else "light",
@@ -112,7 +107,6 @@ def results(text: str = "A rule that holds.") -> Any:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a run in which everything that came from outside is hostile."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "transcripts").mkdir()
     (folder / "transcripts" / "x.txt").write_text(FRAMES, encoding="utf-8")
@@ -351,7 +345,6 @@ def test_timeline_is_accessible_and_fits_a_phone(browser: Browser, chaos: Path) 
 
 
 # --- The site ---------------------------------------------------------------------------------
-
 
 PAGES = ("index", "rules", "detection", "track-record", "rules/ACK-01")
 

@@ -1,7 +1,5 @@
 """The frame proxies and the tap: what passes, what is kept, and each way to disturb it."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -33,7 +31,7 @@ from fixtures.proxies.exchange import Action
 from fixtures.proxies.loads import Load, Loads, SharePartitionKey
 from fixtures.proxies.proxy import ProxyListener
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.connection import CallFailed, CallTimeout, Connection, ConnectionLost
 from fixtures.wire.records import Compression, decode_batches, encode_batch
 from fixtures.wire.schema import Schemas
@@ -53,7 +51,6 @@ class ProxiedBroker:
 
     @asynccontextmanager
     async def connected(self, timeout: float = 10.0) -> Any:
-        """Give a connection by way of the proxy."""
         address = self.listener.address
         connection = await Connection.open(
             address.host, address.port, schemas=self.schemas, timeout=timeout
@@ -62,7 +59,6 @@ class ProxiedBroker:
             yield connection
 
     async def greets(self, within: float = 10.0) -> bool:
-        """Tell whether a new client is greeted."""
         try:
             async with self.connected(within):
                 return True
@@ -72,10 +68,7 @@ class ProxiedBroker:
 
 @pytest.fixture
 def broker() -> Iterator[ProxiedBroker]:
-    """A proxy in front of a reference broker."""
-    target = open_target("reference")
-    target.start()
-    try:
+    with started(open_target("reference")) as target:
         schemas = Schemas.from_jar(target.info.schema_jar)
         address = parse_address(target.info.bootstrap[0])
         with FrameProxies(schemas) as proxies:
@@ -83,8 +76,6 @@ def broker() -> Iterator[ProxiedBroker]:
             listener = proxies.listener(NODE, CLIENT)
             assert shown[CLIENT] == listener.address != address
             yield ProxiedBroker(proxies, listener, schemas)
-    finally:
-        target.stop()
 
 
 @pytest.mark.parametrize("condition", [Condition.RESET, Condition.STALL, Condition.HALF_OPEN])
@@ -218,15 +209,12 @@ async def test_a_rule_that_ends_before_both_responses_came(broker: ProxiedBroker
 
 @pytest.fixture(scope="module")
 def info() -> Iterator[ClusterInfo]:
-    target = open_target("reference", TargetOptions(brokers=2))
-    target.start()
-    yield target.info
-    target.stop()
+    with started(open_target("reference", TargetOptions(brokers=2))) as target:
+        yield target.info
 
 
 @pytest.fixture
 async def tap(info: ClusterInfo) -> AsyncIterator[Tap]:
-    """A tap in front of it."""
     async with Cluster(info) as cluster:
         made = Tap(schemas=cluster.schemas, brokers=dict(cluster.brokers))
         await made.start()
@@ -319,7 +307,6 @@ def test_scripts_are_data(tmp_path: Path) -> None:
 
 
 def fetched(values: list[bytes]) -> dict[str, Any]:
-    """Return a ShareFetch answer with one batch, all of it acquired."""
     last = len(values) - 1
     part = {
         "partition_index": 0,
@@ -389,7 +376,6 @@ def test_the_busiest_second() -> None:
 
 
 # --- Loads of share-partitions ----------------------------------------------------------------
-
 
 TOPIC = UUID(int=7)
 KEY = SharePartitionKey("g", TOPIC, 0)

@@ -1,12 +1,9 @@
 """Spark's queries: histories judged together, plans, timelines and stories, and an early start."""
 
-from __future__ import annotations
-
 import json
-import re
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -29,16 +26,15 @@ from fixtures.history.journal import Journal
 from fixtures.workload.load import DRAINING
 from fixtures.workload.terms import Load
 from reports.analysis import warming as spark_warming
-from reports.analysis import witnesses
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history, together
 from reports.analysis.judging import Found, judge
-from reports.analysis.queries import breaches, by_run, patterns
+from reports.analysis.queries import by_run
 from reports.analysis.reached import reached
-from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS, RECORDS_OF_LOGS, Relation
+from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.request import Request
-from reports.analysis.rules import Invariant, by_relation, load_invariants
-from reports.analysis.session import COMPILED, IN_ONE_PART, MEDIUM_ROWS, SMALL_ROWS, configured
+from reports.analysis.rules import load_invariants
+from reports.analysis.session import IN_ONE_PART, MEDIUM_ROWS, SMALL_ROWS, configured
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
@@ -48,7 +44,7 @@ from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, write_timelines
 from shareproof.chaos import warming
 from shareproof.chaos.warming import recorded
-from spec.history import BUCKETED, OPTIONAL, TABLES, FaultSpan, Phase
+from spec.history import BUCKETED, TABLES, FaultSpan, Phase
 from tests.small_histories import Case, read_cases, write_history
 
 pytestmark = pytest.mark.timeout(900)
@@ -62,7 +58,6 @@ SMALL = tuple(name for name in TABLES if name not in BUCKETED)
 
 @pytest.fixture(scope="module")
 def histories(tmp_path_factory: pytest.TempPathFactory) -> list[History]:
-    """The cases of two releases in a history each, and one of these twice."""
     folder = tmp_path_factory.mktemp("archive")
     cases = read_cases()
     other = min({case.version for case in cases} - {"4.4.0"})
@@ -107,22 +102,6 @@ def test_each_is_told_what_it_is_told_alone(spark: SparkSession, histories: list
             assert more == list(one[1:])
 
 
-def test_witnesses_cost_no_second_pass(
-    spark: SparkSession, histories: list[History], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Relation | str] = []
-
-    def told(source: Relation | str, rules: Sequence[Invariant], *more: str) -> str:
-        asked.append(source)
-        return breaches(source, rules, *more)
-
-    monkeypatch.setattr(witnesses, "breaches", told)
-    _judged(spark, histories, held=ALL)
-
-    assert "few_delivery_pairs" in asked
-    assert [one.name for one in asked if isinstance(one, Relation) and one.by_record] == []
-
-
 def test_histories_with_lost_buckets_that_lie_elsewhere_are_judged_alone(
     histories: list[History],
 ) -> None:
@@ -153,7 +132,6 @@ def test_a_history_with_lost_buckets_is_told_what_it_is_told_alone(
 
 
 def _two_files(history: History) -> list[str]:
-    """Return a file of each large table, of different buckets."""
     (made, *_), (*_, given) = (
         [file for file in history.manifest.files if file.table == name and file.rows]
         for name in ("produced", "deliveries")
@@ -167,12 +145,7 @@ def test_pages_and_queries_of_many_runs() -> None:
     assert [intervals_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]
 
 
-# --- Plans ------------------------------------------------------------------------------------
-
-
-BY_RELATION = by_relation(load_invariants())
-LARGE = {"spark.sql.autoBroadcastJoinThreshold": "100", "spark.sql.shuffle.partitions": "4"}
-"""What Spark takes these histories for: larger than what it sends around by itself."""
+# --- Nulls ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -181,71 +154,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> History:
     write_history(folder, [case for case in read_cases() if case.version == "4.4.0"])
     compact(folder)
     return open_history(folder)
-
-
-def _plan(spark: SparkSession, histories: list[History], relation: Relation) -> str:
-    database = f"plans_{next(NUMBERS)}"
-    with configured(spark, LARGE, when=True):
-        register(spark, histories, database).need([relation])
-        try:
-            query = spark.sql(patterns(BY_RELATION[relation]))
-            return str(query._jdf.queryExecution().executedPlan())
-        finally:
-            unregister(spark, database)
-
-
-def _ways(plan: str) -> Iterator[list[str]]:
-    """Yield what each scan of records goes through, from the scan to the result."""
-    lines = [re.fullmatch(r"([ :+-]*)(.*)", line) for line in plan.splitlines()]
-    small = [(len(line[1]), line[2]) for line in lines if line]
-    for place, (depth, text) in enumerate(small):
-        if "FileScan" in text and "offset#" in text:
-            way, above = [], depth
-            for indent, step in reversed(small[:place]):
-                if indent < above:
-                    way.append(step)
-                    above = indent
-            if not any(step.startswith("InMemoryRelation") for step in way):
-                yield way
-
-
-@pytest.mark.parametrize("runs", [1, 2])
-@pytest.mark.parametrize("relation", [DELIVERY_PAIRS, RECORDS_OF_LOGS], ids=lambda one: one.name)
-def test_no_record_is_moved(
-    spark: SparkSession, small: History, relation: Relation, runs: int
-) -> None:
-    """What is joined to records is sent to them, however large Spark takes it for.
-
-    Spark moved and sorted all records of 360 million events to join those of which nobody knows
-    whether they are stored, and those of every archive to join the logs: half of its time.
-    """
-    ways = list(_ways(_plan(spark, [small] * runs, relation)))
-
-    assert len(ways) == len(BUCKETED.keys() & (relation.reads | {"deliveries"}))
-    for way in ways:
-        # One exchange is left, of the counts of each part.
-        assert sum("Exchange" in step for step in way) == 1
-        assert sum("SortMergeJoin" in step for step in way) == (relation is RECORDS_OF_LOGS)
-        if runs == 1:
-            assert not [step for step in way if re.match(r"(\*\(\d+\) )?(Sort \[|Window)", step)]
-    # The layout of the files spares Spark a hash table of all records, too.
-    by_order = any("SortAggregate" in step for way in ways for step in way)
-    assert by_order == (runs == 1 and relation is RECORDS_OF_LOGS)
-
-
-def test_what_is_never_null_is_not_looked_up_among_nulls(
-    spark: SparkSession, small: History
-) -> None:
-    database = f"plans_{next(NUMBERS)}"
-    register(spark, [small], database)
-    try:
-        for name in BUCKETED:
-            known = {field.name: field.nullable for field in spark.table(name).schema}
-            assert known == {one: one in OPTIONAL for one in [*TABLES[name].names, "run"]}
-        asked = spark.sql("SELECT count(*) FROM deliveries WHERE kind = 2 AND count > 1")
-        assert "GreaterThan(count,1)" in str(asked._jdf.queryExecution().executedPlan())
-    finally:
-        unregister(spark, database)
 
 
 @pytest.mark.parametrize("statistics", [True, False])
@@ -274,19 +182,7 @@ def test_nulls_where_none_may_be_are_named(
     assert found.spoiled == (f"{path}: has rows without a value of acquired",)
 
 
-def test_the_planner_and_tasks_compile_a_query_once(spark: SparkSession) -> None:
-    with configured(spark, COMPILED, when=True):
-        compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
-        counts = []
-        for number in range(20_261_125, 20_261_127):
-            before = compiled.METRIC_COMPILATION_TIME().getCount()
-            spark.range(10).selectExpr(f"id + {number}").where(f"id % {number} = 3").collect()
-            counts.append(compiled.METRIC_COMPILATION_TIME().getCount() - before)
-    assert counts[1] == 1
-
-
 # --- Timelines and stories --------------------------------------------------------------------
-
 
 MS = 1_000_000
 TOLD: dict[str, Any] = {
@@ -309,7 +205,6 @@ HIT = Hit(rule="INV-02", log=0, offset=10, share_partition=0, since=3000 * MS, s
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """The history that is told."""
     folder = tmp_path_factory.mktemp("run") / "history"
     write_history(
         folder, [Case(share_partition=0, log=0, rule="", says="", breaks=False, plain=TOLD)]
@@ -391,7 +286,6 @@ def test_what_is_written_is_as_its_schema_says(
 
 # --- Spark's start ----------------------------------------------------------------------------
 
-
 REQUEST = Request(runs=(Path("run"),), master="local[2]")
 
 
@@ -404,7 +298,6 @@ def test_all_queries_run_on_one_row(spark: SparkSession, tmp_path: Path) -> None
 
 
 def _under_way(run: Path) -> Path:
-    """Return the history of a run under way: its journals have no end yet, one is half written."""
     history = run / "history"
     history.mkdir(parents=True)
     write_history(history, [case for case in read_cases() if case.rule == "INV-08"])

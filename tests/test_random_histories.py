@@ -1,7 +1,5 @@
 """Random small histories: the judges accuse those that nothing explains, and no others."""
 
-from __future__ import annotations
-
 import pytest
 
 from spec.history import AckType, Outcome
@@ -68,14 +66,12 @@ ACCEPT, RELEASE = AckType.ACCEPT, AckType.RELEASE
     ],
 )
 def test_truth(legal: bool, events: list[Event]) -> None:
-    """A history is legal if the table of KIP-932 has an execution that explains it."""
     history = History(records=1, limit=3, lock_ms=1000, drained=True, events=tuple(events))
 
     assert is_legal(history) == legal
 
 
 def test_judges_accuse_what_nothing_explains() -> None:
-    """No legal history is accused, and hardly any other is not."""
     outcome = summary(judged(range(200)))
 
     assert outcome.broken == []

@@ -1,7 +1,5 @@
 """Clusters that refuse things: what can still be asked is judged, and the rest is out of reach."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

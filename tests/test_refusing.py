@@ -1,7 +1,5 @@
 """Real Kafka with an authorizer: users who may do little, a second principal, and cleaning up."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -26,8 +24,7 @@ from tests.shell import shareproof
 
 RULES = "ACK-07,DLQ-01,OFF-19,CFG-27"
 KILLED = "sp-0badc0de-"
-SHOWN = 10.0
-"""Seconds within which a broker shows what was removed."""
+SHOWN = 10.0  # seconds within which a broker shows what was removed
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +130,6 @@ def test_a_second_principal_that_may_do_everything(cluster: Refusing, tmp_path: 
 
 
 async def _make_all_kinds(cluster: Refusing) -> None:
-    """Make what checks with users leave when they are killed: one with a quota and an ACL."""
     info, name = cluster.target.info, f"{KILLED}u-1"
     entrance = info.at("USERS", Security(protocol="SASL_PLAINTEXT", mechanism="SCRAM-SHA-256"))
     async with Cluster(info, rng=Random(0)) as client:
@@ -169,7 +165,6 @@ def _kill_a_run(cluster: Refusing, out: Path, kinds: set[str], *words: str) -> f
 
 
 def _clean(deadline: float, *config: str) -> None:
-    """Clean up until members of the killed run are gone too."""
     while (done := shareproof("clean", *config)).returncode or "left alone" in done.stdout:
         assert time.monotonic() < deadline, done.stdout + done.stderr
 

@@ -1,7 +1,5 @@
 """What a run writes for machines and for people, and what is read of it again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -134,7 +132,6 @@ def client(text: str, **known: str) -> Client:
 
 
 def run(text: str) -> Run:
-    """Return a run's facts."""
     return Run(
         started="2026-01-01T00:00:00+00:00",
         seconds=3.0,
@@ -281,7 +278,6 @@ def test_summary_prints_notices_and_the_unexpected_only() -> None:
 
 # --- Results that are not as we write them ----------------------------------------------------
 
-
 Spoil = Callable[[dict[str, Any]], object]
 
 
@@ -374,7 +370,6 @@ def test_names_of_any_length_and_kind_have_a_page_and_a_feed(tmp_path: Path) -> 
 
 # --- Allure -----------------------------------------------------------------------------------
 
-
 CHECKS = [("a", "passed", "pass", 1), ("b", "failed", "fail", 1), ("b", "skipped", "fail", 2)]
 """Name, status, verdict, and when each ended: b ran twice, and was a known failure then."""
 KNOWN_FAILURE = "fail: known failure"
@@ -387,7 +382,6 @@ def dump(file: Path, content: Any) -> None:
 
 @pytest.fixture
 def run_of_two(tmp_path: Path) -> Path:
-    """A run of two checks, one of which was run twice."""
     write_allure(tmp_path, parse(document("A rule that holds.")))
     for number, (name, status, verdict, stop) in enumerate(CHECKS):
         dump(
@@ -404,7 +398,6 @@ def run_of_two(tmp_path: Path) -> Path:
 
 
 def report(run_of_two: Path, *, passed: int = 1, category: str = KNOWN_FAILURE) -> Path:
-    """Write of a report what Allure 3.18 would write of that run, or what it should not."""
     folder = run_of_two / "report"
     dump(folder / "summary.json", {"stats": {"total": 2, "new": 2, "passed": passed, "skipped": 1}})
     node = {"id": "x", "name": category, "statistic": {"total": 1, "skipped": 1}}

@@ -1,7 +1,5 @@
 """The runner's verdicts, limits and second tries, on checks whose outcome is known."""
 
-from __future__ import annotations
-
 import json
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -364,7 +362,6 @@ def test_plain_tests_start_no_cluster(house: FakeHouse) -> None:
 def says(
     rule: str, holds: bool = True, said: str = "fine", *, mark: str = "", fixtures: str = "judge"
 ) -> str:
-    """Return the source of a check that says one thing of a rule."""
     return f"""
 @requirement("{rule}")
 {mark}
@@ -374,7 +371,6 @@ def test_{rule[4:]}({fixtures}):
 
 
 def entry(rule: str, match: str, expires: str = "2999-01-01") -> str:
-    """Return a ledger entry as TOML."""
     return f"""
 [[known]]
 failures = [{{ rule = "{rule}", match = "{match}" }}]
@@ -430,7 +426,6 @@ def test_lost_canaries_and_checks_of_no_live_rule_are_faults(house: FakeHouse) -
 
 
 # --- Checks that hang -------------------------------------------------------------------------
-
 
 HANGING = """
 import time
@@ -571,7 +566,6 @@ def test_garbage_does_not_spoil_a_failure(house: FakeHouse, workers: str) -> Non
 
 
 # --- A second try -----------------------------------------------------------------------------
-
 
 CHECKS = """
 def played(name):

@@ -1,7 +1,5 @@
 """Opening Spark: without a word, on a machine without a name, and where its JVM does not start."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess
@@ -36,7 +34,6 @@ class Unstartable:
 
 @pytest.fixture(autouse=True)
 def spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have Spark not start, and the environment know nothing of it."""
     stand_in = type("SparkSession", (), {"builder": Unstartable()})
     monkeypatch.setattr(session, "SparkSession", stand_in)
     for name in PLACES:

@@ -1,7 +1,5 @@
 """The site over many runs: what it shows, what changed, and that what came from outside is text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -43,7 +41,6 @@ SEEN = Detection(
 
 
 def judged(verdict: str, *, day: int, target: str = "kafka:4.4.0", **summary: int) -> Any:
-    """Return results of one judged rule, started on a day of March."""
     found = document()
     found["target"] |= {"name": target, "version": target.partition(":")[2] or "4.4.0"}
     found["run"] |= {"started": f"2026-03-{day:02}T00:00:00+00:00", "partial": False, "errors": []}
@@ -59,7 +56,6 @@ def java(version: str, facing: str) -> Any:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Two runs of one target and one of another, in folders below the one returned."""
     keep(tmp_path / "b", judged("fail", day=2))
     keep(tmp_path / "a", judged("pass", day=1))
     keep(tmp_path / "c" / "deep", judged("pass", day=3, target="reference"))

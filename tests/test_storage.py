@@ -1,7 +1,5 @@
 """Runs in HDFS and in an object store: written second by second, cut, refused, read and judged."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -40,7 +38,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """An S3 server whose bucket is empty."""
     with s3(tmp_path / "s3") as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.uri)
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)

@@ -1,7 +1,5 @@
 """The sweep and sequences of calls: what is drawn, and judges that tell right from wrong."""
 
-from __future__ import annotations
-
 import io
 import json
 import random
@@ -128,7 +126,6 @@ def test_what_cannot_be_decided_is_no_pass() -> None:
 
 
 def swept(kind: str, *words: str) -> tuple[dict[str, Swept], list[str]]:
-    """Play cases with a peculiar client; return what they showed by case, and the stages."""
     stages = []
     found = spread(
         (sys.executable, "-m", "tests.peculiar", kind),
@@ -141,7 +138,6 @@ def swept(kind: str, *words: str) -> tuple[dict[str, Swept], list[str]]:
 
 
 def broken(one: Swept) -> list[str]:
-    """Return the rules that a case broke, and nothing else that was wrong with it."""
     assert one.played.fault + one.played.undecided == ""
     return [each.rule for each in one.played.findings if each.broken]
 
@@ -162,7 +158,6 @@ def test_a_case_that_ends_the_client() -> None:
 
 
 # --- Sequences --------------------------------------------------------------------------------
-
 
 EVERYTHING = frozenset(map(str, Capability))
 LITTLE = frozenset({"explicit", "ack-record"})

@@ -1,7 +1,5 @@
 """The targets' pure parts and their faults, fakes, metrics, and the tools that suit a cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import http.server
 import os
@@ -35,7 +33,6 @@ from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault, OutOfReach, Undecided
 
 # --- names -----------------------------------------------------------------------------------
-
 
 NAMES = (
     "|kafka|kafka:|kafka:4.4|kafka:latest|external:|external:host|external:host:0"
@@ -166,7 +163,6 @@ def test_an_unwritable_cache_and_an_unreachable_registry_are_environment_faults(
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache with nothing in it, and no proxy between us and a registry on loopback."""
     monkeypatch.setenv("SHAREPROOF_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
@@ -279,7 +275,6 @@ def test_the_closest_release_line(
 
 # --- Fakes ------------------------------------------------------------------------------------
 
-
 HEAD = """[profile]
 name = "p"
 [[absent]]
@@ -346,7 +341,6 @@ def test_an_absence_can_name_rules_areas_or_all() -> None:
 
 # --- Metrics ----------------------------------------------------------------------------------
 
-
 PAGE = """\
 # HELP kafka_server_SharePartitionMetrics_Value Attribute exposed for management
 # TYPE kafka_server_SharePartitionMetrics_Value untyped
@@ -373,7 +367,6 @@ def test_samples_of_a_page() -> None:
 
 
 def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
-    """Return a registry that has the tools of some releases, and notes what it is asked for."""
 
     def jars(version: str) -> Release:
         asked.append(version)
@@ -385,7 +378,6 @@ def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
 
 
 def cluster(version: str) -> ClusterInfo:
-    """Return a cluster that says it is of a release, or of a line of them."""
     return ClusterInfo(
         name=f"kafka:{version}",
         version=version,

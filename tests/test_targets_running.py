@@ -1,7 +1,5 @@
 """Targets with a real broker: what runs, and what is left of it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -34,7 +32,6 @@ VERSION = DEFAULT_TARGET.partition(":")[2]
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[KafkaTarget]:
-    """One broker; a controller of its own takes a killed one for alive for the session."""
     target = KafkaTarget(
         KafkaName(version=VERSION), TargetOptions(properties={"broker.session.timeout.ms": "1500"})
     )
@@ -176,7 +173,6 @@ def _brokers_of(suite: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 def _command(process: psutil.Process) -> list[str]:
-    """Return the words of a process's command; none of one that has just ended."""
     try:
         return process.cmdline()
     except (psutil.NoSuchProcess, psutil.ZombieProcess):
@@ -218,7 +214,6 @@ def test_a_stopped_cluster_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 # --- A frozen process -------------------------------------------------------------------------
-
 
 BUSY = """
 import threading

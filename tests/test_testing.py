@@ -1,7 +1,5 @@
 """``pytest -p shareproof.testing``: the tutorial's tests, and what becomes of a wrong consumer."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -25,12 +23,10 @@ pytestmark = [
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project that is nothing but the tutorial's files."""
     return Path(shutil.copytree(ORDERS, tmp_path / "orders"))
 
 
 def run(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run a project's tests with confluent-kafka at hand."""
     venv = confluent_python(NEWEST["confluent"]).parents[1]
     (packages,) = venv.glob("lib/python3*/site-packages")
     return subprocess.run(

@@ -102,7 +102,6 @@ def _matches(result: Mapping[str, Any], matchers: Mapping[str, Any]) -> bool:
 
 
 def differences(wanted: Tally, found: Tally) -> list[str]:
-    """Return in what a report differs from its run, one sentence for each part."""
     return [
         f"its {part} are {dict(found[part])}, those of the run {dict(wanted[part])}"
         for part in wanted

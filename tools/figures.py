@@ -1,11 +1,9 @@
-"""Measure the size and form of the source tree: ``python -m tools.figures [--json] [FOLDER]``.
+"""Measure the size and form of the source tree: ``python -m tools.figures [--json] [ROOT]``.
 
 The tables are those of an audit: lines by kind of file, and for each top-level folder its Python
 files, their lengths, and the lengths of their functions. Only files that git tracks count.
 A function is as long as the lines from its ``def`` to the end of its body, with its docstring.
 """
-
-from __future__ import annotations
 
 import argparse
 import ast
@@ -13,167 +11,104 @@ import io
 import json
 import statistics
 import subprocess
-import sys
 import tokenize
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 HOME = Path(__file__).parents[1]
 KINDS = {
-    ".py": "Python",
-    ".json": "JSON",
-    ".jsonl": "JSON Lines",
-    ".toml": "TOML",
-    ".md": "Markdown",
-    ".java": "Java",
-    ".sql": "SQL",
-    ".lock": "lock files",
-    ".sum": "lock files",
-}
-LOCKS = {"lock.txt"}
+    ".py": "Python", ".json": "JSON", ".jsonl": "JSON Lines", ".toml": "TOML", ".sql": "SQL",
+    ".md": "Markdown", ".java": "Java", ".lock": "lock files", ".sum": "lock files",
+}  # fmt: skip
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """The median, the 90th percentile and the largest of some lengths, in lines."""
-
-    median: int
-    p90: int
-    longest: int
-
-    def __str__(self) -> str:
-        return f"{self.median} / {self.p90} / {self.longest}"
+def length(node: Any) -> int:
+    return int(node.end_lineno - node.lineno + 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """One Python file: its length, and what its lines are, in lines."""
-
-    path: Path
-    lines: int
-    code: int
-    docstrings: int
-    comments: int
-    functions: tuple[int, ...]
-    classes: int
+def spread(lengths: Sequence[int]) -> str:
+    """Return the median, the 90th percentile and the largest of some lengths, in lines."""
+    ordered = sorted(lengths) or [0]
+    median, ninth = int(statistics.median(ordered)), ordered[len(ordered) * 9 // 10]
+    return f"{median} / {ninth} / {ordered[-1]}"
 
 
-def tracked(root: Path) -> list[Path]:
-    """Return the files that git tracks, relative to the root of the tree."""
-    asked = ["git", "-C", str(root), "ls-files", "-z"]
-    listed = subprocess.run(asked, capture_output=True, check=True, text=True).stdout
-    return [Path(name) for name in listed.split("\0") if name and (root / name).is_file()]
-
-
-def spread(lengths: Sequence[int]) -> Spread:
-    """Return the quantiles of lengths; all are 0 where there are none."""
-    if not lengths:
-        return Spread(median=0, p90=0, longest=0)
-    ordered = sorted(lengths)
-    count = len(ordered)
-    return Spread(
-        median=int(statistics.median(ordered)), p90=ordered[count * 9 // 10], longest=ordered[-1]
-    )
-
-
-def measured(root: Path, path: Path) -> Source:
-    """Measure one Python file."""
+def measured(root: Path, path: Path) -> dict[str, Any]:
+    """Return what the lines of a Python file are: code, docstrings, comments, functions."""
     text = (root / path).read_text(encoding="utf-8")
     nodes = list(ast.walk(ast.parse(text)))
-    scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = sum(
-        (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
-        for node in nodes
-        if isinstance(node, scopes) and ast.get_docstring(node, clean=False) is not None
-    )
+    scopes = (ast.Module, ast.ClassDef, *FUNCTIONS)
+    owners = [one for one in nodes if isinstance(one, scopes)]
+    docstrings = sum(length(one.body[0]) for one in owners if ast.get_docstring(one) is not None)
     comments = sum(
         token.type == tokenize.COMMENT and token.line.lstrip().startswith("#")
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
     )
     lines = text.splitlines()
     blank = sum(not line.strip() for line in lines)
-    return Source(
-        path=path,
-        lines=len(lines),
-        code=len(lines) - blank - docstrings - comments,
-        docstrings=docstrings,
-        comments=comments,
-        functions=tuple(
-            (node.end_lineno or 0) - node.lineno + 1
-            for node in nodes
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        ),
-        classes=sum(isinstance(node, ast.ClassDef) for node in nodes),
-    )
+    return {
+        "path": str(path),
+        "lines": len(lines),
+        "code": len(lines) - blank - docstrings - comments,
+        "docstrings": docstrings,
+        "comments": comments,
+        "functions": [length(one) for one in nodes if isinstance(one, FUNCTIONS)],
+        "classes": sum(isinstance(one, ast.ClassDef) for one in nodes),
+    }
 
 
-def kind(path: Path) -> str:
-    """Return the kind of a file, by its name."""
-    return "lock files" if path.name in LOCKS else KINDS.get(path.suffix, "other")
-
-
-def kinds(root: Path, paths: Sequence[Path]) -> Counter[str]:
-    """Count lines by kind of file; files that are not text do not count."""
-    counts: Counter[str] = Counter()
-    for path in paths:
-        data = (root / path).read_bytes()
-        if b"\0" not in data:
-            counts[kind(path)] += data.count(b"\n")
-    return counts
-
-
-def by_folder(sources: Sequence[Source]) -> dict[str, list[Source]]:
-    """Group Python files by top-level folder, those with the most lines first."""
-    folders: dict[str, list[Source]] = {}
-    for one in sources:
-        top = one.path.parts[0] if len(one.path.parts) > 1 else "."
-        folders.setdefault(top, []).append(one)
-    return dict(sorted(folders.items(), key=lambda item: -sum(one.lines for one in item[1])))
-
-
-def tables(counts: Counter[str], files: int, sources: Sequence[Source]) -> str:
-    """Return the figures as Markdown."""
-    total = sum(counts.values())
-    by_kind = ", ".join(f"{name} {lines:,}" for name, lines in counts.most_common())
+def table(sources: Sequence[Mapping[str, Any]]) -> list[str]:
     rows = [
         "| folder (Python) | files / lines | file median / p90 / max "
         "| function median / p90 / max |",
         "|---|---|---|---|",
     ]
-    for folder, found in by_folder(sources).items():
-        lengths = [one.lines for one in found]
-        functions = [length for one in found for length in one.functions]
-        rows.append(
-            f"| {folder} | {len(found)} / {sum(lengths):,} | {spread(lengths)} "
-            f"| {spread(functions)} |"
-        )
-    code, docstrings, comments = (
-        sum(getattr(one, name) for one in sources) for name in ("code", "docstrings", "comments")
-    )
-    classes = sum(one.classes for one in sources)
+    folders: dict[str, list[Mapping[str, Any]]] = {}
+    for one in sources:
+        top, _, inside = one["path"].partition("/")
+        folders.setdefault(top if inside else ".", []).append(one)
+    for folder, found in sorted(
+        folders.items(), key=lambda item: -sum(o["lines"] for o in item[1])
+    ):
+        lengths = [one["lines"] for one in found]
+        functions = [each for one in found for each in one["functions"]]
+        size = f"{len(found)} / {sum(lengths):,}"
+        rows.append(f"| {folder} | {size} | {spread(lengths)} | {spread(functions)} |")
+    total = Counter[str]()
+    for one in sources:
+        total.update({k: one[k] for k in ("code", "docstrings", "comments", "classes")})
     closing = (
-        f"Python: {len(sources)} files, {classes} classes; lines of code {code:,}, of docstrings "
-        f"{docstrings:,}, of comments {comments:,}."
+        f"Python: {len(sources)} files, {total['classes']} classes; lines of code "
+        f"{total['code']:,}, of docstrings {total['docstrings']:,}, of comments "
+        f"{total['comments']:,}."
     )
-    return "\n".join([f"{total:,} lines in {files:,} files: {by_kind}.", "", *rows, "", closing])
+    return [*rows, "", closing]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the figures."""
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.figures", description=__doc__)
     parser.add_argument("root", nargs="?", type=Path, default=HOME, help="the root of a git tree")
     parser.add_argument("--json", action="store_true", help="print each Python file as JSON")
-    asked = parser.parse_args(arguments)
-    paths = tracked(asked.root)
+    asked = parser.parse_args()
+    listed = subprocess.check_output(["git", "-C", asked.root, "ls-files", "-z"], text=True)
+    paths = [Path(name) for name in listed.split("\0") if name and (asked.root / name).is_file()]
     sources = [measured(asked.root, path) for path in paths if path.suffix == ".py"]
     if asked.json:
-        print(json.dumps([asdict(one) for one in sources], default=str))
-    else:
-        print(tables(kinds(asked.root, paths), len(paths), sources))
-    return 0
+        print(json.dumps(sources))
+        return
+    counts: Counter[str] = Counter()
+    for path in paths:
+        data = (asked.root / path).read_bytes()
+        if b"\0" not in data:  # else it is no text
+            kind = "lock files" if path.name == "lock.txt" else KINDS.get(path.suffix, "other")
+            counts[kind] += data.count(b"\n")
+    by_kind = ", ".join(f"{name} {lines:,}" for name, lines in counts.most_common())
+    print(f"{sum(counts.values()):,} lines in {len(paths):,} files: {by_kind}.\n")
+    print("\n".join(table(sources)))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -116,7 +116,6 @@ def worst(rules: Sequence[RuleResult]) -> str:
 
 
 def read(directory: Path) -> Run:
-    """Read one run."""
     try:
         return Run(results=read_results(directory))
     except ValueError as error:

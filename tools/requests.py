@@ -34,7 +34,6 @@ async def _recorded(self: Connection, api: str, *args: Any) -> bytes:
 
 
 def pytest_configure() -> None:
-    """Record from now on, in the controller and in every worker."""
     setattr(Connection, "exchange", _recorded)  # noqa: B010  # a wrapper of another signature
 
 
@@ -52,7 +51,6 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Collect the reports of all workers; parameters of a check count together."""
     sent = str(dict(report.user_properties).get(_PROPERTY, ""))
     _FOUND.setdefault(report.nodeid.partition("[")[0], set()).update(sent.split())
 
@@ -80,7 +78,6 @@ def play(checks: Sequence[str]) -> int:
 
 
 def main() -> int:
-    """Play what the command line says."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.requests",
         description=__doc__,

@@ -24,7 +24,7 @@ from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import set_quotas
 from fixtures.interface.capability import HOOKS
 from fixtures.interface.names import DEFAULT_VERSION
-from fixtures.targets import Target, TargetOptions, open_target
+from fixtures.targets import Target, TargetOptions, open_target, started
 from fixtures.targets.blocking import run_blocking
 from spec.verdict import Undecided
 
@@ -59,7 +59,6 @@ def hooks(target: Target) -> Iterator[Path]:
 
 
 async def hold_everybody_to(target: Target, quotas: Mapping[str, float]) -> None:
-    """Set the quotas of every client id that has none of its own, and wait until they count."""
     async with Cluster(target.info) as cluster:
         try:
             await set_quotas(cluster, None, quotas, kind="client-id")
@@ -73,7 +72,6 @@ def _quota(text: str) -> tuple[str, float]:
 
 
 def main() -> int:
-    """Start the cluster, run the command, stop the cluster."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.vanilla",
         description=__doc__,
@@ -91,9 +89,9 @@ def main() -> int:
     )
     parser.add_argument("command", nargs="+", help="after --: the command and its arguments")
     asked = parser.parse_args()
-    target = open_target(f"kafka:{asked.kafka}", TargetOptions(brokers=asked.brokers, shipped=True))
-    target.start()
-    try:
+    with started(
+        open_target(f"kafka:{asked.kafka}", TargetOptions(brokers=asked.brokers, shipped=True))
+    ) as target:
         where = ",".join(target.info.bootstrap)
         if asked.quota:
             run_blocking(hold_everybody_to(target, dict(asked.quota)))
@@ -104,8 +102,6 @@ def main() -> int:
             code = subprocess.run(command, check=False).returncode
         print(f"{time.monotonic() - began:.0f} s, exit code {code}", file=sys.stderr)
         return code
-    finally:
-        target.stop()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Compare share group, consumer group and KMQ: ``python -m benchmarks.patterns --out DIR``.
 
 One cluster is started, and every scenario is played on it for each of the three; what came of it is
-in DIR/patterns.json, whose schema is benchmarks/patterns/results.schema.json. Scenarios take about
-a minute each on two cores.
+in DIR/patterns.json, whose schema is benchmarks/patterns/results.schema.json, and of which
+benchmarks.patterns.page makes tables. Scenarios take about a minute each on two cores.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from benchmarks.patterns import results
 from benchmarks.patterns.stage import PROPERTIES, SCENES, Played, Stage
 from benchmarks.patterns.workload import SYSTEMS
 from fixtures.clients.cluster import Cluster
-from fixtures.targets import DEFAULT_TARGET, Target, TargetOptions, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, Target, TargetOptions, UsageFault, open_target, started
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, Undecided
 
@@ -96,11 +96,8 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     )
     options.out.mkdir(parents=True, exist_ok=True)
     tell(f"starting {options.target} with {options.brokers} brokers")
-    target.start()
-    try:
+    with started(target):
         played, partial = asyncio.run(_play(target, options, scenes, systems, tell))
-    finally:
-        target.stop()
     tell("judging the histories")
     document = results.document(played, target, options, partial)
     file = options.out / "patterns.json"
@@ -120,7 +117,8 @@ def main() -> int:
     except (EnvironmentFault, Undecided) as error:
         print(error, file=sys.stderr)
         return 3
-    print(json.dumps(document) if options.json else results.table(document))
+    if options.json:
+        print(json.dumps(document))
     if document["partial"]:
         print(f"Not all was played. {document['partial']}", file=sys.stderr)
         return 3

@@ -106,8 +106,7 @@ def gather(folder: Path) -> Course:
     return course
 
 
-LATE = 1.0
-"""A record that waits longer was held up."""
+LATE = 1.0  # A record that waits longer was held up
 _STEP, _POINTS = 0.25, 1000
 
 
@@ -199,7 +198,6 @@ def _again(course: Course, held: set[int], fault: int | None) -> list[float]:
 
 
 def _pause(course: Course, fault: int | None) -> float | None:
-    """Return the longest time, from the fault on, in which nobody did a record of partition 0."""
     if fault is None:
         return None
     at = [fault, *sorted(one.at for one in course.done if one.partition == 0 and one.at > fault)]

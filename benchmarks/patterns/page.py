@@ -52,7 +52,6 @@ def _number(value: float) -> str:
 
 
 def scenes(runs: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return each scenario as the runs played it; the page leaves out what no run has played."""
     found: dict[str, list[dict[str, Any]]] = {}
     for run in runs:
         for scene in run["scenes"]:
@@ -61,7 +60,6 @@ def scenes(runs: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 def table(played: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Return the rows of a scenario's table: words, and a cell for each system."""
     return [
         [words, *(_cell(played, system, name, unit) for system in SYSTEMS)]
         for words, name, unit in ROWS
@@ -75,7 +73,6 @@ def _cell(played: Sequence[dict[str, Any]], system: str, name: str, unit: str) -
 
 
 def promises(runs: Sequence[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
-    """Return the rules: id, sentence, and what all runs say of each system."""
     told = [one for run in runs for one in run["promises"].get(SYSTEMS[0], ())]
     rules = list(dict.fromkeys((one["rule"], one["sentence"]) for one in told))
     return [(rule, words, [_verdict(runs, one, rule) for one in SYSTEMS]) for rule, words in rules]

@@ -17,7 +17,7 @@ import psutil
 
 from benchmarks.patterns.events import Course, measure
 from benchmarks.patterns.stage import NOTICED_MS, PARTITIONS, SCENES, Played
-from benchmarks.patterns.workload import GROUP, KMQ, NAMES, SHARE, SYSTEMS
+from benchmarks.patterns.workload import GROUP, KMQ, SHARE, SYSTEMS
 from fixtures.adapters.versions import NEWEST
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
@@ -313,29 +313,3 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("lost", "lost", ""),
 )
 """What a table says: words, the measure, its unit."""
-
-
-def cell(found: dict[str, Any] | None, name: str, unit: str) -> str:
-    value = None if found is None else found[name]
-    if value is None:
-        return "-"
-    return f"{value:,.2f}{unit}" if isinstance(value, float) else f"{value:,}{unit}"
-
-
-def table(found: dict[str, Any]) -> str:
-    lines: list[str] = []
-    for scene in found["scenes"]:
-        lines += ["", f"{scene['name']}: {scene['question']} ({scene['fault']})"]
-        lines.append(f"  {'':<34}" + "".join(f"{NAMES[one]:>16}" for one in SYSTEMS))
-        for words, name, unit in ROWS:
-            cells = [cell(scene["systems"].get(one), name, unit) for one in SYSTEMS]
-            if any(one not in ("-", "0") for one in cells) or name == "lost":
-                lines.append(f"  {words:<34}" + "".join(f"{one:>16}" for one in cells))
-    lines += ["", "promises (cases, broken)"]
-    for system, promises in found["promises"].items():
-        for one in promises:
-            told = f"{one['cases']:,}, {one['broken']:,}"
-            line = f"  {NAMES[system]:<16}{one['rule']:<8}{one['verdict']:<9}{told:>16}"
-            why = f" ({one['why']})" if one["why"] else ""
-            lines.append(f"{line}  {one['sentence']}{why}")
-    return "\n".join(lines)

@@ -39,7 +39,6 @@ class Fault(Enum):
 
     @property
     def traps(self) -> bool:
-        """Whether it meets a member that works on a record."""
         return self in (Fault.KILL, Fault.FREEZE, Fault.TRACKER)
 
 
@@ -61,10 +60,10 @@ class Scene:
 
     name: str
     question: str
-    members: int
-    handler_ms: float
+    members: int = 4
+    handler_ms: float = 10.0
     fixed: int = 0
-    rate: float = 0.0
+    rate: float = 60.0
     batch: int = 10
     slow_ms: float = 0.0
     fault: Fault = Fault.NONE
@@ -92,6 +91,7 @@ _ALL = (
         members=6,
         handler_ms=20,
         fixed=600,
+        rate=0,
         together=False,
     ),
     Scene(
@@ -100,6 +100,7 @@ _ALL = (
         members=2,
         handler_ms=0,
         fixed=30_000,
+        rate=0,
         batch=500,
         together=False,
         judged=False,
@@ -107,42 +108,28 @@ _ALL = (
     Scene(
         name="blocking",
         question="Which records does a record delay that takes 4 s?",
-        members=4,
         handler_ms=5,
-        rate=60,
         slow_ms=4000,
     ),
     Scene(
         name="crash",
         question="When are the records of a killed member redelivered, and who waits meanwhile?",
-        members=4,
-        handler_ms=10,
-        rate=60,
         fault=Fault.KILL,
     ),
     Scene(
         name="freeze",
         question="The same with a member that is frozen and comes back after 10 s.",
-        members=4,
-        handler_ms=10,
-        rate=60,
         fault=Fault.FREEZE,
     ),
     Scene(
         name="tracker",
         question="What if KMQ's tracker is killed together with the member?",
-        members=4,
-        handler_ms=10,
-        rate=60,
         fault=Fault.TRACKER,
         only="kmq",
     ),
     Scene(
         name="leader",
         question="What if the leader of a partition is killed?",
-        members=4,
-        handler_ms=10,
-        rate=60,
         fault=Fault.LEADER,
     ),
 )
@@ -225,7 +212,6 @@ class Crew:
         self.others.append(self._run(name, "benchmarks.patterns.producer", words))
 
     async def produced(self, name: str, within: float) -> None:
-        """Wait until a producer has produced all."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             if any(one[0] == "produced" for one in read(self.folder / f"{name}.events")):
@@ -235,7 +221,6 @@ class Crew:
         raise EnvironmentFault(f"{self.folder.name}: not produced within {within:g} s")
 
     async def trapped(self, within: float) -> int:
-        """Wait until a member works on the record that is the trap, and return which."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             for number in range(len(self.members)):
@@ -269,7 +254,6 @@ class Crew:
         return at
 
     def check(self) -> None:
-        """Raise an EnvironmentFault if a process ended that nobody told to."""
         gone = {one.member for one in self.dead if one.until < 0}
         alive = [one for number, one in enumerate(self.members) if number not in gone]
         for process in (*alive, *self.others):
@@ -375,7 +359,6 @@ class Stage:
         return played
 
     async def _choose_victim(self, scene: Scene) -> int:
-        """Return the broker that is to lead partition 0 and to die: not the active controller."""
         nodes = sorted(self.cluster.brokers)
         if scene.fault is not Fault.LEADER or len(nodes) == 1:
             return nodes[0]
@@ -401,7 +384,6 @@ class Stage:
         crew.start(topic.name, group, markers, self.seconds)
 
     async def _group(self, crew: Crew, topic_id: UUID) -> str:
-        """Return the name of a group whose coordinators outlive the broker that dies."""
         for _ in range(_PLACES):
             group = self.cluster.fresh_name(crew.system)
             keys = [(group, 0)]
@@ -467,7 +449,6 @@ class Stage:
             crew.track()
 
     async def _drained(self, crew: Crew) -> bool:
-        """Wait until the system itself says that nothing is left, and return whether it did."""
         async for _ in attempts(_DRY_WITHIN, pause=0.2):
             crew.check()
             try:

@@ -188,21 +188,15 @@ def read_evidence(history: Path) -> Evidence:
     partitions, deliveries = _partitions_of(rows), delivered(rows)
     for one in deliveries:
         partitions[one.share_partition].came.append((one.offset, one.acquired))
-    lives = _lives(deliveries, partitions, close_uncounted=release.close_uncounted)
-    return Evidence(rows, stored(rows), deliveries, partitions, lives, release)
-
-
-def _lives(
-    deliveries: Sequence[Delivery], partitions: dict[int, Share], *, close_uncounted: bool
-) -> dict[int, list[list[Position]]]:
-    found: dict[int, list[list[Position]]] = {}
+    close_uncounted = release.close_uncounted
+    lives: dict[int, list[list[Position]]] = {}
     for (share_partition, _), life in grouped(deliveries, "share_partition", "offset").items():
         told = [
             Position(partitions[share_partition], close_uncounted, life[:at], now, life[at + 1 :])
             for at, now in enumerate(life)
         ]
-        found.setdefault(share_partition, []).append(told)
-    return found
+        lives.setdefault(share_partition, []).append(told)
+    return Evidence(rows, stored(rows), deliveries, partitions, lives, release)
 
 
 def _partitions_of(rows: Rows) -> dict[int, Share]:

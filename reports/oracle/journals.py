@@ -18,17 +18,13 @@ import pyarrow as pa
 from spec.history import JOURNALS, LATEST, MOST_DELIVERIES, NEVER, TIMES
 from spec.verdict import EnvironmentFault
 
-Row = Any
-"""A row of a journal, its columns as attributes."""
+Row = Any  # A row of a journal, its columns as attributes
 Rows = dict[str, list[Row]]
 
 SECOND = 1_000_000_000
-LEADER = 0
-"""The process that leads a run, and notes the loads of share-partitions."""
-UNSEEN_DRIFT = 1e-4
-"""By how much a clock may be fast or slow that was never seen to be."""
-_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-"""How an Arrow stream ends that was closed."""
+LEADER = 0  # the process that leads a run, and notes the loads of share-partitions
+UNSEEN_DRIFT = 1e-4  # by how much a clock may be fast or slow that was never seen to be
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # how an Arrow stream ends that was closed
 
 # Columns such as "count" and "index" are methods of tuples too, which attributes hide well.
 _KINDS: dict[str, Any] = {name: namedtuple(name, schema.names) for name, schema in JOURNALS.items()}

@@ -42,10 +42,6 @@ def _highest(records: Sequence[list[Position]]) -> list[tuple[int, int]]:
     return found
 
 
-def _by(high: Sequence[tuple[int, int]], tick: int) -> int | None:
-    return max((offset for at, offset in high if at <= tick), default=None)
-
-
 def _wrong_lag(share: Share, look: Row, end_after: int, high: list[tuple[int, int]]) -> bool:
     if look.lag > end_after - look.spso:
         return True
@@ -56,7 +52,7 @@ def _wrong_lag(share: Share, look: Row, end_after: int, high: list[tuple[int, in
         or share.log_start > share.row.first
     ):
         return False
-    reached = _by(high, look.received // TICK)
+    reached = max((offset for at, offset in high if at <= (look.received // TICK)), default=None)
     return reached is not None and look.lag < look.log_end - max(reached + 1, look.spso)
 
 
@@ -92,8 +88,7 @@ State = tuple[int, int]
 """A state of a share-partition: the broker whose memory has it, and how many loads came before."""
 _NONE, _ONLY = (-2, -2), (0, 0)
 """What belongs to no state for certain, and the one state of what was never loaded again."""
-Offsets = dict[State, dict[int, int]]
-"""For each state an offset for some ticks."""
+Offsets = dict[State, dict[int, int]]  # for each state an offset for some ticks
 
 
 def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, Offsets]:

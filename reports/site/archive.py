@@ -20,8 +20,7 @@ from reports.telling import Told
 LONGEST_NAME = 100
 """Characters of a run's name in addresses; two are in that of a change, and files have limits."""
 
-MOST_TOLD = 12
-"""Other runs that a rule's history names."""
+MOST_TOLD = 12  # other runs that a rule's history names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +168,6 @@ def find(paths: Iterable[Path]) -> Archive:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return every results.json at and below a path, resolved."""
     if path.is_file():
         return [path.resolve()]
     files = sorted(file.resolve() for file in path.rglob("results.json") if not file.is_dir())
@@ -194,7 +192,6 @@ def _doubles(files: Iterable[Path]) -> dict[Path, Path]:
 
 
 def _slug(results: Results, taken: set[str]) -> str:
-    """Return a name for a run that no other has, and take it."""
     name = results.subject.replace(" ", "-")
     when = re.sub(r"\D", "", results.run.started)[:14]
     return _free(f"{name}-{when}", taken)

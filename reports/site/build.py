@@ -140,7 +140,6 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
 
 
 def _write_badge(run: Run, path: Path) -> None:
-    """Write a run's badge as a picture and for shields.io, under a path without its ending."""
     path.parent.mkdir(parents=True, exist_ok=True)
     shield = badge.of_results(run.results)
     path.with_name(f"{path.name}.json").write_text(shield.endpoint(), encoding="utf-8")
@@ -148,7 +147,6 @@ def _write_badge(run: Run, path: Path) -> None:
 
 
 def _write_nights(pages: _Pages, archive: Archive, nights: Sequence[tuple[Path, Night]]) -> None:
-    """Write a page for each night, with those of the same target beside it."""
     before = before_each([night for _, night in nights])
     for folder, night in nights:
         old = before.get(night.name)
@@ -202,7 +200,6 @@ def _write_index(
 
 
 def _changed(pages: _Pages, old: Run, new: Run) -> tuple[str, Comparison]:
-    """Write what changed between two runs; return where, and what."""
     address, found = f"changes/{old.slug}..{new.slug}.html", compare(old.rules, new.rules)
     pages.write("change.html", address, old=old, new=new, found=found, kinds=KINDS)
     return address, found
@@ -274,7 +271,6 @@ def _rules(archive: Archive) -> dict[str, RuleResult]:
 def _areas(
     rules: Mapping[str, RuleResult], newest: Iterable[Run]
 ) -> list[tuple[str, str, list[RuleResult], list[Run]]]:
-    """Return each area's name, title and rules, and the runs that judged any of them."""
     found = []
     for name in sorted({rule.area for rule in rules.values()}):
         owned = [rule for rule in rules.values() if rule.area == name]
@@ -284,7 +280,6 @@ def _areas(
 
 
 def _met(archive: Archive, rule: str) -> list[str]:
-    """Return every situation in which some run put a rule to the test."""
     runs = (run.rules[rule] for run in archive.runs if rule in run.rules)
     return sorted({name for said in runs for name in said.situations})
 
@@ -302,7 +297,6 @@ def _told(archive: Archive, rule: str) -> list[tuple[Run, RuleResult]]:
 
 
 def _tallies(run: Run) -> dict[str, dict[str, int]]:
-    """Return how often each verdict was given, by area."""
     found: dict[str, dict[str, int]] = {}
     for rule in run.rules.values():
         area = found.setdefault(rule.area, {})

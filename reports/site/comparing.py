@@ -86,8 +86,7 @@ def compare(old: Mapping[str, RuleResult], new: Mapping[str, RuleResult]) -> Com
     )
 
 
-Sides = Callable[[Run], tuple[str, str]]
-"""From a run to its row and its column."""
+Sides = Callable[[Run], tuple[str, str]]  # from a run to its row and its column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

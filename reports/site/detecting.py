@@ -21,8 +21,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
 """Ways to be broken on purpose, in the order of the page's columns."""
 
 
-OTHERWISE = frozenset({"INV", APP_AREA})
-"""Areas that are judged otherwise than by checks."""
+OTHERWISE = frozenset({"INV", APP_AREA})  # areas that are judged otherwise than by checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,7 @@ from datetime import datetime
 from email.utils import format_datetime
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that no XML may have."""
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that no XML may have
 
 TITLE = "shareproof: verdicts that changed"
 

@@ -114,7 +114,6 @@ def _earlier(folder: Path, results: Results) -> Earlier:
 
 
 def _place(folder: Path, run: Path) -> Path | None:
-    """Return where a run lies today: beside its results, or where it was made; archives move."""
     beside = (folder / run.name, folder, folder.parent)
     named = [one for one in beside if one.name == run.name]
     for one in (*named, run, *beside):
@@ -171,7 +170,6 @@ def _asked(one: Earlier, settings: Mapping[str, str], *, brief: bool) -> Request
 
 
 def rejudge(found: Sequence[Earlier], *, replace: bool, by: Judge = judged_again) -> list[Again]:
-    """Judge all again, tell what came of each, and return that."""
     said = iter(by([one for one in found if not one.lost], replace))
     told = []
     for one in found:

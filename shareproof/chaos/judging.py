@@ -116,7 +116,6 @@ def excused_too_much(results: Results, run: ChaosRun) -> list[str]:
 
 
 def _again(results: Results, rule: RuleResult, played: Sequence[ChaosRun]) -> str:
-    """Return the command that plays the schedule again in which a rule was broken, or the first."""
     broken = [check.check for check in rule.checks if check.verdict == rule.verdict]
     named = [one for one in played if any(c.endswith(f"[{Path(one.run).name}]") for c in broken)]
     run = (named or played)[0].run

@@ -48,23 +48,18 @@ from shareproof.options import NightOptions
 Tell = Callable[[str], None]
 MINUTE = 60.0
 INTERRUPTED = 130
-_SPARE = 1_000_000_000
-"""Bytes that must be free where a night keeps its runs, or it ends."""
-_LOST = 3
-"""So many runs in a row that left nothing to judge end a night."""
+_SPARE = 1_000_000_000  # bytes that must be free where a night keeps its runs, or it ends
+_LOST = 3  # so many runs in a row that left nothing to judge end a night
 _PATIENCE = 20 * MINUTE
 """Seconds beyond three times its load that a run may take, start, drain and verdict included."""
-_ENDING = 5 * MINUTE
-"""Seconds that an interrupted run may take to drain and to judge what it has."""
+_ENDING = 5 * MINUTE  # seconds that an interrupted run may take to drain and to judge what it has
 
 
 SHRUNK = "shrunk.json"
 TRIES, REPLAYS, MOST = 3, 10, 40
 """Plays of a smaller schedule, of the smallest one, and of all smaller ones together."""
-_SOME = (3, 7)
-"""How many kinds of fault a schedule of a night has, at least and at most."""
-_DRAIN = 20.0
-"""Seconds that the groups of a smaller schedule may take to reach the end."""
+_SOME = (3, 7)  # how many kinds of fault a schedule of a night has, at least and at most
+_DRAIN = 20.0  # seconds that the groups of a smaller schedule may take to reach the end
 
 
 class Stop(Exception):
@@ -125,7 +120,6 @@ class _Spending:
         return self.night, INTERRUPTED if stopped else max(self.night.exit_code, changed)
 
     def _keep(self, **changes: Any) -> None:
-        """Write down what there is."""
         self.night = replace(self.night, **changes)
         write_whole(self.folder / RECORD, text_of(self.night))
 
@@ -134,7 +128,6 @@ class _Spending:
         self._keep(plays=(*plays[:number], play, *plays[number + 1 :]))
 
     def _judge_again(self) -> int:
-        """Return 0 if no verdict of the latest runs changed, else what judging again says."""
         most, archive = self.asked.rejudge, self.asked.archive
         if not most or next(archive.rglob("results.json"), None) is None:
             return OK
@@ -216,7 +209,6 @@ class _Spending:
             return replace(play, exit_code=code or FAULT, trouble=(last,))
 
     def _confirm(self) -> None:
-        """Play again what broke a rule that no ledger has."""
         for number, play in enumerate(self.night.plays):
             now = play
             while now.broken and len(now.replays) < self.asked.confirm:
@@ -228,7 +220,6 @@ class _Spending:
                 self._keep_play(number, now)
 
     def _shrink(self) -> None:
-        """Shrink the schedules of the first runs that broke a rule."""
         failed = [number for number, play in enumerate(self.night.plays) if play.broken]
         for number in failed[: self.asked.shrink_most]:
             play = self.night.plays[number]
@@ -240,7 +231,6 @@ class _Spending:
                 self._keep_play(number, replace(play, shrunk=self._shrunk(play)))
 
     def _shrunk(self, play: Play) -> Shrunk:
-        """Return what the log of shrinking says last of the smallest schedule."""
         log = self.folder / f"{play.run}.shrinking.log"
         text = log.read_text(encoding="utf-8", errors="replace")
         found = re.findall(r"^INV[^:\n]*: (.+)\n(fails \d+ of \d+)", text, re.MULTILINE)
@@ -253,7 +243,6 @@ class _Spending:
         return Shrunk(faults="", reliability="not reproduced", file="")
 
     def _build(self) -> Path:
-        """Build the pages of the archive; return that of the night."""
         assert self.asked.site is not None
         try:
             archive = runs_in([self.asked.archive])
@@ -295,7 +284,6 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-    """Have Ctrl-C, and whoever ends a job of CI, end the night in an orderly way."""
 
     def stop(*_: object) -> None:
         raise Stop
@@ -309,7 +297,6 @@ def _stopping() -> Iterator[None]:
 
 
 def _said(play: Play) -> str:
-    """Return in a few words what a night has to know of a run."""
     known = [one.rule for one in play.failures if one.known]
     said = {
         "broken": play.broken,

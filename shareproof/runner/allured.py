@@ -22,8 +22,7 @@ RESULTS, CONFIG, REPORT, HISTORY = (
     "allure-history.jsonl",
 )
 
-LABEL = "verdict"
-"""The label of a check that carries its verdict, the worst of its rules."""
+LABEL = "verdict"  # the label of a check that carries its verdict, the worst of its rules
 
 SAID: Mapping[Verdict, str] = {
     Verdict.FAIL: "fail: the implementation broke a rule",

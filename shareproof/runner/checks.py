@@ -165,7 +165,6 @@ def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterIn
 
 
 def transcript_name(nodeid: str, *, first: bool = False) -> str:
-    """Return the path of a check's transcript, or of its first try's, in the run's directory."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", nodeid.rsplit("/", 1)[-1]).strip("-")
     # Two parametrized checks may differ in punctuation only, hence the digest.
     digest = hashlib.sha256(nodeid.encode()).hexdigest()[:6]

@@ -37,11 +37,9 @@ TIME_LIMIT = 60.0
 GRACE = 60.0
 """Seconds beyond the limit after which a phase is broken into, and from one time to the next."""
 
-BREAK_INS = 3
-"""How often a phase is broken into before the process is ended."""
+BREAK_INS = 3  # how often a phase is broken into before the process is ended
 
-BREAK_IN = pytest.StashKey[float]()
-"""Seconds after which one phase of a check is broken into."""
+BREAK_IN = pytest.StashKey[float]()  # seconds after which one phase of a check is broken into
 
 STACKS = pytest.StashKey[int]()
 """Where a worker says what it was doing when its process was ended: a file descriptor."""
@@ -86,7 +84,6 @@ def _limited(item: pytest.Function, usual: float) -> Callable[..., Awaitable[Non
 
 
 async def _hang(item: pytest.Function, error: Exception) -> Stalled | None:
-    """Return what to raise instead if the target hangs, for a check that waited in vain."""
     cause = cause_of(error)
     waited = isinstance(cause, TimeoutError | Undecided | CallFailed)
     known = isinstance(cause, OutOfReach | Stalled)
@@ -114,22 +111,16 @@ def watched(item: pytest.Item) -> Iterator[None]:
             faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        _forget_loop()
+        # Have anyio open a new event loop if the one that nobody needs any more was not closed: it
+        # would give the next check a loop that was broken into while it closed. We keep that one,
+        # or its warnings would be blamed on whoever runs when it is collected.
+        if pytest_plugin._current_runner and not pytest_plugin._runner_leases:
+            _BROKEN_LOOPS.append(pytest_plugin._current_runner)
+            pytest_plugin._runner_stack = pytest_plugin._current_runner = None
 
 
 def _break_in(limit: float, *_: object) -> None:
     pytest.fail(f"{HUNG} after {limit:g} s")
-
-
-def _forget_loop() -> None:
-    """Have anyio open a new event loop if the one that nobody needs any more was not closed.
-
-    It would keep an event loop that was broken into while it closed, and give it to the next check.
-    We keep it, too, or its warnings would be blamed on whoever runs when it is collected.
-    """
-    if pytest_plugin._current_runner and not pytest_plugin._runner_leases:
-        _BROKEN_LOOPS.append(pytest_plugin._current_runner)
-        pytest_plugin._runner_stack = pytest_plugin._current_runner = None
 
 
 _BROKEN_LOOPS: list[object] = []

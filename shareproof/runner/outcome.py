@@ -24,11 +24,9 @@ from spec.verdict import (
 )
 from suites.judge import Judge, Vacuous
 
-PROPERTY = "shareproof"
-"""Name of the report property that carries a check's observations."""
+PROPERTY = "shareproof"  # name of the report property that carries a check's observations
 
-HUNG = "the check hung, and was broken into"
-"""Begins the reason of a check that was broken into."""
+HUNG = "the check hung, and was broken into"  # begins the reason of a check that was broken into
 
 
 BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
@@ -141,6 +139,5 @@ def cause_of(error: BaseException | None) -> BaseException | None:
 
 
 def _sentence(error: BaseException) -> str:
-    """Return the first paragraph of an exception's text, which is written for people."""
     text = str(error).strip() or type(error).__name__
     return text.split("\n\n", 1)[0][:1000]

@@ -9,7 +9,7 @@ own accord.
 import json
 import random
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,6 @@ from shareproof.runner.recorder import PRESENT
 from shareproof.runner.scheduling import wait
 from shareproof.runner.session import Controller
 from spec import requirement
-from spec.profile import Absent
 from spec.requirement import AREAS
 from suites import clusters
 from suites.canary import is_canary
@@ -99,31 +98,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if id(item) not in gone]
         config.hook.pytest_deselected(items=dropped)
     items.sort(key=lambda item: wait(item.nodeid))
-    broad = _named_by_rule(options)
-    for item in items:
-        if rules_of(item):
-            _prepare(item, broad)
-
-
-def _prepare(item: pytest.Item, broad: Mapping[str, Absent]) -> None:
-    limit_time(item)
-    if (features_of(item) or lacking(item, broad)) and isinstance(item, pytest.Function):
-        item.fixturenames.insert(0, "refusal_of_absent_features")
-    for rule in rules_of(item):
-        area = f"{rule[:3]} {AREAS.get(rule[:3], '')}"
-        item.add_marker(pytest.mark.allure_label(area, label_type="feature"))
-        item.add_marker(pytest.mark.allure_label(rule, label_type="story"))
-
-
-def _named_by_rule(options: RunOptions) -> dict[str, Absent]:
-    """Return what the ledger declares absent for rules; every check of a profile may need a look.
-
-    Only fakes have such a ledger unasked, and whoever brings a ledger may.
-    """
     named = innermost(options.target)
     name = options.profile or (named.fake if isinstance(named, FakeName) else "")
     absences = load_ledger(name).absences(options.version) if name else {}
-    return {feature: entry for feature, entry in absences.items() if entry.rules}
+    # Every check of a profile may need a look; only fakes have such a ledger unasked, and whoever
+    # brings a ledger may.
+    broad = {feature: entry for feature, entry in absences.items() if entry.rules}
+    for item in items:
+        if rules_of(item):
+            limit_time(item)
+            if (features_of(item) or lacking(item, broad)) and isinstance(item, pytest.Function):
+                item.fixturenames.insert(0, "refusal_of_absent_features")
+            for rule in rules_of(item):
+                area = f"{rule[:3]} {AREAS.get(rule[:3], '')}"
+                item.add_marker(pytest.mark.allure_label(area, label_type="feature"))
+                item.add_marker(pytest.mark.allure_label(rule, label_type="story"))
 
 
 @pytest.fixture(scope="session")

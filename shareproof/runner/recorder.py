@@ -27,8 +27,7 @@ from suites import canary
 from suites.canary import CANARY
 from suites.options import UNSEEN, RunOptions, load_ledger
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C or SIGTERM, as shells have it."""
+INTERRUPTED = 130  # exit code after Ctrl-C or SIGTERM, as shells have it
 
 DIED = "harness: the worker process died while it ran"
 

@@ -27,11 +27,9 @@ from spec.verdict import SEVERITY, Verdict
 from suites.canary import CANARY
 from suites.options import RunOptions, checked
 
-FEW = 3
-"""Up to this many checks are not worth the start of a worker."""
+FEW = 3  # up to this many checks are not worth the start of a worker
 
-WORKERS = 8
-"""Checks mostly wait for locks to expire, so there are more workers than processors."""
+WORKERS = 8  # checks mostly wait for locks to expire, so there are more workers than processors
 
 WORKERS_ELSEWHERE = 12
 """The same on somebody's cluster, where a lock may last 15 s at least and a session 45 s."""
@@ -102,7 +100,6 @@ def _watching(console: Console) -> Iterator[ProgressLine]:
 
 
 def _arguments(options: RunOptions, workers: int) -> list[str]:
-    """Return what pytest is told; the run's own options travel in the commission."""
     arguments = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
     # Hypothesis has no part in these checks, and would double the time a worker needs to start.
     arguments += ["-p", "no:hypothesispytest", "--tb=short", "-n", str(workers)]

@@ -8,15 +8,13 @@ expects.
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from shareproof.runner.outcome import HUNG
 from spec.verdict import Observation, Verdict
 
-AGAIN = "shareproof-again"
-"""Name of the report property of a check that is to be played once more."""
+AGAIN = "shareproof-again"  # name of the report property of a check that is to be played once more
 
 CHOSEN = pytest.StashKey[frozenset[str]]()
 """The checks that are played once more, as soon as the first tries are over."""
@@ -43,17 +41,13 @@ def play(session: pytest.Session, chosen: Collection[str]) -> None:
     session.config.stash[CHOSEN] = frozenset(chosen)
     distributed = session.config.pluginmanager.getplugin("dsession")
     if distributed:
-        _on_a_worker(session, distributed)
+        # Have pytest-xdist begin once more, with one worker; a check that kills it kills not us.
+        session.config.option.tx = ["popen"]
+        distributed.nodemanager.teardown_nodes()
+        distributed.shuttingdown = False
+        distributed.pytest_sessionstart(session)
+        distributed.pytest_runtestloop()
         return
     items = [item for item in session.items if item.nodeid in chosen]
     for item, following in zip(items, [*items[1:], None], strict=True):
         session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-
-
-def _on_a_worker(session: pytest.Session, distributed: Any) -> None:
-    """Have pytest-xdist begin once more, with one worker; a check that kills it kills not us."""
-    session.config.option.tx = ["popen"]
-    distributed.nodemanager.teardown_nodes()
-    distributed.shuttingdown = False
-    distributed.pytest_sessionstart(session)
-    distributed.pytest_runtestloop()

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from reports.badge import of_results
 from reports.building import RunRecord, document, timing_of
-from reports.results import Results, Target
+from reports.results import Results, Target, Timing
 from reports.verdicts import FAULT, OK
 from reports.writing import publish
 from shareproof.runner.options import HOSTILE, facing
@@ -38,8 +38,7 @@ from suites.client.sweep.rules import RULES
 from suites.client.sweep.working import TOGETHER, AnyCase, Played, work
 from suites.options import RunOptions, load_ledger, typed
 
-SILENCE = 400.0
-"""Seconds without news after which a worker is taken for hung."""
+SILENCE = 400.0  # seconds without news after which a worker is taken for hung
 
 FEW, ALONE = 4, 1
 """Cases at a time when they are played once more, and when the adapter died then, too."""
@@ -102,10 +101,37 @@ def run(
     order = {case.name: number for number, case in enumerate(cases)}
     swept.sort(key=lambda one: order[one.played.case])
     seconds = time.monotonic() - began
+    by_check = {_PREFIX + one.played.case: one.played.seconds for one in swept}
+    timing = timing_of(total=seconds, checks=seconds, by_check=by_check)
+    whole = len(swept) == len(cases) and not words
+    found = document(
+        replace(
+            _record(options, swept, subject, started=started, timing=timing),
+            unfinished=() if whole else subject.rules,
+            only=words,
+            partial=interrupted,
+            notices=_notices(swept, len(cases)),
+            ended=INTERRUPTED if interrupted else OK,
+        )
+    )
+    publish(out, found)
+    of_results(found).write(out)
+    return found
+
+
+def _record(
+    options: RunOptions,
+    swept: Sequence[Swept],
+    subject: Subject,
+    *,
+    started: datetime,
+    timing: Timing,
+) -> RunRecord:
+    client = options.client
+    assert client is not None
     profile = load_ledger(options.ledger(""))
     seen = observations(swept)
-    frames = _transcripts(swept, out, lambda case: command(options, case, subject))
-    whole = len(swept) == len(cases) and not words
+    frames = _transcripts(swept, Path(options.out), lambda case: command(options, case, subject))
 
     def reproduce(rule: str) -> str:
         broken = (
@@ -115,44 +141,30 @@ def run(
         )
         return command(options, next(broken, swept[0].played.case), subject)
 
-    found = document(
-        RunRecord(
-            rules={id_: r for id_, r in load_requirements().items() if id_ in subject.rules},
-            observations=seen,
-            ledger=profile,
-            target=Target(
-                name=client.asked[1],
-                version=client.version,
-                profile=profile.name,
-                brokers=3,
-                properties={},
-            ),
-            client=facing(options, None),
-            release=options.version,
-            unfinished=() if whole else subject.rules,
-            problems=check_profile(profile, load_requirements()),
-            seed=options.seed,
-            level=options.level,
-            only=words,
-            started=started,
-            timing=timing_of(
-                total=seconds,
-                checks=seconds,
-                by_check={_PREFIX + one.played.case: one.played.seconds for one in swept},
-            ),
-            partial=interrupted,
-            notices=_notices(swept, len(cases)),
-            broken=OK if seen else FAULT,
-            ended=INTERRUPTED if interrupted else OK,
-            versions={"python": platform.python_version(), "platform": platform.platform()},
-            reproduce=reproduce,
-            transcript=lambda check, first: "" if first else frames.get(check, ""),
-            faced=lambda _check: HOSTILE,
-        )
+    return RunRecord(
+        rules={id_: rule for id_, rule in load_requirements().items() if id_ in subject.rules},
+        observations=seen,
+        ledger=profile,
+        target=Target(
+            name=client.asked[1],
+            version=client.version,
+            profile=profile.name,
+            brokers=3,
+            properties={},
+        ),
+        client=facing(options, None),
+        release=options.version,
+        problems=check_profile(profile, load_requirements()),
+        seed=options.seed,
+        level=options.level,
+        started=started,
+        timing=timing,
+        broken=OK if seen else FAULT,
+        versions={"python": platform.python_version(), "platform": platform.platform()},
+        reproduce=reproduce,
+        transcript=lambda check, first: "" if first else frames.get(check, ""),
+        faced=lambda _check: HOSTILE,
     )
-    publish(out, found)
-    of_results(found).write(out)
-    return found
 
 
 def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
@@ -197,7 +209,6 @@ def _seen(played: Played) -> list[Observation]:
 def _transcripts(
     swept: Sequence[Swept], out: Path, command_of: Callable[[str], str]
 ) -> dict[str, str]:
-    """Write the frames of each case that broke a rule; return the files by check."""
     names = {}
     for played in (one.played for one in swept if one.played.frames):
         name = f"transcripts/{re.sub(r'[^A-Za-z0-9_.-]+', '-', played.case)}.txt"

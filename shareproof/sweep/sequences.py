@@ -15,8 +15,7 @@ from suites.client.sequence_search import Found, Search, Searcher
 from suites.client.sequences import Step
 from suites.options import RunOptions, checked
 
-REPLAYS = 3
-"""Times that a script is played by ``--replay``."""
+REPLAYS = 3  # times that a script is played by ``--replay``
 
 
 def search(options: RunOptions, minutes: float, console: Console) -> int:

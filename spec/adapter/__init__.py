@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
-PROTOCOL = 1
-"""The version of the protocol; an adapter that speaks another one is refused."""
+PROTOCOL = 1  # the version of the protocol; an adapter that speaks another one is refused
 
 SCHEMA = Path(__file__).with_name("protocol.schema.json")
 

@@ -1,15 +1,25 @@
 """``python -m tests.altered DIR``: alter a run's history in every way, and judge it."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 from reports.analysis.files import open_history
 from reports.analysis.session import MEDIUM, open_session
+from reports.oracle.judging import Verdicts
+from spec.history import log_numbers
 from tests.agreement import compare
-from tests.altered.judged import alter, mistakes
+from tests.altered import deliveries, records, state
+from tests.altered.alteration import (
+    ALTERATIONS,
+    Alteration,
+    NoPlace,
+    read_source,
+    write_copies,
+)
 
 
 def main() -> int:
@@ -27,6 +37,83 @@ def main() -> int:
     print("no place for:", *sorted(set(altered.impossible)), sep="\n  ")
     spark.stop()
     return int(bool(wrong or differing))
+
+
+SUBJECTS = (deliveries, records, state)  # the modules that declare alterations
+FIRST, LAST = 0, -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """An alteration that was made, and the numbers by which verdicts name its copy."""
+
+    alteration: Alteration
+    edge: int
+    places: frozenset[int]
+
+    def __str__(self) -> str:
+        return f"{self.alteration} ({'first' if self.edge == FIRST else 'last'})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Altered:
+    """A history of copies: those that nothing was done to come first, one of each partition."""
+
+    folder: Path
+    plain: tuple[frozenset[int], ...]
+    made: tuple[Made, ...]
+    impossible: tuple[str, ...]
+
+
+def alter(history: Path, folder: Path, version: str, *, both: bool = False) -> Altered:
+    """Write copies of the first two partitions of a history, each altered in another way.
+
+    Args:
+        history: a compacted history.
+        folder: where the copies go, as one history.
+        version: the release that it is of.
+        both: make every alteration at the first and at the last place that suits it; otherwise
+            at the first and at the last in turn.
+    """
+    sources = [read_source(history, partition) for partition in (0, 1)]
+    numbers, turns = log_numbers(), cycle((FIRST, LAST))
+    plain = [source.copy(number, next(numbers), FIRST) for number, source in enumerate(sources)]
+    copies, made, impossible = list(plain), [], []
+    for alteration in ALTERATIONS:
+        for edge in (FIRST, LAST) if both else (next(turns),):
+            copy = sources[alteration.partition].copy(len(copies), next(numbers), edge)
+            try:
+                alteration.alter(copy)
+            except NoPlace:
+                impossible.append(str(alteration))
+            else:
+                copies.append(copy)
+                made.append(Made(alteration=alteration, edge=edge, places=copy.places))
+    write_copies(folder, copies, version)
+    return Altered(
+        folder=folder,
+        plain=tuple(copy.places for copy in plain),
+        made=tuple(made),
+        impossible=tuple(impossible),
+    )
+
+
+def mistakes(found: Verdicts, altered: Altered) -> Iterator[str]:
+    for made in altered.made:
+        one = made.alteration
+        before = altered.plain[one.partition]
+        told = {
+            rule
+            for rule, places in found.items()
+            if _broken(places, made.places) > _broken(places, before)
+        }
+        wanted = {one.rule} if one.breaks else set()
+        if told - one.also != wanted:
+            yield f"{made}: {', '.join(sorted(told)) or 'nothing'} was told"
+
+
+def _broken(places: dict[int, tuple[int, int]], wanted: frozenset[int]) -> int:
+    return sum(broken for place, (_, broken) in places.items() if place in wanted)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Copies of a log of a real history, what is altered in them, and the way back to journals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +16,8 @@ from spec.history import NEVER, ROWS, TABLES, AckType, Outcome
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 MS, SECOND = 1_000_000, 1_000_000_000
-_OPS = 1 << 48
-"""How far the requests of one copy are from those of the next."""
-_PLAIN = ("phases", "faults")
-"""Tables that are about the whole run."""
+_OPS = 1 << 48  # how far the requests of one copy are from those of the next
+_PLAIN = ("phases", "faults")  # tables that are about the whole run
 _OF_SHARE_PARTITIONS = (
     "reloads",
     "unseen_responses",
@@ -313,8 +309,7 @@ def _renewals(row: Row) -> Iterator[Row]:
         yield {**done, "sent": sent, "received": received}
 
 
-Alter = Callable[..., None]
-"""Takes a copy, and the fields that are declared with it."""
+Alter = Callable[..., None]  # takes a copy, and the fields that are declared with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,5 @@
 """Alterations of who got a record, when and how often: INV-01 to 03, 09, 12 to 15 and others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from spec.history import NEVER, AckType, Outcome
@@ -60,7 +58,6 @@ def _crashed_then_came(life: list[Row]) -> bool:
 
 
 def shift(row: Row, to: int, *, sent: int | None = None) -> None:
-    """Let a delivery happen at another time, with all that became of it."""
     by = to - row["acquired"]
     for name in ("acquired", "ack_sent", "ack_received", "freed", "ends_by"):
         if 0 <= row[name] < NEVER:
@@ -319,14 +316,12 @@ def _twice(life: list[Row]) -> bool:
 
 
 def _let_go(life: list[Row]) -> bool:
-    """Tell whether a record came twice and no response that nobody saw can lie between."""
     if not _twice(life) or life[0]["kind"] not in (AckType.NONE, AckType.RELEASE):
         return False
     return bool(life[0]["next_unseen_by_acquire"] == life[0]["unseen_before_fetch"])
 
 
 def _run_out(copy: Copy, row: Row, upto: int) -> None:
-    """Deliver a record again and again, up to a count, each time until its lock ends."""
     copy.store_start_only(row["share_partition"])
     row.update(copy.unacknowledged())
     for count in range(row["count"] + 1, upto + 1):

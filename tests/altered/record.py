@@ -5,14 +5,12 @@ releases, rejects and forgets, one dies now and then, one reads committed record
 that changes, and one has dead letters.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.workload import background
 from fixtures.workload.load import run_load
 from fixtures.workload.plan import KINDS, PLAIN, Behaviour
@@ -33,7 +31,6 @@ GROUPS = (
 
 
 def main() -> None:
-    """Record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path, help="directory for the run")
     out = parser.parse_args().out
@@ -41,12 +38,8 @@ def main() -> None:
     # The history is copied for every alteration, so it must not have more than it takes.
     background._TRANSACTION_EVERY, background._DELETION_EVERY = 1.5, 3.0
     background.MOST_RECORDS = 8
-    cluster = open_target("kafka:4.4.0", TargetOptions(brokers=1))
-    try:
-        cluster.start()
+    with started(open_target("kafka:4.4.0", TargetOptions(brokers=1))) as cluster:
         asyncio.run(run_load(load, cluster.info, out, print))
-    finally:
-        cluster.stop()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Alterations of what came, and what never did: INV-04, 05, 06, 08, 11, 34 and 36."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 
 from spec.history import NEVER, AckType, Outcome, Transaction
@@ -34,13 +32,11 @@ def stored(copy: Copy, offset: int) -> Row:
 
 
 def _sealed(copy: Copy, *groups: str) -> Row:
-    """Return the one delivery of a record whose batch is still the one that was sealed."""
     sealed = {row["offset"] for row in copy.tables["produced"] if row["crc"] >= 0}
     return copy.choose(lambda life: _came(life) and life[0]["offset"] in sealed, *groups)[0]
 
 
 def _stateless(copy: Copy) -> Row:
-    """Return the one delivery of a sealed record; nothing is known of what its group stored."""
     row = _sealed(copy)
     copy.store_start_only(row["share_partition"])
     return row
@@ -73,7 +69,6 @@ def _a_batch_comes_that_the_log_wrote_anew(copy: Copy) -> None:
 
 
 def _never_came(copy: Copy) -> Row:
-    """Take all deliveries of a record to a group away, and return the first."""
     row = _stateless(copy)
     key = row["offset"], row["share_partition"]
     copy.drop("deliveries", lambda one: (one["offset"], one["share_partition"]) == key)
@@ -183,7 +178,6 @@ def _a_record_that_nobody_acknowledged_may_have_come_in_answers_that_nobody_saw(
 
 
 def _acknowledged_together(copy: Copy) -> list[Row]:
-    """Let the acknowledgement of several records fail, and return these."""
     same = itemgetter("share_partition", "member", "ack_sent", "op", "kind")
 
     def together(life: list[Row]) -> list[Row]:

@@ -1,7 +1,5 @@
 """Alterations of what was shown, what was stored, how long it took, and of dead letters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -26,7 +24,6 @@ def _pair(copy: Copy, wanted: str = "spso") -> tuple[Row, Row]:
 
 
 def _in_flight(copy: Copy) -> tuple[int, int]:
-    """Return a share-partition and how many offsets were certainly in flight at one time."""
     found = [
         (share_partition, most)
         for share_partition in copy.share_partitions("calm", "odd", "rough", "committed")
@@ -242,7 +239,6 @@ def _store(copy: Copy, row: Row, state: int, *, count: int = 1, spso: int = 0, a
 
 
 def _choose(copy: Copy, wanted: Callable[[list[Row]], bool], *groups: str) -> Row:
-    """Return the one delivery of a record that was not aborted."""
     kept = (Transaction.NONE, Transaction.COMMITTED)
     there = {row["offset"] for row in copy.tables["produced"] if row["transaction"] in kept}
     return copy.choose(lambda life: wanted(life) and life[0]["offset"] in there, *groups)[0]
@@ -254,17 +250,6 @@ def _accepted(life: list[Row]) -> bool:
 
 def _rejected(life: list[Row]) -> bool:
     return once(life) and life[0]["kind"] == AckType.REJECT and life[0]["present"]
-
-
-def _reject_for_all(copy: Copy, row: Row) -> None:
-    """Let no group have accepted a record."""
-    for one in copy.tables["deliveries"]:
-        if one["offset"] == row["offset"] and one["kind"] == AckType.ACCEPT:
-            one["kind"] = int(AckType.REJECT)
-    copy.drop("dead_letters", lambda one: one["offset"] == row["offset"])
-    dead = set(copy.share_partitions("dead"))
-    for share_partition in dead:
-        copy.share(share_partition)["dead_letters"] = False
 
 
 @breaks("INV-10")
@@ -290,7 +275,14 @@ def _an_acceptance_that_was_refused_may_have_been_stored(copy: Copy) -> None:
 @breaks("INV-37 INV-10")
 def _what_nobody_accepted_is_stored_as_accepted(copy: Copy) -> None:
     row = _choose(copy, _rejected, "odd")
-    _reject_for_all(copy, row)
+    # Let no group have accepted a record.
+    for one in copy.tables["deliveries"]:
+        if one["offset"] == row["offset"] and one["kind"] == AckType.ACCEPT:
+            one["kind"] = int(AckType.REJECT)
+    copy.drop("dead_letters", lambda one: one["offset"] == row["offset"])
+    dead = set(copy.share_partitions("dead"))
+    for share_partition in dead:
+        copy.share(share_partition)["dead_letters"] = False
     _store(copy, row, ACKNOWLEDGED)
 
 
@@ -356,7 +348,6 @@ def _what_was_accepted_without_an_answer_is_stored_as_available(copy: Copy) -> N
 
 
 def _unstored(copy: Copy, row: Row) -> None:
-    """Take away all that was stored of a record; all others of its group are stored."""
     mine, offset = row["share_partition"], row["offset"]
     copy.store_start_only(mine)
     known = [one for one in copy.tables["persisted"] if one["share_partition"] == mine]

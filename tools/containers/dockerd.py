@@ -33,7 +33,6 @@ _LINKS = Path("/sys/class/net")
 
 
 def lacking() -> str:
-    """Return why no engine runs or can be started here, or nothing."""
     needed = ("dockerd", "unshare", "ip")
     able = sys.platform == "linux" and os.geteuid() == 0 and all(map(shutil.which, needed))
     try:
@@ -104,7 +103,6 @@ def _wait_for(running: subprocess.Popen[bytes], directory: Path) -> None:
 
 
 def _end(running: subprocess.Popen[bytes]) -> None:
-    """Shut the engine down in order, or else have the kernel end it."""
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
     with contextlib.suppress(OSError):
         for child in children.read_text(encoding="utf-8").split():
@@ -117,7 +115,6 @@ def _end(running: subprocess.Popen[bytes]) -> None:
 
 
 def sweep() -> None:
-    """Remove what private engines left behind that were killed."""
     for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         owner = directory.name.removeprefix(PREFIX)
         if owner.isdigit() and not psutil.pid_exists(int(owner)):

@@ -85,7 +85,6 @@ def _import(client: Any, image: str, archive: Path, *changes: str) -> None:
 
 
 def _archived(name: str, make: Callable[[Path], None]) -> Path:
-    """Return the archive of an image's files, made if it is not in the cache."""
     archive = cache_root() / "images" / f"{name}.tar"
     if not archive.exists():
         with locked("images"):
@@ -104,7 +103,6 @@ def _toxiproxy(server: Path, archive: Path) -> None:
 
 
 def _kafka(client: Any, version: str, archive: Path) -> None:
-    """Write the files of a Kafka image, and archives of classes if a broker of it leaves some."""
     plain = archive.with_suffix(".plain")
     image = f"{KAFKA}:{version}-untrained"
     try:
@@ -184,30 +182,24 @@ class RootFileSystem:
             self._tar.addfile(info, io.BytesIO(content))
 
     def folder(self, name: str, mode: int = 0o755) -> None:
-        """Add an empty directory."""
         self._add(name, type=tarfile.DIRTYPE, mode=mode)
 
     def text(self, name: str, text: str, mode: int = 0o644) -> None:
-        """Add a small file."""
         self._add(name, text.encode(), mode=mode)
 
     def link(self, name: str, to: str) -> None:
-        """Add a symbolic link."""
         self._add(name, type=tarfile.SYMTYPE, linkname=to)
 
     def file(self, name: str, source: Path) -> None:
-        """Add a file of this machine, or a directory with all that is in it."""
         if name not in self._has:
             self._has.add(name)
             self._tar.add(source.resolve(), name)
 
     def program(self, name: str, source: Path) -> None:
-        """Add a program with the libraries that it is linked with."""
         self.file(name, source)
         self.libraries([source])
 
     def libraries(self, programs: Iterable[Path]) -> None:
-        """Add what programs and libraries are linked with, each where the loader looks for it."""
         for library in linked(programs):
             self.file(str(library).lstrip("/"), library)
 

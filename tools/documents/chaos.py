@@ -87,7 +87,6 @@ def write(runs: Sequence[Played], file: Path = RECORD) -> None:
 
 
 def merged(known: Sequence[Played], new: Sequence[Played]) -> list[Played]:
-    """Return both, where what is new takes the place of an earlier run of that name and release."""
     kept = {(one.name, one.release): one for one in (*known, *new)}
     return list(kept.values())
 
@@ -134,16 +133,11 @@ def verdict_of(
 
 
 def strikes_of(faults: Sequence[InjectedFault]) -> dict[str, Strikes]:
-    """Return how often each kind of fault struck, hit and was healed."""
     found: dict[str, Strikes] = {}
     for one in faults:
         seen = Strikes(struck=1, hit=int(bool(one.hit)), healed=int(bool(one.healed)))
         found[one.fault] = found.get(one.fault, Strikes(struck=0, hit=0, healed=0)) + seen
     return found
-
-
-def releases(runs: Sequence[Played]) -> list[str]:
-    return sorted({one.release for one in runs}, key=_order, reverse=True)
 
 
 def _order(release: str) -> tuple[int, ...]:
@@ -178,7 +172,6 @@ def scenarios() -> str:
 
 
 def played(runs: Sequence[Played]) -> str:
-    """Return the table of what came of each scenario, by release."""
     columns = _well_played(runs)
     found = {(one.name, one.release): one for one in runs}
     rows = (
@@ -189,7 +182,6 @@ def played(runs: Sequence[Played]) -> str:
 
 
 def struck(runs: Sequence[Played]) -> str:
-    """Return the table of how often each kind of fault was seen to hit, by release."""
     columns = _well_played(runs)
     rows = (
         (f"`{kind}`", *(_strikes(runs, kind, release) for release in columns)) for kind in FAULTS
@@ -198,9 +190,9 @@ def struck(runs: Sequence[Played]) -> str:
 
 
 def _well_played(runs: Sequence[Played]) -> list[str]:
-    """Return the releases on which many scenarios were played; others met a few on purpose."""
     names = {
-        release: {one.name for one in runs if one.release == release} for release in releases(runs)
+        release: {one.name for one in runs if one.release == release}
+        for release in sorted({one.release for one in runs}, key=_order, reverse=True)
     }
     return [release for release, played in names.items() if len(played) >= _MANY]
 
@@ -220,7 +212,6 @@ def _strikes(runs: Sequence[Played], kind: str, release: str) -> str:
 
 
 def filled(page: str) -> str:
-    """Return the page with its tables, in the places of comments that name them."""
     runs = read()
     tables = {
         "faults": faults(),

@@ -41,7 +41,6 @@ attribution by symptom and release; where there is none we know of no public rep
 
 
 def detection(entries: Sequence[Entry]) -> str:
-    """Return the page about everything that is broken on purpose, and what noticed it."""
     by_kind: dict[str, list[Entry]] = defaultdict(list)
     for one in entries:
         by_kind[one.kind].append(one)
@@ -121,7 +120,6 @@ def _short(check: str) -> str:
 
 
 def badge(entries: Iterable[Entry]) -> Badge:
-    """Return how many mutants of the reference broker are killed; green when all are."""
     kills = [one for one in entries if one.kind == REFERENCE_MUTANT and one.name in MUTANTS]
     killed = {one.name for one in kills if one.rule in MUTANTS[one.name].rules}
     whole = len(killed) == len(MUTANTS)

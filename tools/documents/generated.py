@@ -60,13 +60,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Fill in causes and what was played, and let links out of here lead to copies of files."""
     from tools.documents import architecture, chaos
 
     markdown = CAUSES.sub(lambda found: _causes(found[1]), markdown)
     if page.file.src_uri == chaos.PAGE.name:
         markdown = chaos.filled(markdown)
     markdown = markdown.replace("<!-- folders -->", architecture.table().rstrip())
+    markdown = markdown.replace("<!-- layers -->", architecture.drawn().rstrip())
     up = "../" * page.file.src_uri.count("/")
     for link, source in _outside(page.file).items():
         markdown = markdown.replace(f"]({link}", f"]({up}source/{source.relative_to(ROOT)}")
@@ -74,14 +74,12 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def _outside(page: File) -> dict[str, Path]:
-    """Return the links of a page that lead out of the documentation, and what they lead to."""
     folder = (ROOT / "docs" / page.src_uri).parent
     found = {link: (folder / link).resolve() for link in LINK.findall(page.content_string)}
     return {link: to for link, to in found.items() if not to.is_relative_to(ROOT / "docs")}
 
 
 def _causes(ledger: str) -> str:
-    """Return a ledger's causes as a table, those that break the most rules first."""
     from spec.profile import load_profile
 
     profile = load_profile(ledger)
@@ -210,7 +208,6 @@ def _files() -> str:
 
 
 def _fields(whole: Mapping[str, Any], node: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Yield a row for each field below a node of a JSON Schema."""
     if "$ref" in node:
         node = whole["$defs"][node["$ref"].rpartition("/")[2]]
     for name, field in node.get("properties", {}).items():

@@ -19,7 +19,7 @@ from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
-from tools.findings import coordinators, offsets, requests, state_writes
+from tools.findings import coordinators, offsets, requests
 from tools.findings.program import DIRECT, Run
 
 
@@ -48,16 +48,7 @@ class Program:
         return self.name.partition("-")[2]
 
 
-_SESSIONS = {
-    "group.share.heartbeat.interval.ms": "500",
-    "group.share.min.heartbeat.interval.ms": "500",
-    "group.share.min.session.timeout.ms": "500",
-}
-
 PROGRAMS = (
-    Program("027-dropped", state_writes.late_state_writes, brokers=3, proxies=True),
-    Program("028-released", state_writes.late_state_writes, brokers=3, proxies=True),
-    Program("029-stale", state_writes.late_state_writes, brokers=3, proxies=True),
     Program(
         "042",
         coordinators.moving_coordinator,
@@ -67,24 +58,13 @@ PROGRAMS = (
     ),
     Program("043-reset", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
     Program("043-killed", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
-    Program("044", requests.session_and_heartbeat, release="4.2.1", properties=_SESSIONS),
-    Program(
-        "045",
-        coordinators.snapshot_spacing,
-        release="4.1.2",
-        properties={"share.coordinator.snapshot.update.records.per.snapshot": "3"},
-    ),
-    Program("046-held", state_writes.topic_going, proxies=True),
-    Program("046-race", state_writes.topic_going, brokers=3),
-    Program("047-altered", offsets.known_topic),
-    Program("047-refused", offsets.known_topic),
     Program("047-partial", offsets.initialised_again, brokers=3, proxies=True),
     Program("047-unanswered", offsets.initialised_again, proxies=True),
     Program("048-altered", offsets.late_administration, proxies=True),
     Program("049-deleted", offsets.late_administration, proxies=True),
     Program("049-group", offsets.late_administration, proxies=True),
     Program("050", coordinators.topic_not_forgotten),
-    Program("051", state_writes.written_together, proxies=True),
+    Program("051", requests.written_together, proxies=True),
     Program("052-leader", offsets.unstored_start, brokers=3),
     Program("052-idle", offsets.unstored_start),
     Program("052-earliest", offsets.unstored_start, brokers=3),

@@ -8,16 +8,13 @@ from fixtures.clients.member import Member, accept
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction
 from fixtures.wire.errors import error_name
-from fixtures.wire.state_records import SNAPSHOT
-from spec.model.durable import StateBatch
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.share import Consumer, Share
-from suites.broker.state import AVAILABLE, SUMMARY, StateKey, Store
+from suites.broker.state import SUMMARY, StateKey, Store
 from tools.findings.program import ONCE, Run, jam, say
 
 MOVES = 9
-WATCHED = 2.0
-"""Seconds for which a new leader is asked, again and again."""
+WATCHED = 2.0  # seconds for which a new leader is asked, again and again
 
 UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
 
@@ -50,10 +47,7 @@ async def watched(share: Share, key: StateKey, node: int, moved: asyncio.Task[ob
 async def moving_coordinator(run: Run) -> bool:
     """A share coordinator that has just read its partition, on the raw wire: finding 042.
 
-    Three brokers with ``metadata.max.idle.interval.ms`` = 0: an idle controller writes no
-    records. (With the default of 500 the defect is seen in fewer moves.) Each move of the
-    state topic's partition is shown with all that its new leader answers to a summary. Exit
-    code 1 if that is UNKNOWN_TOPIC_OR_PARTITION for a topic that is there.
+    Exit code 1 if that is UNKNOWN_TOPIC_OR_PARTITION for a topic that is there.
     """
     seen = False
     async with run.world() as share:
@@ -110,9 +104,7 @@ async def fetched(consumer: Consumer) -> set[str]:
 async def first_load(run: Run) -> bool:
     """A share-partition that is loaded while its share coordinator cannot answer: finding 043.
 
-    In the scenario ``reset`` the response to the leader's first ReadShareGroupState is lost on
-    its way, in ``killed`` the broker that owes it is dead. Three brokers of the release, with
-    proxies between them. Exit code 1 if the member is told UNKNOWN_SERVER_ERROR.
+    Exit code 1 if the member is told UNKNOWN_SERVER_ERROR.
     """
     async with run.world() as share:
         stage = FailoverCluster(share, run.target.brokers)
@@ -140,67 +132,8 @@ async def first_load(run: Run) -> bool:
     return "UNKNOWN_SERVER_ERROR" in errors
 
 
-MOST = 3
-"""What share.coordinator.snapshot.update.records.per.snapshot is set to."""
-
-PLAYS = {
-    "writes": "I" + 16 * "w",
-    "a raised leader epoch first": "IR" + 15 * "w",
-    "a raised leader epoch each time": "I" + 16 * "R",
-    "in turns": "I" + 8 * "wR",
-    "a raised state epoch between": "IwIwwwwwwwwwwww",
-    "deleted and begun anew": "IwwwwwwwwwDIwwwwwwwww",
-}
-"""What is asked: Initialize with the next state epoch, write, Read with the next leader epoch,
-Delete."""
-
-
-async def played(key: StateKey, snapshot_spacing: str) -> str:
-    """Ask what a play says; return the records, S for a snapshot, u for an update, 0 for none."""
-    trail = await key.trail()
-    state, leader = -1, 0
-    for number, what in enumerate(snapshot_spacing):
-        if what == "I":
-            state += 1
-            error = await key.initialize(state, 0)
-        elif what == "w":
-            batch = StateBatch(number, number, AVAILABLE, 1)
-            error = await key.write(batch, state_epoch=state, leader_epoch=leader)
-        elif what == "R":
-            leader += 1
-            error = (await key.read(leader_epoch=leader)).error_code or "NONE"
-        else:
-            error = await key.delete()
-            leader = 0
-        if error != "NONE":
-            print(f"  {what} number {number} was answered {error}")
-    kinds = (
-        "0" if r.tombstone else "S" if r.kind == SNAPSHOT else "u" for r in await trail.records()
-    )
-    return "".join(kinds)
-
-
-async def snapshot_spacing(run: Run) -> bool:
-    """How many updates a share coordinator stores between two snapshots: finding 045.
-
-    One broker that is to store 3. Each line has what was asked of one share-partition and the
-    records that its state topic got. Exit code 1 if some are more than 3 apart.
-    """
-    seen = False
-    async with run.world() as share:
-        store = Store(share)
-        for what, asked in PLAYS.items():
-            records = await played(await store.key(), asked)
-            runs = [len(run) for run in records.replace("0", "S").split("S")]
-            seen |= max(runs) > MOST
-            print(f"{what}:\n  asked  {asked}\n  stored {records}, most updates {max(runs)}")
-        await store.clear()
-    return seen
-
-
 OFFSETS = "__consumer_offsets"
-PACE = 1.5
-"""Seconds between heartbeats: more than share.assignment.interval.ms."""
+PACE = 1.5  # seconds between heartbeats: more than share.assignment.interval.ms
 
 
 async def gone(share: Share, name: str) -> None:
@@ -228,11 +161,8 @@ async def epochs(member: Member, count: int) -> list[int]:
 async def topic_not_forgotten(run: Run) -> bool:
     """A topic whose deletion the group coordinator could not write down: finding 050.
 
-    A member subscribes to two topics. One of them is deleted while __consumer_offsets takes no
-    records, by a max.message.bytes that nothing fits in; then it takes them again, and the
-    topic is made anew. Each step is shown with the member epochs of the heartbeats that
-    follow. Exit code 1 if the epoch goes up for as long as anybody looks, although nothing
-    changes any more. One broker.
+    Exit code 1 if the epoch goes up for as long as anybody looks, although nothing changes any
+    more.
     """
     async with run.world() as share:
         for jammed in (False, True):

@@ -14,75 +14,10 @@ from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
 from suites.broker.leaders import ReconnectingConsumer
 from suites.broker.share import Consumer, Queue
-from suites.broker.state import DELETE, INITIALIZE, STATE_TOPIC, Store, read_result
-from tools.findings.program import Run, jam, say, stored
+from suites.broker.state import DELETE, INITIALIZE, Store, read_result
+from tools.findings.program import Run, say, stored
 
-OLD = 5
-"""How many records are older than the groups."""
-
-
-async def alter(queue: Queue) -> None:
-    """Set the start offset of partition 0 to the log's end."""
-    part = {"partition_index": 0, "start_offset": OLD}
-    answer = await queue.share.cluster.at_coordinator(
-        queue.group,
-        "AlterShareGroupOffsets",
-        group_id=queue.group,
-        topics=[{"topic_name": queue.topic.name, "partitions": [part]}],
-    )
-    errors = {
-        part.partition_index: f"{error_name(part.error_code)} {part.error_message or ''}".strip()
-        for topic in answer.responses
-        for part in topic.partitions
-    }
-    say("AlterShareGroupOffsets of partition 0 answered", errors)
-
-
-async def first_read(queue: Queue) -> list[int]:
-    """Join, read partition 1 up to a record that comes after the first fetch; return it all."""
-    member = await queue.share.member(queue.group)
-    await member.join(queue.topic, within=90)
-    session = await member.session(queue.topic.leaders[1])
-    seen: list[int] = []
-    named = [(queue.topic, 1)]
-    async for _ in attempts():
-        seen += (await session.fetch(*named)).offsets
-        if seen:
-            break
-        named = []
-        await queue.produce(1, 1)
-    await member.leave()
-    await session.connection.close()
-    return seen
-
-
-async def known_topic(run: Run) -> bool:
-    """Where partitions begin whose topic a share group knows by an alteration only: finding 047.
-
-    Nobody has set share.auto.offset.reset, so that a group begins at the log's end. In the
-    scene ``altered`` the start offset of partition 0 is set before the group is used for the
-    first time; in ``refused`` that is tried and answered with an error. Then a member reads
-    partition 1, and another group's member does. Exit code 1 if the first one is given records
-    that are older than its group. One broker.
-    """
-    async with run.world() as share:
-        warm = await share.queue(1)
-        await warm.consumer()
-        plain = await share.queue(partitions=2, reset=None)
-        for partition in plain.topic.partitions:
-            await plain.produce(OLD, partition, batches=OLD)
-        touched = Queue(share=share, topic=plain.topic, group=share.cluster.fresh_name("g"))
-        if run.scenario == "refused":
-            await jam(share, STATE_TOPIC, "1")
-        await alter(touched)
-        if run.scenario == "refused":
-            await jam(share, STATE_TOPIC, None)
-        found = {}
-        for what, queue in (("untouched", plain), (run.scenario, touched)):
-            found[what] = await first_read(queue)
-            say(f"the {what} group is first given, of partition 1,", found[what])
-        await share.disband()
-    return min(found[run.scenario], default=OLD) < OLD <= min(found["untouched"], default=OLD)
+OLD = 5  # how many records are older than the groups
 
 
 NEW = 5
@@ -102,12 +37,8 @@ async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
 async def unstored_start(run: Run) -> bool:
     """A start offset at the log's end, before anything was acknowledged: finding 052.
 
-    Nobody has set share.auto.offset.reset. A member of a new group fetches, and gets nothing.
-    In the scene ``idle`` (one broker) it goes, records are produced, and another member comes.
-    In ``leader`` (three brokers) it is given the records that are produced, and while it holds
-    them, another broker becomes the partition's leader; ``earliest`` is the same with
-    share.auto.offset.reset=earliest. Exit code 1 if records that came after the group's first
-    fetch are not given to the member that comes last.
+    Exit code 1 if records that came after the group's first fetch are not given to the member that
+    comes last.
     """
     async with run.world() as share:
         replicas = 1 if run.scenario == "idle" else 3
@@ -165,9 +96,7 @@ async def seen(queue: Queue) -> str:
 async def deleted_lag(run: Run) -> bool:
     """Records that were deleted while somebody held them stay in the lag: finding 054.
 
-    A member holds one record and says nothing about it; all others of the log are accepted.
-    The records up to some of the accepted ones are deleted, and the lock ends. Another member
-    fetches all the while. Exit code 1 if the lag is not 0 ten seconds after the lock.
+    Exit code 1 if the lag is not 0 ten seconds after the lock.
     """
     async with run.world() as share:
         queue = await share.queue(0, lock_ms=int(LOCK * 1000))
@@ -272,10 +201,7 @@ async def given_late(consumer: Consumer, within: float) -> tuple[dict[int, int],
 async def late_administration(run: Run) -> bool:
     """Requests of administrators that the share coordinator takes late: findings 048 and 049.
 
-    The scenarios are altered (048), deleted and group (049). One broker of the release, with a
-    proxy in front of the listener by which it speaks to itself: for four seconds it refuses
-    what the scenario is about as a share coordinator does that is loading. Exit code 1 if the
-    group was harmed that had members by then.
+    Exit code 1 if the group was harmed that had members by then.
     """
     async with run.world() as share:
         queue = await share.queue(LATE_RECORDS, batches=LATE_RECORDS, lock_ms=60_000)
@@ -339,8 +265,7 @@ PARTITIONS = 6
 UNANSWERED = 29.0
 """Seconds without a response: a little less than group.share.initialize.retry.interval.ms."""
 
-REFUSED = 16.5
-"""Seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds."""
+REFUSED = 16.5  # seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds
 
 OFTEN = 0.02
 
@@ -508,14 +433,8 @@ async def altered(run: Run) -> bool:
 async def initialised_again(run: Run) -> bool:
     """Share-partitions whose state is initialised twice: findings 047 and 053, and no defect.
 
-    In the scenario ``unanswered`` (one broker) nobody answers the group coordinator's first
-    InitializeShareGroupState for half a minute, and all later ones are; the topic is older
-    than the group, and nobody has set share.auto.offset.reset. In ``partial`` and ``altered``
-    (three brokers) one share coordinator refuses for 16 seconds what the others take, when a
-    member joins, and when an administrator sets start offsets. The proxies between the brokers
-    do all this. Exit code 1 if a member is given what it has accepted on a partition that was
-    assigned to it, what is older than its group, or what is below a start offset whose setting
-    was answered NONE.
+    Exit code 1 if a member is given what it has accepted on a partition that was assigned to it,
+    what is older than its group, or what is below a start offset whose setting was answered NONE.
     """
     scenarios = {"altered": altered, "partial": partial, "unanswered": unanswered}
     return await scenarios[run.scenario](run)

@@ -19,8 +19,7 @@ from fixtures.wire.security import PLAINTEXT
 from suites.broker.share import Queue, Share, world
 from suites.broker.state import Store, read_result
 
-DIRECT = "DIRECT"
-"""The listener that leads past the proxies."""
+DIRECT = "DIRECT"  # the listener that leads past the proxies
 
 ONCE = 10**9
 _BEGAN = time.monotonic()

@@ -1,33 +1,20 @@
-"""Single requests and their answers."""
+"""Single requests and their answers, and state writes that are sent together."""
 
+import asyncio
 from typing import Any
 
-from fixtures.clients.cluster import Cluster
+from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import Cluster, attempts
+from fixtures.clients.configs import alter as alter_configs
+from fixtures.clients.member import Ack, AckType, Part, accept, each
 from fixtures.wire.connection import CallTimeout, Connection
 from fixtures.wire.errors import error_name
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import Security
-from tools.findings.program import Run, say
-
-HEARTBEAT = 500
-"""The broker's heartbeat interval in milliseconds."""
-
-
-async def session_and_heartbeat(run: Run) -> bool:
-    """A group's session timeout and a heartbeat interval that only the broker has: finding 044.
-
-    One broker whose heartbeat interval is 500 ms. The group's session timeout is compared with
-    the group's default interval instead.
-    """
-    refused = False
-    async with run.world() as share:
-        for session in (500, 501, 4999, 5000, 5001):
-            configs = {"share.session.timeout.ms": str(session)}
-            answer = await share.admin.try_group_config(share.cluster.fresh_name("g"), configs)
-            refused |= session > HEARTBEAT and bool(answer.error_code)
-            print(session, error_name(answer.error_code), answer.error_message or "", flush=True)
-    return refused
-
+from spec.verdict import Undecided
+from suites.broker.share import Consumer, Queue, Share
+from suites.broker.state import STATE_TOPIC, WRITE
+from tools.findings.program import ONCE, Run, say, stored
 
 LISTENER, PASSWORD = "USERS", "finding"
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -37,8 +24,7 @@ PROPERTIES = {
     "listener.name.users.sasl.enabled.mechanisms": "PLAIN",
     "listener.name.users.plain.sasl.jaas.config": f'{MODULE} required user_nobody="{PASSWORD}";',
 }
-PATIENCE = 10.0
-"""Seconds without a response; the others take milliseconds."""
+PATIENCE = 10.0  # seconds without a response; the others take milliseconds
 
 
 async def ask(connection: Connection, api: str, **body: Any) -> bool:
@@ -67,11 +53,7 @@ async def answered(cluster: Cluster, users: list[str] | None) -> tuple[bool, boo
 async def unanswered_refusal(run: Run) -> bool:
     """A refusal that never comes, and what waits behind it on the connection: finding 070.
 
-    A user without DESCRIBE on the cluster asks for all users' SCRAM credentials: by an empty
-    list, and by null, which means the same. Each request goes over a connection of its own,
-    and is followed by a Metadata request over the same connection and one over another. Exit
-    code 1 if the second request gets no response, nor what follows on its connection. One
-    broker with an authorizer.
+    Exit code 1 if the second request gets no response, nor what follows on its connection.
     """
     nobody = Security(
         protocol="SASL_PLAINTEXT", mechanism="PLAIN", user="nobody", password=PASSWORD
@@ -80,3 +62,75 @@ async def unanswered_refusal(run: Run) -> bool:
     async with Cluster(info, schemas=Schemas.from_jar(info.schema_jar)) as cluster:
         await answered(cluster, [])
         return await answered(cluster, None) == (False, False)
+
+
+MANY, FEW = 200, 10
+LIMIT, LARGEST = "max.message.bytes", "1000"
+HELD = 2.0  # seconds for which the first state write is held up
+
+
+def told(part: Part) -> str:
+    return f"{error_name(part.ack_error)} {part.ack_message or ''}".strip()
+
+
+async def limit(share: Share) -> None:
+    """Let the state topic take small records only."""
+    await alter_configs(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: LARGEST})
+    async for _ in attempts():
+        if (await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC))[LIMIT] == LARGEST:
+            return
+
+
+async def holder(queue: Queue, count: int, *, join: bool) -> tuple[Consumer, int, int]:
+    """Return a consumer that holds the next so many records, with the first and the last."""
+    consumer = await queue.consumer(join=join)
+    caught = await consumer.acquire(count, max_records=count, batch_size=1)
+    offsets = caught.offsets
+    if offsets != list(range(offsets[0], offsets[0] + count)):
+        raise Undecided(f"acquired {offsets}")
+    return consumer, offsets[0], offsets[-1]
+
+
+def in_turns(first: int, last: int) -> Ack:
+    pair = (AckType.ACCEPT, AckType.REJECT)
+    return each(first, [pair[number % 2] for number in range(last - first + 1)])
+
+
+async def written_together(run: Run) -> bool:
+    """Two state writes of one share-partition in one request: finding 051.
+
+    Exit code 1 if the large one is answered NONE and its records are given again after the leader
+    has loaded the share- partition anew.
+    """
+    async with run.world() as share:
+        total = 2 * (MANY + FEW)
+        queue = await share.queue(total, batches=total, lock_ms=60_000)
+        start, *_ = await holder(queue, FEW, join=True)
+        alone, first, last = await holder(queue, MANY, join=False)
+        await limit(share)
+        say(f"{first}-{last} in turns, sent alone:", told(await alone.ack(in_turns(first, last))))
+        large, first, last = await holder(queue, MANY, join=False)
+        small, *few = await holder(queue, FEW, join=False)
+        rule = run.intercept(WRITE, 1, delay=HELD, once=True)
+        tasks = [asyncio.create_task(start.ack(accept(0)))]
+        async for _ in attempts():
+            if rule.done:
+                break
+        tasks.append(asyncio.create_task(large.ack(in_turns(first, last))))
+        await asyncio.sleep(HELD / 4)  # the large one is to be the first of the two
+        tasks.append(asyncio.create_task(small.ack(accept(*few))))
+        answers = [told(part) for part in await asyncio.gather(*tasks)]
+        say("held up, 0:", answers[0])
+        say(f"gathered behind it, {first}-{last} in turns:", answers[1])
+        say(f"gathered behind it, {few[0]}-{few[1]}:", answers[2])
+        say("state writes in all:", rule.seen - ONCE + 1, "; stored:", await stored(queue))
+        for consumer in (start, alone, large, small):
+            await consumer.session.connection.close()
+        heir = await queue.consumer()
+        counts: dict[int, int] = {}
+        async for _ in attempts(5.0):
+            counts |= (await heir.fetch()).only.counts
+        again = sorted(offset for offset in counts if first <= offset <= last)
+        say(f"the next member is given {len(again)} of {first}-{last} again")
+        await share.disband()
+        return answers[1] == "NONE" and bool(again)
