@@ -73,6 +73,33 @@ async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
     judge.saw(aborted=len(outcomes.aborted))
 
 
+@check("GAP-41")
+async def test_log_start_inside_an_aborted_batch(share: Share, judge: Judge) -> None:
+    queue = await share.queue(records=3, group_config=COMMITTED)
+    former = await queue.holder(3)
+    await former.acked(accept(0, 2))
+    async with TransactionalProducer.open(share.cluster) as producer:
+        first = await producer.append(queue.topic, 12)
+        last = await queue.produce(4) + 3
+        await share.admin.delete_records(queue.topic, first + share.rng.randint(1, 11))
+        await producer.abort()
+    await former.depart()
+
+    consumer = await queue.consumer(join=False)
+    responses: list[Response] = []
+    async for _ in attempts(WITHIN):
+        responses.append(await consumer.fetch())
+        if responses[-1].errors or any(last in part.counts for part in responses[-1].parts):
+            break
+    errors = [error_name(code) for code in responses[-1].errors]
+    judge.equal([], errors, "errors of a fetch where the log begins in an aborted batch")
+    counts = {
+        offset: n for one in responses for part in one.parts for offset, n in part.counts.items()
+    }
+    data = {offset: counts[offset] for offset in sorted(offered(responses))}
+    judge.equal(dict.fromkeys(range(last - 3, last + 1), 1), data, "records, with delivery counts")
+
+
 @check("GAP-20", crossed=AMONG)
 async def test_two_views(share: Share, judge: Judge) -> None:
     queue = await share.queue(group_config=COMMITTED)
