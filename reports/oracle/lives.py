@@ -282,9 +282,11 @@ def all_or_none(told: Sequence[Sequence[Position]]) -> list[bool]:
         kept = share.drained and now.present and now.crc >= 0 and now.offset >= share.log_start
         unseen = share.unseen_responses - now.unseen_before_fetch
         others = any(one.count >= now.count for one in at.earlier)
+        after = at.after
+        late = after is not None and after.count <= now.count and after.sent <= now.acquired
         comes = now.count + unseen < share.lowest_limit and now.attempts == 1 and not others
-        if failed and kept and comes:
-            fates.setdefault((now.member, now.ack_sent), []).append(at.after is not None)
+        if failed and kept and comes and not late:
+            fates.setdefault((now.member, now.ack_sent), []).append(after is not None)
     return [len(set(fate)) > 1 for fate in fates.values() if len(fate) > 1]
 
 

@@ -91,7 +91,8 @@ INV_06 = Invariant(
 FAILED_ACKNOWLEDGEMENTS = Relation(
     name="failed_acknowledgements",
     # Acceptances and rejections that failed or were never answered: how many of their records came
-    # again. Records that may have ended in another way tell nothing.
+    # again. Records that may have ended in another way tell nothing, nor do those of which an
+    # earlier delivery was seen later.
     sql="""
         SELECT
           share_partition,
@@ -113,6 +114,7 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
           AND offset >= log_start
           AND count + unseen_responses - unseen_before_fetch < lowest_limit
           AND NOT coalesce(highest_before >= count, false)
+          AND NOT coalesce(next_count <= count AND next_sent <= acquired, false)
         GROUP BY share_partition, member, ack_sent
     """,
     uses=(DELIVERY_PAIRS,),
