@@ -103,6 +103,19 @@ async def test_finished_do_not_count(
     judge.equal(0, (await queue.offsets()).start, "start offset of the admin's view")
 
 
+@check("LAG-04", crossed=(BESIDE, RELOADED))
+async def test_let_go_at_the_limit(share: Share, judge: Judge) -> None:
+    """The end of a session finishes what it held for the last time, of a batch in parts, too."""
+    queue = await share.queue(records=5, lock_ms=share.bounds.longest_lock)
+    consumer = await queue.holder(5)
+    helper = await queue.consumer(join=False)
+    await consumer.acked(release(1, 4))
+    await hold_at(helper, 4, await delivery_limit(share))
+    await helper.acked(accept(2))
+    await helper.close()
+    judge.equal(1, await queue.lag(1), "lag with the first record held, one accepted, three let go")
+
+
 @check("LAG-09", crossed=(BESIDE, RELOADED))
 async def test_expired_locks(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
