@@ -1,5 +1,6 @@
 """The log's start moves into or past the in-flight records: DeleteRecords under a share group."""
 
+from suites.broker.brokers import Proxied
 from suites.broker.kit import *
 
 STATES = ["acquired", "released", "accepted"]
@@ -187,3 +188,26 @@ async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
 
     seen = await queue.spso(settled, within=5)
     judge.holds(seen >= start, f"the start offset is {seen}, the log begins at {start}")
+
+
+@check("OFF-47")
+async def test_deleted_while_an_acknowledgement_fails(between: Proxied, judge: Judge) -> None:
+    """The log's start passes records whose final acknowledgement is taken back after that."""
+    share = between.share
+    queue = await share.queue(records=10, batches=10, lock_ms=share.bounds.short_lock)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    await holder.acquire(5, max_records=5)
+    final = share.rng.choice([accept, reject])
+    with between.state_writes_refused():
+        pending = asyncio.create_task(holder.ack(final(0, 4), timeout=2 * WITHIN + 40))
+        await asyncio.wait([pending], timeout=0.5)
+        await share.admin.delete_records(queue.topic, 7)
+        # The leader learns of the log's start from the fetch that reads at it.
+        await other.acquire(3)
+        if (told := result(await pending)) == "NONE":
+            raise Undecided("an acknowledgement that could not be stored was answered with NONE")
+    await holder.close()
+    sentinel = await queue.produce(1)
+    came = (await other.drain(until=sentinel)).counts
+    judge.equal(1, came[sentinel], f"delivery count of a new record, after {told}")
+    judge.equal([], [o for o in came if o < 7], "deleted records that came")
