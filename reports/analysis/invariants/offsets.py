@@ -75,9 +75,12 @@ INV_24 = Invariant(
     breach="lag > 0",
     since="sent",
     until="received",
+    # Where all of the lag was deleted, it says so.
     detail="""
         concat('start offset ', spso, ' of ', log_end, ', lag ', lag, ' at the end',
-          CASE WHEN log_start > spso THEN concat(', the log begins at ', log_start) ELSE '' END)
+          CASE WHEN log_start - spso >= lag AND lag > 0 THEN
+            concat(', the log begins at ', log_start)
+          ELSE '' END)
     """,
     offset="spso",
 )
