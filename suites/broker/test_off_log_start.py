@@ -190,7 +190,7 @@ async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
     judge.holds(seen >= start, f"the start offset is {seen}, the log begins at {start}")
 
 
-@check("OFF-47", timeout=120)
+@check("OFF-47", solo={}, timeout=120)
 async def test_deleted_while_an_acknowledgement_fails(between: Proxied, judge: Judge) -> None:
     """The log's start passes records whose final acknowledgement is taken back after that."""
     share = between.share
