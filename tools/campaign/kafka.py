@@ -13,7 +13,6 @@ that killed a mutant is played again at once on the sound broker; ``sound`` says
 import asyncio
 import itertools
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -88,10 +87,13 @@ def _hunt_all(names: Sequence[str], options: Options) -> None:
 def _switched(names: Sequence[str], where: str, file: Path, options: Options) -> list[str]:
     """Hunt mutants in one process on one broker; keep each that is seen there, return the rest."""
     words = [sys.executable, "-m", "tools.campaign.kafka", where, str(file), str(options.seed)]
-    environment = os.environ | {"SHAREPROOF_PATIENCE": f"{PATIENCE:g}"}
     left = dict.fromkeys(names)
     with subprocess.Popen(
-        [*words, *names], stdout=subprocess.PIPE, text=True, cwd=runs.ROOT, env=environment
+        [*words, *names],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=runs.ROOT,
+        env=runs.with_patience(PATIENCE),
     ) as hunting:
         for line in hunting.stdout or ():
             told = json.loads(line)

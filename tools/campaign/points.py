@@ -15,7 +15,6 @@ import asyncio
 import dataclasses
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -30,19 +29,16 @@ from random import Random
 from fixtures.machine.cache import cache_root
 from fixtures.machine.java import find_java
 from fixtures.mutants.agency import points, source
-from fixtures.targets import DEFAULT_TARGET
 from shareproof.runner.outcome import observe
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from suites.judge import Judge
+from tools.campaign.kafka import PATIENCE, RELEASE
 from tools.campaign.options import Options, Outcome
 from tools.campaign.player import Case
-from tools.campaign.runs import ROOT
+from tools.campaign.runs import ROOT, with_patience
 from tools.campaign.worlds import Broker, Client, World
 
-RELEASE = DEFAULT_TARGET.partition(":")[2]
 WORLDS: Mapping[str, type[World]] = {"random": Broker, "random-client": Client}
-PATIENCE = 0.5
-"""As in :mod:`tools.campaign.kafka`: what a broken broker keeps waiting is the expected outcome."""
 MOST = 160
 """Checks that are played for one point. Others that reach it as well are counted as not played."""
 
@@ -69,19 +65,18 @@ def play(subject: str, options: Options) -> Outcome:
     journal = ROOT / "out" / f"{subject}-{RELEASE}-{options.seed}.jsonl"
     journal.parent.mkdir(exist_ok=True)
     words = [sys.executable, "-m", "tools.campaign.points", subject, str(options.seed)]
-    environment = os.environ | {"SHAREPROOF_PATIENCE": f"{PATIENCE:g}"}
     with subprocess.Popen(
         [*words, str(options.mutants), str(journal)],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        env=environment,
+        env=with_patience(PATIENCE),
     ) as hunting:
         for line in hunting.stdout or ():
             options.say(line.rstrip())
     if hunting.returncode:
         raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
-    drawn = sample(subject, options.seed, options.mutants)
+    drawn = frozenset(sample(subject, options.seed, options.mutants))
     found = [one for one in read(journal) if one.point in drawn]
     return Outcome(said=table(found), more={"points": [dataclasses.asdict(one) for one in found]})
 
@@ -166,20 +161,22 @@ class Hunt:
         reach = await self.reach()
         words = self.world.canaries
         self.canaries = [self.cases[name] for name in reach if name.startswith(words)][:4]
-        everywhere = Counter(point for found in reach.values() for point in found)
-        print(f"{len(everywhere)} points are reached by {len(reach)} checks", flush=True)
+        reaching: dict[str, list[str]] = defaultdict(list)
+        for name, found in reach.items():
+            for one in found:
+                reaching[one].append(name)
+        print(f"{len(reaching)} points are reached by {len(reach)} checks", flush=True)
         done = {one.point for one in read(self.journal)}
         for point in drawn:
             if point in done:
                 continue
-            reaching = [name for name, found in reach.items() if point in found]
+            names = reaching.get(point, [])
             began = time.monotonic()
-            if not reaching:
-                fate = Fate(point=point, fate=UNREACHED)
-            else:
-                fate = await self.hunt(point, self.ordered(point, reaching))
+            fate = Fate(point=point, fate=UNREACHED)
+            if names:
+                fate = await self.hunt(point, self.ordered(point, names))
             fate = dataclasses.replace(
-                fate, reaching=len(reaching), seconds=round(time.monotonic() - began, 1)
+                fate, reaching=len(names), seconds=round(time.monotonic() - began, 1)
             )
             with self.journal.open("a", encoding="utf-8") as journal:
                 print(json.dumps(dataclasses.asdict(fate)), file=journal)

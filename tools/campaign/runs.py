@@ -47,10 +47,15 @@ def command(target: str, more: Iterable[str], brokers: int = 1) -> list[str]:
     return [*pytest, "--drafts", "--once", *more]
 
 
+def with_patience(patience: float) -> dict[str, str]:
+    return os.environ | {"SHAREPROOF_PATIENCE": f"{patience:g}"}
+
+
 def call(words: Sequence[str], patience: float = 1) -> None:
     """Run a command; ``patience`` below 1 shortens the deadlines that a broken broker runs into."""
-    environment = os.environ | {"SHAREPROOF_PATIENCE": f"{patience:g}"}
-    subprocess.run(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False)
+    subprocess.run(
+        words, cwd=ROOT, env=with_patience(patience), stdout=subprocess.DEVNULL, check=False
+    )
 
 
 def results_of(command: Sequence[str], out: Path) -> Results:

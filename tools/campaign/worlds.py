@@ -5,6 +5,7 @@ started again when what a mutant left behind makes the canaries fail.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -28,7 +29,7 @@ from tools.campaign.hunting import cases_of, checks
 from tools.campaign.player import Case, cases, observed, on_share
 
 
-class World:
+class World(ABC):
     """A program that follows a file, and the checks that can be played on it.
 
     Attributes:
@@ -45,19 +46,19 @@ class World:
         self.file, self.release, self.seed = folder / "point", release, seed
         self.orders = self.plays = 0
 
+    @abstractmethod
     async def start(self) -> None:
         """Start the program, anew if it runs, with all points off."""
-        raise NotImplementedError
 
-    async def stop(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def stop(self) -> None: ...
 
-    def cases(self) -> Iterable[Case]:
-        raise NotImplementedError
+    @abstractmethod
+    def cases(self) -> Iterable[Case]: ...
 
+    @abstractmethod
     async def meet(self, case: Case, judge: Judge, rng: Random) -> None:
         """Play a check; what ends it is raised."""
-        raise NotImplementedError
 
     async def look(self) -> Stalled | None:
         """Return what to raise if the program hangs, which a check that waits cannot tell."""
