@@ -499,3 +499,12 @@ def test_no_rule_forbids_a_repair(name: str) -> None:
     played = {case.name: play(f"{HONEST}:{name}", case, seed=1) for case in cases}
     assert {case: seen.observations for case, seen in played.items() if not seen.held} == {}
     assert near <= {seen.requirement for one in played.values() for seen in one.observations}
+
+
+def test_campaigns_begin_without_the_extras() -> None:
+    # `tox -e mutants` installs none, and ended in an ImportError once.
+    without = "sys.modules.update(dict.fromkeys(['numpy', 'pyarrow', 'pyspark']))"
+    program = f"import sys; {without}; from tools.campaign.__main__ import main; main()"
+    done = python("-c", program, "reference", "--list")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("reference  ")
