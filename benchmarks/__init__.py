@@ -1,1 +1,1 @@
-"""Measurements: how fast the suite is, and share groups beside earlier patterns; no check."""
+"""Measurements: how fast the suite is; no check."""
