@@ -61,6 +61,7 @@ def look(
 ) -> Iterator[Look]:
     context = browser.new_context(
         viewport={"width": width, "height": 900},
+        locale="en-US",  # under LANG=C Chromium has none that uPlot can parse
         color_scheme="dark" if dark else "light",
         offline=True,
     )

@@ -53,11 +53,13 @@ def report(
     archive = _find(runs)
     if site is not None:
         from fixtures.history.mirror import kept_at
+        from reports.nights import find as find_nights
         from reports.site.build import build
         from shareproof.detected import detection
 
+        nights = [night for path in runs if path.is_dir() for night in find_nights(path)]
         with _writing(), kept_at(site, partial(typer.echo, err=True)) as folder:
-            first = build(archive, folder, detection(), watched=_watched)
+            first = build(archive, folder, detection(), nights=nights, watched=_watched)
         typer.echo(site / first.relative_to(folder).as_posix())
         return
     for run in archive.runs:
