@@ -6,7 +6,19 @@ from spec.history import AckType, Outcome
 from tools.campaign.histories import judged, play, summary
 from tools.campaign.options import Options
 from tools.campaign.record import Keeper
-from tools.histories.small import NEVER, Ack, Close, Event, Fetch, History, Load, Unseen
+from tools.histories.judges import accused, disagreements
+from tools.histories.small import (
+    NEVER,
+    Ack,
+    Close,
+    Deletion,
+    Event,
+    Fetch,
+    History,
+    Load,
+    Look,
+    Unseen,
+)
 from tools.histories.truth import is_legal
 
 
@@ -82,3 +94,18 @@ def test_a_seed_can_be_played_again() -> None:
 
     assert outcome.broken == []
     assert any("unedited: legal, accused by no rule" in line for line in outcome.said)
+
+
+def test_an_acceptance_before_a_deletion_counts_unless_retention_may_have_come_first() -> None:
+    def look(sent: int, log_start: int) -> Look:
+        times = {"sent": sent * 1000, "received": sent * 1000 + 1000}
+        return Look(spso=0, log_start=log_start, **times)
+
+    again = [fetch(1, 10, 1), ack(1, 30, ACCEPT), fetch(2, 50, 2), ack(2, 60, ACCEPT), look(5, 0)]
+    deleted = Deletion(sent=70_000, received=71_000, before=1)
+    histories = [
+        History(records=6, limit=5, lock_ms=1000, drained=False, events=(*again, *more))
+        for more in ([deleted, look(80, 1)], [deleted, look(80, 2)], [look(80, 1)])
+    ]
+    assert ["INV-02" in rules for rules in accused(histories)] == [True, False, False]
+    assert disagreements(histories) == []

@@ -194,17 +194,28 @@ def _die(one: Delivery, at: int) -> None:
 
 
 def _starts(rows: Rows) -> Mapping[int, list[tuple[int, int]]]:
-    """Return for each log where its start may have been, and from when on."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    """Return for each log where its start may have been, and from when on.
+
+    Where admins saw no start but those that deletions asked for, each came by its deletion. What
+    retention moves was moved at any time since the admin who looked before.
+    """
+    moves: dict[int, list[tuple[int, int]]] = {}
+    looks: dict[int, list[tuple[int, int]]] = {}
     logs = {row.share_partition: row.log for row in rows["share_partitions"]}
     for row in rows["deletions"]:
-        found.setdefault(row.log, []).append((row.sent, row.before))
-    looked: dict[int, int] = {}
-    for row in sorted(rows["offsets"], key=lambda row: int(row.sent)):
-        since = looked.get(row.share_partition, 0)
-        found.setdefault(logs[row.share_partition], []).append((since, row.log_start))
-        looked[row.share_partition] = row.sent
-    return {log: list(_rising(sorted(moves))) for log, moves in found.items()}
+        moves.setdefault(row.log, []).append((row.sent, row.before))
+    for row in rows["offsets"]:
+        looks.setdefault(logs[row.share_partition], []).append((row.sent, row.log_start))
+    for log, seen in looks.items():
+        asked = {before for _, before in moves.get(log, [])}
+        seen.sort()
+        first = max(0, seen[0][1])
+        all_asked = all(start <= first or start in asked for _, start in seen)
+        since = 0
+        for sent, start in seen[:1] if all_asked else seen:
+            moves.setdefault(log, []).append((since, start))
+            since = sent
+    return {log: list(_rising(sorted(some))) for log, some in moves.items()}
 
 
 def _rising(moves: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

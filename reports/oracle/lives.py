@@ -6,6 +6,7 @@ put the rule to the test, and otherwise whether the rule is broken.
 
 from collections.abc import Callable, Iterator, Sequence
 
+from reports.oracle.deliveries import Delivery
 from reports.oracle.evidence import Case, Evidence, Position
 from spec.history import AckType, Outcome
 
@@ -87,13 +88,20 @@ def came_again(at: Position) -> bool | None:
     # What was refused may have been stored, and that is what is shown.
     if now.kind not in (AckType.NONE, AckType.RELEASE, AckType.CLOSED):
         return None
-    # One that was seen earlier was fetched later, or was given out by a later leader.
-    overtaken = any(one.sent > now.sent or one.loaded > now.loaded for one in at.earlier)
+    # One that was seen earlier was fetched later, was given out by a later leader, or may have been
+    # finished: an attempt without success may have been stored all the same.
+    overtaken = any(
+        one.sent > now.sent or one.loaded > now.loaded or _attempted(one) for one in at.earlier
+    )
     if at.after is not None or overtaken or any(one.count > now.count for one in at.earlier):
         return False
     unseen = share.unseen_responses - now.unseen_before_fetch
-    unfinished = now.attempts <= int(now.kind == AckType.RELEASE)
-    return unfinished and now.count + unseen < share.lowest_limit
+    return not _attempted(now) and now.count + unseen < share.lowest_limit
+
+
+def _attempted(one: Delivery) -> bool:
+    """Tell whether its holder tried to accept or reject a record."""
+    return one.attempts > int(one.kind == AckType.RELEASE)
 
 
 def no_other_effect(at: Position) -> bool | None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from spec.history import AckType, Outcome
 from tools.histories.legal import MEMBERS
-from tools.histories.small import NEVER, Ack, Close, Deletion, Event, Fetch, History, Look
+from tools.histories.small import NEVER, Ack, Close, Deletion, Event, Fetch, History, Load, Look
 
 E = TypeVar("E", bound=Event)
 _SECOND = 1_000_000
@@ -25,6 +25,8 @@ def given_to_another(history: History, random: Random) -> Sequence[Event] | None
     if fetch is None:
         return None
     moved = replace(fetch, member=_another(fetch.member, random))
+    if any(isinstance(one, Close) and one.member == moved.member for one in history.events):
+        return None  # a client whose session ends says what it held
     return _instead(_without_op(history.events, fetch.op, acks=False), fetch, moved)
 
 
@@ -108,7 +110,7 @@ def kind_turned(history: History, random: Random) -> Sequence[Event] | None:
 def dropped(history: History, random: Random) -> Sequence[Event] | None:
     """Something did not happen, and nothing that came of it."""
     event = _one(history, Event, random)
-    if event is None or isinstance(event, Deletion):
+    if event is None or isinstance(event, Deletion | Load):  # what others have recorded
         return None
     left = [one for one in history.events if one is not event]
     return _without_op(left, event.op) if isinstance(event, Fetch) else left

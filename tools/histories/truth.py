@@ -142,10 +142,17 @@ class _Search:
         nodes = {one.node for one in self.events if isinstance(one, Fetch | Load | Close)} or {1}
         left = frozenset(range(len(self.events)))
         # The first load is in no history, and so may be that of any broker.
-        known = tuple((node, new) for node in sorted(nodes))
         return any(
-            self._explained(left, World(now=0, leader=node, known=known, stored=new))
-            for node, _ in known
+            self._explained(
+                left,
+                World(
+                    now=0,
+                    leader=leader,
+                    known=tuple((node, new if node == leader else ()) for node in sorted(nodes)),
+                    stored=new,
+                ),
+            )
+            for leader in nodes
         )
 
     def _explained(self, left: frozenset[int], world: World) -> bool:
