@@ -365,9 +365,10 @@ TABLES: Mapping[str, pa.Schema] = {
     # there is none, "lowest_after" is the lowest count of all that were seen later, and
     # "highest_before" the highest of all that were seen before. "lowest_beside" is, for the first,
     # the lowest count of those seen later that may have been given out before it, and "overtaken"
-    # says that one seen before was fetched later, was given out by a later leader, or may have been
-    # finished by its holder. "passed_over_s": where the record came again long after it was free,
-    # in how many seconds meanwhile records behind it came.
+    # says that one seen before was fetched later, was given out by a later leader, or that an
+    # acknowledgement by its holder may have ended the record, or this delivery. "passed_over_s":
+    # where the record came again long after it was free, in how many seconds meanwhile records
+    # behind it came.
     "deliveries": _table(
         "log int32, offset int64, share_partition int32, member int32, op int64, sent int64, "
         "acquired int64, count int16, lock_ms int32, after int64, present bool, producer int32, "

@@ -88,12 +88,7 @@ def came_again(at: Position) -> bool | None:
     # What was refused may have been stored, and that is what is shown.
     if now.kind not in (AckType.NONE, AckType.RELEASE, AckType.CLOSED):
         return None
-    # One that was seen earlier was fetched later, was given out by a later leader, or may have been
-    # finished: an attempt without success may have been stored all the same.
-    overtaken = any(
-        one.sent > now.sent or one.loaded > now.loaded or _attempted(one) for one in at.earlier
-    )
-    if at.after is not None or overtaken or any(one.count > now.count for one in at.earlier):
+    if at.after is not None or overtaken(at) or any(one.count > now.count for one in at.earlier):
         return False
     unseen = share.unseen_responses - now.unseen_before_fetch
     return not _attempted(now) and now.count + unseen < share.lowest_limit
@@ -104,6 +99,20 @@ def _attempted(one: Delivery) -> bool:
     return one.attempts > int(one.kind == AckType.RELEASE)
 
 
+def overtaken(at: Position) -> bool:
+    """Tell whether a delivery that was seen earlier may have come later, or may end this one.
+
+    An attempt without success may have been stored, and one without a response may still come.
+    """
+    return any(
+        one.sent > at.now.sent
+        or one.loaded > at.now.loaded
+        or _attempted(one)
+        or (one.attempts > 0 and one.outcome == Outcome.UNKNOWN)
+        for one in at.earlier
+    )
+
+
 def no_other_effect(at: Position) -> bool | None:
     """INV-09: an acknowledgement that failed frees nothing."""
     now, after = at.now, at.after
@@ -112,7 +121,7 @@ def no_other_effect(at: Position) -> bool | None:
     lost = now.outcome == Outcome.UNKNOWN and now.kind in _FINAL and now.attempts == 1
     if not (lost or now.outcome == Outcome.FAILED):
         return None
-    if not (at.no_load_between and at.ordered and after.acquired > now.ack_sent):
+    if not (at.no_load_between and at.ordered and after.acquired > now.ack_sent) or overtaken(at):
         return None
     return bool(after.acquired < at.locked_until)
 
@@ -293,7 +302,8 @@ def all_or_none(told: Sequence[Sequence[Position]]) -> list[bool]:
         after = at.after
         late = after is not None and after.count <= now.count and after.sent <= now.acquired
         comes = now.count + unseen < share.lowest_limit and now.attempts == 1 and not others
-        if failed and kept and comes and not late:
+        alone = after is not None and after.count >= share.lowest_limit  # and so before the others
+        if failed and kept and comes and not (late or alone):
             fates.setdefault((now.member, now.ack_sent), []).append(after is not None)
     return [len(set(fate)) > 1 for fate in fates.values() if len(fate) > 1]
 

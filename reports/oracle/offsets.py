@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from reports.oracle.evidence import Case, Evidence, Position, Share, grouped
 from reports.oracle.journals import Row
-from reports.oracle.lives import MS, SECOND
+from reports.oracle.lives import MS, SECOND, overtaken
 from spec.history import AckType
 
 TICK = SECOND // 10
@@ -100,7 +100,7 @@ def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, O
         state = (now.node, now.loads_before_fetch) if loaded else _ONLY
         highest, tick = acquired.setdefault(state, {}), now.acquired // TICK
         highest[tick] = max(now.offset, highest.get(tick, now.offset))
-        if now.kind in (AckType.ACCEPT, AckType.REJECT) and at.proven:
+        if now.kind in (AckType.ACCEPT, AckType.REJECT) and at.proven and not overtaken(at):
             lowest, tick = held.setdefault(state, {}), now.ack_sent // TICK
             lowest[tick] = min(now.offset, lowest.get(tick, now.offset))
     return acquired, held

@@ -170,10 +170,11 @@ INV_09 = Invariant(
     id="INV-09",
     over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} kind outcome error attempts no_load_between order_known ack_sent "
+        f"{_PLACE} kind outcome error attempts no_load_between order_known overtaken ack_sent "
         "holds_until freed next_acquired"
     ),
     # What was refused had no effect at all, and what nobody answered at most that of an acceptance.
+    # One of an earlier delivery that nobody answered may still come, and let the record go.
     cases="""
         (
           (kind IN (1, 2, 3) AND outcome = 2)
@@ -181,6 +182,7 @@ INV_09 = Invariant(
         )
         AND no_load_between
         AND order_known
+        AND NOT overtaken
         AND next_acquired > ack_sent
     """,
     breach="next_acquired < least(holds_until, freed)",

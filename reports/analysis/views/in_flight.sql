@@ -62,7 +62,7 @@ FROM (
               offset,
               (node + 1) * 1000000L + loads_before_fetch AS own,
               acquired DIV 100000000 AS acquired_tick,
-              CASE WHEN kind IN (1, 3) AND proven THEN ack_sent DIV 100000000 END AS proved_tick
+              CASE WHEN kind IN (1, 3) AND proven AND NOT overtaken THEN ack_sent DIV 100000000 END AS proved_tick
             FROM {deliveries}
           )
           GROUP BY share_partition, own, acquired_tick, proved_tick
