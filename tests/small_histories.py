@@ -24,15 +24,17 @@ from spec.history import (
     Produced,
     Reload,
     SeenDeadLetter,
+    SharePartition,
     ShownOffsets,
     Transaction,
     UnseenResponse,
     log_numbers,
 )
-from tests.stories import ModelRun, RunWriter, write_share_partition
+from tools.histories import small
 
 FILE = Path(__file__).with_name("histories.toml")
 MS = 1_000_000
+FIRST_RANDOM = 1000
 _END = 100_000
 _REQUESTS = 10**9  # the number of the first request that a case speaks of; each case has ten
 _NEIGHBOURS = 10_000
@@ -83,13 +85,31 @@ def read_cases(file: Path = FILE) -> list[Case]:
     ]
 
 
-def write_history(folder: Path, cases: Iterable[Case], runs: Iterable[ModelRun] = ()) -> None:
+def write_share_partition(
+    journal: Journal,
+    number: int,
+    log: int,
+    slot: int = 0,
+    *,
+    limit: int = 5,
+    lock_ms: int = 1000,
+    **more: int,
+) -> None:
+    names = (f"group-{number}", f"topic-{log}", "", 0, 0)
+    most = (limit, lock_ms, more.get("window", 2000), more.get("batch", 500))
+    flags = (bool(more.get(name)) for name in ("committed_only", "dead_letters"))
+    journal.add(SharePartition(number, log, slot, *names, *most, *flags))
+
+
+def write_history(
+    folder: Path, cases: Iterable[Case], histories: Sequence[small.History] = ()
+) -> None:
+    """Journal cases, and random histories whose share-partitions begin with ``FIRST_RANDOM``."""
     cases = list(cases)
     with Journal(folder, 0) as journal:
         for case in cases:
             _write(journal, case)
-        for told in runs:
-            RunWriter(journal, told).write()
+        small.add(journal, histories, first=FIRST_RANDOM)
         for since, until in {tuple(case.plain["away"]) for case in cases if "away" in case.plain}:
             journal.add(FaultSpan(0, "kill-leader", "broker 2", since * MS, until * MS, "dead"))
         if any("dead_letters" in case.plain for case in cases):

@@ -41,8 +41,7 @@ from spec.history import (
 from spec.verdict import EnvironmentFault, MixedTargets, Verdict
 from tests.servers import PATIENCE, standalone
 from tests.shell import python
-from tests.small_histories import Case, read_cases, write_history
-from tests.stories import write_share_partition
+from tests.small_histories import Case, read_cases, write_history, write_share_partition
 from tests.test_judges import RECORDED
 
 ROOT = Path(__file__).parents[1]

@@ -36,7 +36,7 @@ from spec.history import (
     Reload,
 )
 from spec.verdict import EnvironmentFault
-from tests.stories import write_share_partition
+from tests.small_histories import write_share_partition
 
 ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000

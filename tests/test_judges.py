@@ -3,7 +3,6 @@
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -47,78 +46,69 @@ from spec.history import (
 )
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
-from tests.agreement import broken_at, compare, known, runs
+from tests.agreement import broken_at, compare
 from tests.altered.__main__ import Altered, alter, mistakes
 from tests.altered.alteration import ALTERATIONS, read_source
-from tests.small_histories import Case, read_cases, write_history
-from tests.stories import ModelRun, write_share_partition
+from tests.small_histories import (
+    FIRST_RANDOM,
+    Case,
+    read_cases,
+    write_history,
+    write_share_partition,
+)
+from tools.campaign.histories import histories
 from tools.histories.judges import by_spark, differences
 
 CASES = read_cases()
 RULES = {rule.id: rule for rule in load_invariants()}
 RELATIONS = [rule.over for rule in RULES.values()]
-TOLD_FROM = 1000  # the first number of a share-partition that a run of the model is about
-SEEDS = range(1, 6)
-GROSS = {"given_twice", "redelivered", "never_came"}
-"""Faults that no freedom of the broker explains, if they are about something that was seen."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What Spark and the oracle found in the cases and the runs of the model of one release."""
-
-    spark: Verdicts
-    oracle: Verdicts
-    runs: tuple[ModelRun, ...]
+VERSIONS = sorted({case.version for case in CASES})
+SEEDS = range(1, 41)
 
 
 @pytest.fixture(scope="module")
 def verdicts(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Judged]]:
-    """What was found in the histories of each release; those of 4.4.0 stay registered."""
-    found: dict[str, Judged] = {}
-    for version in sorted({case.version for case in CASES}):
+) -> Iterator[dict[str, tuple[Verdicts, Verdicts]]]:
+    """What Spark and the oracle found in the histories of each release, 4.4.0's stay registered.
+
+    Those of 4.4.0 have random histories, too; tests/test_random_histories.py knows the truth.
+    """
+    found: dict[str, tuple[Verdicts, Verdicts]] = {}
+    for version in VERSIONS:
         folder = tmp_path_factory.mktemp("cases") / "history"
-        told = runs(release_of(version), SEEDS, TOLD_FROM)
-        write_history(folder, [case for case in CASES if case.version == version], told)
+        random = [one.history for seed in SEEDS for one in histories(seed)]
+        cases = [case for case in CASES if case.version == version]
+        write_history(folder, cases, random if version == "4.4.0" else ())
         compact(folder)
         if found:
             unregister(spark, f"cases_{len(found)}")
         history = open_history(folder)
         register(spark, [history], f"cases_{len(found) + 1}").need(RELATIONS)
-        by_both = (by_spark(spark, list(RULES.values())), judge(folder))
-        found[version] = Judged(*by_both, tuple(told))
+        found[version] = by_spark(spark, list(RULES.values())), judge(folder)
     yield found
     unregister(spark, f"cases_{len(found)}")
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_both_sides(case: Case, verdicts: dict[str, Judged]) -> None:
-    found = verdicts[case.version].spark
+def test_both_sides(case: Case, verdicts: dict[str, tuple[Verdicts, Verdicts]]) -> None:
+    found, _ = verdicts[case.version]
     exercised = {rule for rule, places in found.items() if case.share_partitions & places.keys()}
     broken = {rule for place in case.share_partitions for rule in broken_at(found, place)}
-    others = broken - known(release_of(case.version)) - {case.rule}
+    uncounted = {"INV-15"} if release_of(case.version).close_uncounted else set()
     assert case.rule in exercised
-    assert others == set()
+    assert broken - uncounted - {case.rule} == set()
     assert (case.rule in broken) == case.breaks
 
 
-@pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
-def test_spark_and_the_oracle_agree(version: str, verdicts: dict[str, Judged]) -> None:
-    judged = verdicts[version]
-    assert list(differences(judged.spark, judged.oracle)) == []
-
-
-@pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
-def test_valid_runs_of_the_model_break_nothing(version: str, verdicts: dict[str, Judged]) -> None:
-    judged = verdicts[version]
-    beside = known(release_of(version))
-    broken = {told: broken_at(judged.spark, told.share_partition) - beside for told in judged.runs}
-    assert [rules for told, rules in broken.items() if rules and not told.fault] == []
-    gross = [rules for told, rules in broken.items() if told.fault in GROSS]
-    assert gross
-    assert sum(map(bool, gross)) >= 0.6 * len(gross)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_spark_and_the_oracle_agree(
+    version: str, verdicts: dict[str, tuple[Verdicts, Verdicts]]
+) -> None:
+    spark, oracle = verdicts[version]
+    assert list(differences(spark, oracle)) == []
+    random = [place for places in oracle.values() for place in places if place >= FIRST_RANDOM]
+    assert len(random) > 1000 or version != "4.4.0"
 
 
 def test_every_invariant_has_both_sides_and_is_altered_in_both_ways() -> None:
@@ -137,7 +127,7 @@ def test_no_invariant_is_declared_twice(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_an_invariant_names_the_columns_that_it_needs(
-    rule: Invariant, spark: SparkSession, verdicts: dict[str, Judged]
+    rule: Invariant, spark: SparkSession, verdicts: dict[str, tuple[Verdicts, Verdicts]]
 ) -> None:
     assert verdicts
     spark.table(rule.over.name).select(*rule.columns).createOrReplaceTempView("narrow")

@@ -6,6 +6,7 @@ Times are whole microseconds, so that two events of one history hardly ever shar
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from fixtures.history.journal import Journal
@@ -102,11 +103,17 @@ class History:
 def write(folder: Path, histories: Sequence[History]) -> None:
     """Journal histories as one, each with the number of its place for a share-partition."""
     with Journal(folder, 0) as journal:
-        for place, (log, history) in enumerate(zip(log_numbers(), histories, strict=False)):
-            for table, row in _rows(place, log, history):
-                journal.add(ROWS[table]._make(row))
+        add(journal, histories)
     document = {"target": {"name": "random", "version": "4.4.0"}}
     (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def add(journal: Journal, histories: Sequence[History], first: int = 0) -> None:
+    """Add histories to a journal; the numbers of their places begin with ``first``."""
+    logs = islice(log_numbers(), first, None)
+    for place, (log, history) in enumerate(zip(logs, histories, strict=False), first):
+        for table, row in _rows(place, log, history):
+            journal.add(ROWS[table]._make(row))
 
 
 Row = tuple[str, tuple[object, ...]]
