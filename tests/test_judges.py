@@ -192,7 +192,7 @@ def test_copies_are_what_the_recorder_wrote(recorded: Path, altered: Altered) ->
         [
             {name: value for name, value in row.items() if name not in {"log", "share_partition"}}
             for row in sorted(
-                read_source(folder, 0).tables["deliveries"],
+                read_source(folder, 0)["deliveries"],
                 key=lambda row: (row["offset"], row["share_partition"], row["acquired"]),
             )
             if row["log"] == log

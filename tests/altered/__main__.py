@@ -17,6 +17,7 @@ from tests.altered.alteration import (
     ALTERATIONS,
     Alteration,
     NoPlace,
+    copy_of,
     read_source,
     write_copies,
 )
@@ -77,11 +78,11 @@ def alter(history: Path, folder: Path, version: str, *, both: bool = False) -> A
     """
     sources = [read_source(history, partition) for partition in (0, 1)]
     numbers, turns = log_numbers(), cycle((FIRST, LAST))
-    plain = [source.copy(number, next(numbers), FIRST) for number, source in enumerate(sources)]
+    plain = [copy_of(rows, number, next(numbers), FIRST) for number, rows in enumerate(sources)]
     copies, made, impossible = list(plain), [], []
     for alteration in ALTERATIONS:
         for edge in (FIRST, LAST) if both else (next(turns),):
-            copy = sources[alteration.partition].copy(len(copies), next(numbers), edge)
+            copy = copy_of(sources[alteration.partition], len(copies), next(numbers), edge)
             try:
                 alteration.alter(copy)
             except NoPlace:

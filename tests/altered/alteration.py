@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 MS, SECOND = 1_000_000, 1_000_000_000
 _OPS = 1 << 48  # how far the requests of one copy are from those of the next
+_ORDER = ("offset", "share_partition", "acquired")
 _PLAIN = ("phases", "faults")  # tables that are about the whole run
 _OF_SHARE_PARTITIONS = (
     "reloads",
@@ -64,11 +65,8 @@ class Copy:
 
     def share(self, share_partition: int) -> Row:
         """Return the row of a share-partition."""
-        return next(
-            row
-            for row in self.tables["share_partitions"]
-            if row["share_partition"] == share_partition
-        )
+        rows = self.tables["share_partitions"]
+        return next(row for row in rows if row["share_partition"] == share_partition)
 
     def share_partitions(self, *groups: str) -> list[int]:
         """Return the share-partitions of groups of a load, by what it calls these."""
@@ -88,15 +86,9 @@ class Copy:
     def lives(self) -> dict[tuple[int, int], list[Row]]:
         """The deliveries of each record to each group in the order in which they were seen."""
         found: dict[tuple[int, int], list[Row]] = {}
-        rows = self.tables["deliveries"]
-        for row in sorted(
-            rows, key=lambda one: (one["offset"], one["share_partition"], one["acquired"])
-        ):
+        for row in sorted(self.tables["deliveries"], key=itemgetter(*_ORDER)):
             found.setdefault((row["offset"], row["share_partition"]), []).append(row)
         return found
-
-    def life(self, row: Row) -> list[Row]:
-        return self.lives[row["offset"], row["share_partition"]]
 
     def choose(self, wanted: Callable[[list[Row]], bool], *groups: str) -> list[Row]:
         """Return the life of the first or the last record that suits.
@@ -146,17 +138,23 @@ class Copy:
             {"share_partition": share_partition, "since": since, "until": until}
         )
 
+    def delete(self, offset: int, sent: int, received: int, outcome: Outcome) -> None:
+        """Have somebody delete a record and all before it."""
+        told = {"log": self.log, "before": offset + 1, "sent": sent, "received": received}
+        self.tables["deletions"].append({**told, "outcome": int(outcome)})
+
     def looks(self, share_partition: int) -> list[Row]:
         rows = [row for row in self.tables["offsets"] if row["share_partition"] == share_partition]
         return sorted(rows, key=lambda row: row["sent"])
 
     def store_start_only(self, share_partition: int) -> None:
         """Have nothing be stored of a share-partition but a start offset beyond all there is."""
-        rows = (
-            row for row in self.tables["persisted"] if row["share_partition"] == share_partition
-        )
-        for row in rows:
+        for row in self.stored(share_partition):
             row.update(spso=10**6, first=-1, last=-1, state=-1, count=-1)
+
+    def stored(self, share_partition: int) -> list[Row]:
+        rows = self.tables["persisted"]
+        return [row for row in rows if row["share_partition"] == share_partition]
 
     def drop(self, table: str, unwanted: Callable[[Row], bool]) -> None:
         self.tables[table] = [row for row in self.tables[table] if not unwanted(row)]
@@ -185,25 +183,17 @@ def is_proven(row: Row) -> bool:
     return bool(row["outcome"] == Outcome.OK and row["attempts"] == 1 and in_lock and no_load_since)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One log of a history, with the rows that are about it."""
-
-    tables: Rows
-    requests: frozenset[int] = field(default=frozenset())
-
-    def copy(self, number: int, log: int, edge: int) -> Copy:
-        """Return a copy; its numbers follow from ``number``, and ``log`` is that of its log."""
-        names = {
-            row["share_partition"]: 1000 * number + row["slot"]
-            for row in self.tables["share_partitions"]
-        }
-        found: Rows = {}
-        for name, rows in self.tables.items():
-            found[name] = [dict(row) for row in rows]
-            for row in found[name]:
-                row.update(_renumbered(row, name, names, log, number * _OPS))
-        return Copy(found, edge)
+def copy_of(tables: Rows, number: int, log: int, edge: int) -> Copy:
+    """Return a copy of a log, to be called ``log``; its other numbers follow from ``number``."""
+    names = {
+        row["share_partition"]: 1000 * number + row["slot"] for row in tables["share_partitions"]
+    }
+    found: Rows = {}
+    for name, rows in tables.items():
+        found[name] = [dict(row) for row in rows]
+        for row in found[name]:
+            row.update(_renumbered(row, name, names, log, number * _OPS))
+    return Copy(found, edge)
 
 
 def _renumbered(
@@ -219,22 +209,17 @@ def _renumbered(
         yield "topic", f"copy-{log}"  # type: ignore[misc]
 
 
-def read_source(history: Path, partition: int) -> Source:
+def read_source(history: Path, partition: int) -> Rows:
     """Read what a history says of one partition of its topic."""
     tables = {name: _read(history, name) for name in TABLES}
     share_partitions = [row for row in tables["share_partitions"] if row["partition"] == partition]
-    logs, numbers = (
-        {row["log"] for row in share_partitions},
-        {row["share_partition"] for row in share_partitions},
-    )
-    for name, rows in tables.items():
-        if name in _OF_SHARE_PARTITIONS:
-            tables[name] = [row for row in rows if row["share_partition"] in numbers]
-        elif name in {"produced", "deliveries", "deletions"}:
-            tables[name] = [row for row in rows if row["log"] in logs]
+    of_log = dict.fromkeys(("produced", "deliveries", "deletions"), "log")
+    for name, by in (dict.fromkeys(_OF_SHARE_PARTITIONS, "share_partition") | of_log).items():
+        mine = {row[by] for row in share_partitions}
+        tables[name] = [row for row in tables[name] if row[by] in mine]
     used = {row["op"] for row in tables["deliveries"]}
     tables["operations"] = [row for row in tables["operations"] if row["op"] in used]
-    return Source(tables)
+    return tables
 
 
 def _read(history: Path, name: str) -> list[Row]:
@@ -299,17 +284,23 @@ def _renewals(row: Row) -> Iterator[Row]:
     ends_by = row["ends_by"] if row["ends_by"] < NEVER else row["holds_until"]
     later = ends_by - lock - row["acquired"]
     for turn in range(1, times + 1):
-        sent, received = (
-            row["sent"] + more * turn // times,
-            row["acquired"] + later * turn // times,
-        )
+        sent = row["sent"] + more * turn // times
+        received = row["acquired"] + later * turn // times
         done = {"kind": int(AckType.RENEW), "outcome": int(Outcome.OK), "error": 0}
         if turn == times and row["ends_by"] == NEVER:
             done, received = done | {"outcome": int(Outcome.UNKNOWN)}, -1
         yield {**done, "sent": sent, "received": received}
 
 
-Alter = Callable[..., None]  # takes a copy, and the fields that are declared with it
+Alter = Callable[..., object]
+"""Takes a copy, the rows that it is about if it is of some, and the fields declared with it."""
+Chosen = Callable[[Copy], Sequence[Any]]
+"""Returns the rows that an alteration is about."""
+
+
+def life_of(wanted: Callable[[list[Row]], bool], *groups: str, last: int = 1) -> Chosen:
+    """Choose the last deliveries of a record that suits, of these or any groups."""
+    return lambda copy: copy.choose(wanted, *groups)[-last:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,7 +321,7 @@ class Alteration:
     also: frozenset[str]
     partition: int
     name: str
-    alter: Alter
+    alter: Callable[[Copy], None]
 
     def __str__(self) -> str:
         return f"{self.rule} {'broken' if self.breaks else 'kept'}: {self.name}"
@@ -346,7 +337,7 @@ def breaks(rules: str, name: str = "", **more: Any) -> Callable[[Alter], Alter]:
     Args:
         rules: the rule, and others that see the same and may or may not say so.
         name: what it does; an alteration without a name is called like the function.
-        more: its ``partition``, and the fields.
+        more: its ``partition``, which rows it is ``of``, and the fields.
     """
     return _declared(rules, name, breaks=True, **more)
 
@@ -357,18 +348,27 @@ def keeps(rules: str, name: str = "", **more: Any) -> Callable[[Alter], Alter]:
 
 
 def _declared(
-    rules: str, name: str, *, breaks: bool, partition: int = 0, **fields: Any
+    rules: str,
+    name: str,
+    *,
+    breaks: bool,
+    partition: int = 0,
+    of: Chosen = lambda _: (),
+    **fields: Any,
 ) -> Callable[[Alter], Alter]:
     rule, *also = rules.split()
 
     def declare(alter: Alter) -> Alter:
+        def altered(copy: Copy) -> None:
+            alter(copy, *of(copy), **fields)
+
         made = Alteration(
             rule=rule,
             breaks=breaks,
             also=frozenset(also),
             partition=partition,
             name=name or alter.__name__.replace("_", " ").strip(),
-            alter=partial(alter, **fields),
+            alter=altered,
         )
         ALTERATIONS.append(made)
         return alter

@@ -1,6 +1,6 @@
 """Alterations of who got a record, when and how often: INV-01 to 03, 09, 12 to 15 and others."""
 
-from collections.abc import Callable
+from typing import Any
 
 from spec.history import NEVER, AckType, Outcome
 from tests.altered.alteration import (
@@ -13,6 +13,7 @@ from tests.altered.alteration import (
     ended_as,
     is_proven,
     keeps,
+    life_of,
 )
 
 FINAL = (AckType.ACCEPT, AckType.REJECT)
@@ -32,13 +33,6 @@ def _accepted(life: list[Row]) -> bool:
 
 def _rejected(life: list[Row]) -> bool:
     return once(life) and life[0]["kind"] == AckType.REJECT
-
-
-Chosen = tuple[Callable[[list[Row]], bool], *tuple[str, ...]]
-"""What a record must have met, and the groups that it is looked for in."""
-
-ACCEPTED: Chosen = (_accepted,)
-REJECTED: Chosen = (_rejected, "odd", "dead")
 
 
 def _released_then_came(life: list[Row]) -> bool:
@@ -69,242 +63,196 @@ def shift(row: Row, to: int, *, sent: int | None = None) -> None:
         row.update(acknowledged(AckType(row["kind"]), row["ack_sent"], NEVER, Outcome.UNKNOWN))
 
 
-def _dropped_then_came(copy: Copy) -> tuple[Row, Row]:
+def _dropped_then_came(copy: Copy) -> list[Row]:
     """Return two deliveries of a record, of which the first was never acknowledged."""
     row, after = copy.choose(_released_then_came)[-2:]
     row.update(copy.unacknowledged())
     shift(after, row["ends_by"] + MS)
-    return row, after
+    return [row, after]
 
 
-def _late(copy: Copy, row: Row) -> Row:
-    """Deliver a record once more, asked for and given after its lock had to have ended."""
-    at = max(row["ends_by"], row["ack_sent"] if row["ack_sent"] < NEVER else 0) + MS
-    return copy.again(row, sent=at, acquired=at + MS, count=row["count"] + 1)
+ONCE, ACCEPTED = life_of(once), life_of(_accepted)
+REJECTED, REJECTED_ODDLY = life_of(_rejected, "odd", "dead"), life_of(_rejected, "odd")
+RELEASED, CRASHED = life_of(_released_then_came, last=2), life_of(_crashed_then_came, last=2)
+DROPPED = _dropped_then_came
+
+Moment = tuple[str, int]
+"""A column with a time of the first delivery, and how much later it is."""
 
 
-@breaks("INV-01")
-def _a_second_member_has_it_before_the_first_lets_go(copy: Copy) -> None:
-    (row,) = copy.choose(once)
-    copy.again(row, sent=row["acquired"] + 1, acquired=row["ack_sent"] - 1, count=2)
+def _at(row: Row, *moments: Moment) -> list[int]:
+    return [int(row[column]) + more for column, more in moments]
 
 
-@breaks("INV-01")
-def _a_second_member_that_waited_before_has_it_with_the_next_count(copy: Copy) -> None:
-    (row,) = copy.choose(once)
-    copy.again(row, sent=row["sent"] - SECOND, acquired=row["acquired"] + 1, count=2)
+LATE: dict[str, Any] = {"sent": ("ends_by", MS), "acquired": ("ends_by", 2 * MS)}
+LOADED: dict[str, Any] = {
+    "load": (("ack_received", 1), ("ack_received", 2)),
+    "sent": ("ack_received", 3),
+    "acquired": ("ack_received", MS),
+    "count": 1,
+}
+AT_ONCE: dict[str, Any] = {"sent": ("ack_received", 0), "acquired": ("ack_received", MS)}
 
 
-@keeps("INV-01")
-def _a_second_member_has_it_after_a_load(copy: Copy) -> None:
-    (row,) = copy.choose(once)
-    copy.reload(row["share_partition"], row["acquired"] + 1, row["acquired"] + 2)
-    copy.again(row, sent=row["acquired"] + 3, acquired=row["ack_sent"] - 1, count=1)
+def _comes_again(
+    copy: Copy, row: Row, *, load: tuple[Moment, ...] = (), count: int = 2, **when: Any
+) -> None:
+    """Deliver a record once more, at some moments of the first delivery, which may end otherwise.
+
+    Args:
+        copy: the copy.
+        row: the first delivery.
+        load: between which moments the share-partition is loaded.
+        count: that of the second delivery.
+        when: when this is ``sent`` and ``acquired``; other columns are what the first has there,
+            and ``outcome`` is what became of its acknowledgement.
+    """
+    outcome = when.pop("outcome", Outcome.OK)
+    sent, acquired, *moments = _at(
+        row, when.pop("sent"), when.pop("acquired"), *load, *when.values()
+    )
+    if outcome is not Outcome.OK:
+        row.update(ended_as(row, outcome))
+    row.update(zip(when, moments[len(load) :], strict=True))
+    if load:
+        copy.reload(row["share_partition"], *moments[:2])
+    copy.again(row, sent=sent, acquired=acquired, count=count)
 
 
-@keeps("INV-01")
-def _a_second_member_has_it_after_a_lock_whose_holder_speaks_too_late(copy: Copy) -> None:
-    (row,) = copy.choose(once)
-    at = row["ends_by"]
-    row.update(acknowledged(AckType.ACCEPT, at + 3 * MS, at + 4 * MS))
-    copy.again(row, sent=at + 1, acquired=at + MS, count=2)
+# fmt: off
+for declare, rule, of, name, fields in (
+    (breaks, "INV-01", ONCE, "a second member has it before the first lets go",
+     {"sent": ("acquired", 1), "acquired": ("ack_sent", -1)}),
+    (breaks, "INV-01", ONCE, "a second member that waited before has it with the next count",
+     {"sent": ("sent", -SECOND), "acquired": ("acquired", 1)}),
+    (keeps, "INV-01", ONCE, "a second member has it after a load",
+     {"load": (("acquired", 1), ("acquired", 2)), "sent": ("acquired", 3),
+      "acquired": ("ack_sent", -1), "count": 1}),
+    (keeps, "INV-01", ACCEPTED, "a second member has it after a lock whose holder speaks too late",
+     {"ack_sent": ("ends_by", 3 * MS), "ack_received": ("ends_by", 4 * MS),
+      "sent": ("ends_by", 1), "acquired": ("ends_by", MS)}),
+    (breaks, "INV-02", ACCEPTED, "an accepted record comes again at once", AT_ONCE),
+    (breaks, "INV-03", REJECTED, "a rejected record comes again at once", AT_ONCE),
+    (breaks, "INV-02", ACCEPTED, "an accepted record comes to a member that waited",
+     {"sent": ("sent", -MS), "acquired": ("ack_sent", 1)}),
+    (breaks, "INV-02", ACCEPTED, "an accepted record comes after a load", LOADED),
+    (breaks, "INV-03", REJECTED, "a rejected record comes after a load", LOADED),
+    (breaks, "INV-02", ACCEPTED, "a record accepted at the last moment of its lock comes again",
+     {**LATE, "ack_received": ("holds_until", 0)}),
+    (breaks, "INV-03", REJECTED, "a record rejected at the last moment of its lock comes again",
+     {**LATE, "ack_received": ("holds_until", 0)}),
+    (breaks, "INV-02", ACCEPTED, "an acceptance answered a moment late was made all the same",
+     {**LATE, "ack_received": ("holds_until", 1)}),
+    (keeps, "INV-02", ACCEPTED, "an acceptance that was refused is none",
+     {**LATE, "outcome": Outcome.FAILED}),
+    (keeps, "INV-03", REJECTED_ODDLY, "a rejection that was refused is none",
+     {**LATE, "outcome": Outcome.FAILED}),
+    (keeps, "INV-02", ACCEPTED, "an acceptance without an answer may not have happened",
+     {**LATE, "outcome": Outcome.UNKNOWN}),
+    (keeps, "INV-02", ACCEPTED, "an acceptance during a load may be forgotten",
+     {"load": (("ack_sent", 0), ("ack_received", 0)), "sent": ("ack_received", 1),
+      "acquired": ("ack_received", 1 + MS), "count": 1}),
+    (breaks, "INV-02", ACCEPTED, "an acceptance from a session that was ending was made anyhow",
+     {**LATE, "freed": ("ack_received", -1)}),
+    (breaks, "INV-09", ACCEPTED, "a refused acceptance frees its record",
+     {"outcome": Outcome.FAILED, "sent": ("ack_received", 0), "acquired": ("ack_received", 1)}),
+    (breaks, "INV-09", ACCEPTED, "an unanswered acceptance frees its record a moment too early",
+     {"outcome": Outcome.UNKNOWN, "sent": ("acquired", 1), "acquired": ("holds_until", -1)}),
+    (keeps, "INV-09", ACCEPTED, "a refused acceptance leaves a lock that ends at the very moment",
+     {"outcome": Outcome.FAILED, "sent": ("ack_received", 0), "acquired": ("holds_until", 0)}),
+    (keeps, "INV-09", ACCEPTED, "a refused acceptance is followed by the end of its session",
+     {"outcome": Outcome.FAILED, "freed": ("ack_received", 1), "sent": ("ack_received", 2),
+      "acquired": ("ack_received", MS)}),
+):
+    declare(rule, name, of=of, **fields)(_comes_again)
+# fmt: on
 
 
-@breaks("INV-02", "an accepted record comes again at once", of=ACCEPTED)
-@breaks("INV-03", "a rejected record comes again at once", of=REJECTED)
-def _comes_again_at_once(copy: Copy, of: Chosen) -> None:
-    (row,) = copy.choose(*of)
-    copy.again(row, sent=row["ack_received"], acquired=row["ack_received"] + MS, count=2)
-
-
-@breaks("INV-02")
-def _an_accepted_record_comes_to_a_member_that_waited(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    copy.again(row, sent=row["sent"] - MS, acquired=row["ack_sent"] + 1, count=2)
-
-
-@breaks("INV-02", "an accepted record comes after a load", of=ACCEPTED)
-@breaks("INV-03", "a rejected record comes after a load", of=REJECTED)
-def _comes_after_a_load(copy: Copy, of: Chosen) -> None:
-    (row,) = copy.choose(*of)
-    at = row["ack_received"]
-    copy.reload(row["share_partition"], at + 1, at + 2)
-    copy.again(row, sent=at + 3, acquired=at + MS, count=1)
-
-
-@breaks("INV-02", "a record accepted at the last moment of its lock comes again", of=ACCEPTED)
-@breaks("INV-03", "a record rejected at the last moment of its lock comes again", of=REJECTED)
-def _was_finished_at_the_last_moment(copy: Copy, of: Chosen) -> None:
-    (row,) = copy.choose(*of)
-    row["ack_received"] = row["holds_until"]
-    _late(copy, row)
-
-
-@breaks("INV-02")
-def _an_acceptance_that_is_answered_a_moment_late_was_made_all_the_same(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    row["ack_received"] = row["holds_until"] + 1
-    _late(copy, row)
-
-
-@keeps("INV-02", "an acceptance that was refused is none", outcome=Outcome.FAILED)
-@keeps(
-    "INV-03", "a rejection that was refused is none", outcome=Outcome.FAILED, of=(_rejected, "odd")
-)
-@keeps("INV-02", "an acceptance without an answer may not have happened", outcome=Outcome.UNKNOWN)
-def _is_none(copy: Copy, outcome: Outcome, of: Chosen = ACCEPTED) -> None:
-    (row,) = copy.choose(*of)
-    row.update(ended_as(row, outcome))
-    _late(copy, row)
-
-
-@keeps("INV-02")
-def _an_acceptance_during_a_load_may_be_forgotten(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    copy.reload(row["share_partition"], row["ack_sent"], row["ack_received"])
-    at = row["ack_received"] + 1
-    copy.again(row, sent=at, acquired=at + MS, count=1)
-
-
-@breaks("INV-02")
-def _an_acceptance_from_a_session_that_was_ending_was_made_all_the_same(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    row["freed"] = row["ack_received"] - 1
-    _late(copy, row)
-
-
-@keeps("INV-02", partition=1)
-def _a_deleted_record_is_accepted_by_nobody_in_particular(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    at = row["ack_sent"] - MS
-    told = {"log": copy.log, "before": row["offset"] + 1, "sent": at, "outcome": int(Outcome.OK)}
-    copy.tables["deletions"].append({**told, "received": row["ack_received"] + MS})
-    below = row["offset"]
+@keeps("INV-02", of=ACCEPTED, partition=1)
+def _a_deleted_record_is_accepted_by_nobody_in_particular(copy: Copy, row: Row) -> None:
+    at, below = row["ack_sent"] - MS, row["offset"]
+    copy.delete(below, at, row["ack_received"] + MS, Outcome.OK)
     copy.drop("deliveries", lambda one: one["offset"] <= below and one["sent"] > at)
     copy.again(row, sent=row["ack_received"], acquired=row["ack_received"] + MS, count=2)
 
 
-@breaks("INV-09")
-def _a_refused_acceptance_frees_its_record(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    at = row["ack_received"]
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], at, Outcome.FAILED))
-    copy.again(row, sent=at, acquired=at + 1, count=2)
-
-
-@breaks("INV-09")
-def _an_unanswered_acceptance_frees_its_record_a_moment_too_early(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    row.update(ended_as(row, Outcome.UNKNOWN))
-    copy.again(row, sent=row["acquired"] + 1, acquired=row["holds_until"] - 1, count=2)
-
-
-@keeps("INV-09")
-def _a_refused_acceptance_leaves_a_lock_that_ends_at_the_very_moment(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    row.update(ended_as(row, Outcome.FAILED))
-    copy.again(row, sent=row["ack_received"], acquired=row["holds_until"], count=2)
-
-
-@keeps("INV-09")
-def _a_refused_acceptance_is_followed_by_the_end_of_its_session(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    at = row["ack_received"]
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], at, Outcome.FAILED))
-    row["freed"] = at + 1
-    copy.again(row, sent=at + 2, acquired=at + MS, count=2)
-
-
-@breaks("INV-15")
-def _a_member_dies_and_its_delivery_does_not_count(copy: Copy) -> None:
-    row, after = copy.choose(_crashed_then_came)[-2:]
+@breaks("INV-15", "a member dies and its delivery does not count", of=CRASHED)
+@keeps("INV-15", "a member dies and a load takes the count back", of=CRASHED, load=True)
+def _does_not_count(copy: Copy, row: Row, after: Row, *, load: bool = False) -> None:
     after["count"] = row["count"]
+    if load:
+        copy.reload(row["share_partition"], row["freed"], after["acquired"])
 
 
-@keeps("INV-15")
-def _a_member_dies_and_a_load_takes_the_count_back(copy: Copy) -> None:
-    row, after = copy.choose(_crashed_then_came)[-2:]
-    copy.reload(row["share_partition"], row["freed"], after["acquired"])
-    after["count"] = row["count"]
+def _comes_later(
+    copy: Copy, row: Row, after: Row, *, to: Moment, sent: Moment, load: tuple[Moment, ...] = ()
+) -> None:
+    """Have a record come for the second time at another moment of the first delivery."""
+    acquired, asked, *loaded = _at(row, to, sent, *load)
+    shift(after, acquired, sent=asked)
+    if load:
+        copy.reload(row["share_partition"], *loaded)
 
 
-@breaks("INV-18", "a record comes again a moment before its lock ended", after=-1)
-@keeps("INV-18", "a record comes again as its lock ends", after=0)
-def _comes_again_as_its_lock_ends(copy: Copy, after: int) -> None:
-    row, later = _dropped_then_came(copy)
-    shift(later, row["holds_until"] + after, sent=row["acquired"] + 1)
+# fmt: off
+for declare, rule, of, name, fields in (
+    (breaks, "INV-18", DROPPED, "a record comes again a moment before its lock ended",
+     {"to": ("holds_until", -1), "sent": ("acquired", 1)}),
+    (keeps, "INV-18", DROPPED, "a record comes again as its lock ends",
+     {"to": ("holds_until", 0), "sent": ("acquired", 1)}),
+    (breaks, "INV-18", DROPPED, "a record comes again while its silent holder has it",
+     {"to": ("acquired", 2 * MS), "sent": ("acquired", MS)}),
+    (keeps, "INV-18", DROPPED, "a record comes again within its lock after a load",
+     {"to": ("acquired", 4 * MS), "sent": ("acquired", 3 * MS),
+      "load": (("acquired", MS), ("acquired", 2 * MS))}),
+    (breaks, "INV-26", CRASHED, "the end of a session frees nothing",
+     {"to": ("holds_until", MS), "sent": ("holds_until", -1)}),
+    (keeps, "INV-26", CRASHED, "nobody asked until the lock of a dead member had ended",
+     {"to": ("holds_until", MS), "sent": ("holds_until", 0)}),
+    (breaks, "INV-26", CRASHED, "a fetch of less than two seconds brings it",
+     {"to": ("holds_until", 0), "sent": ("holds_until", 1 - 2 * SECOND)}),
+    (keeps, "INV-26", CRASHED, "a fetch of two seconds brings it",
+     {"to": ("holds_until", 0), "sent": ("holds_until", -2 * SECOND)}),
+    (keeps, "INV-26", CRASHED, "a load made what a dead member held wait",
+     {"to": ("holds_until", 0), "sent": ("holds_until", -1), "load": (("freed", 0), ("freed", 1))}),
+):
+    declare(rule, name, of=of, **fields)(_comes_later)
+# fmt: on
 
 
-@breaks("INV-18")
-def _a_record_comes_again_while_its_silent_holder_has_it(copy: Copy) -> None:
-    row, after = _dropped_then_came(copy)
-    shift(after, row["acquired"] + 2 * MS, sent=row["acquired"] + MS)
-
-
-@keeps("INV-18")
-def _a_record_comes_again_within_its_lock_after_a_load(copy: Copy) -> None:
-    row, after = _dropped_then_came(copy)
-    shift(after, row["acquired"] + 4 * MS, sent=row["acquired"] + 3 * MS)
-    copy.reload(row["share_partition"], row["acquired"] + MS, row["acquired"] + 2 * MS)
-
-
-@keeps("INV-18")
-def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(copy: Copy) -> None:
-    row, after = _dropped_then_came(copy)
+@keeps("INV-18", of=DROPPED)
+def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(
+    _: Copy, row: Row, after: Row
+) -> None:
     at = row["acquired"] + MS
     row.update(acknowledged(AckType.RELEASE, at, at + MS, Outcome.UNKNOWN) | {"attempts": 2})
     shift(after, at + 3 * MS, sent=at + 2 * MS)
 
 
-@breaks("INV-23", "a released record is kept back", after=1)
-@keeps("INV-23", "a released record comes at the last moment", after=0)
-def _is_kept_back(copy: Copy, after: int) -> None:
-    row, later = copy.choose(_released_then_came)[-2:]
+@breaks("INV-23", "a released record is kept back", of=RELEASED, after=1)
+@keeps("INV-23", "a released record comes at the last moment", of=RELEASED, after=0)
+def _is_kept_back(_: Copy, row: Row, later: Row, after: int) -> None:
     at = row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND + after
     shift(later, at, sent=at)
 
 
-@breaks("INV-23", "a fetch waits for a released record", after=1)
-@keeps("INV-23", "a fetch waits for a released record until the last moment", after=0)
-def _a_fetch_waits(copy: Copy, after: int) -> None:
-    row, later = copy.choose(_released_then_came)[-2:]
+@breaks("INV-23", "a fetch waits for a released record", of=RELEASED, after=1)
+@keeps("INV-23", "a fetch waits for a released record until the end", of=RELEASED, after=0)
+def _a_fetch_waits(_: Copy, row: Row, later: Row, after: int) -> None:
     sent = row["ack_received"] + SECOND
     shift(later, sent + row["lock_ms"] * MS + 15 * SECOND + after, sent=sent)
 
 
-@breaks("INV-23")
-def _a_record_whose_lock_ended_is_kept_back(copy: Copy) -> None:
-    row, after = _dropped_then_came(copy)
+@breaks("INV-23", of=DROPPED)
+def _a_record_whose_lock_ended_is_kept_back(_: Copy, row: Row, after: Row) -> None:
     at = row["ends_by"] + row["lock_ms"] * MS + 15 * SECOND + 1
     shift(after, at, sent=at)
 
 
-@keeps("INV-23")
-def _a_record_whose_release_was_refused_takes_its_time(copy: Copy) -> None:
-    row, after = copy.choose(_released_then_came)[-2:]
-    row.update(acknowledged(AckType.RELEASE, row["ack_sent"], row["ack_received"], Outcome.FAILED))
+@keeps("INV-23", of=RELEASED)
+def _a_record_whose_release_was_refused_takes_its_time(_: Copy, row: Row, after: Row) -> None:
+    row.update(ended_as(row, Outcome.FAILED))
     shift(after, row["ends_by"] + 40 * SECOND)
-
-
-@breaks("INV-26", "the end of a session frees nothing", after=-1)
-@keeps("INV-26", "nobody asked until the lock of a dead member had ended", after=0)
-def _comes_when_the_lock_has_ended(copy: Copy, after: int) -> None:
-    row, later = copy.choose(_crashed_then_came)[-2:]
-    shift(later, row["holds_until"] + MS, sent=row["holds_until"] + after)
-
-
-@breaks("INV-26", "a fetch of less than two seconds brings it", lasts=2 * SECOND - 1)
-@keeps("INV-26", "a fetch of two seconds brings it", lasts=2 * SECOND)
-def _comes_by_a_fetch(copy: Copy, lasts: int) -> None:
-    row, later = copy.choose(_crashed_then_came)[-2:]
-    shift(later, row["holds_until"], sent=row["holds_until"] - lasts)
-
-
-@keeps("INV-26")
-def _a_load_made_what_a_dead_member_held_wait(copy: Copy) -> None:
-    row, after = copy.choose(_crashed_then_came)[-2:]
-    copy.reload(row["share_partition"], row["freed"], row["freed"] + 1)
-    shift(after, row["holds_until"], sent=row["holds_until"] - 1)
 
 
 def _twice(life: list[Row]) -> bool:
@@ -321,6 +269,9 @@ def _let_go(life: list[Row]) -> bool:
     return bool(life[0]["next_unseen_by_acquire"] == life[0]["unseen_before_fetch"])
 
 
+LET_GO = life_of(_let_go, last=2)
+
+
 def _run_out(copy: Copy, row: Row, upto: int) -> None:
     copy.store_start_only(row["share_partition"])
     row.update(copy.unacknowledged())
@@ -329,83 +280,73 @@ def _run_out(copy: Copy, row: Row, upto: int) -> None:
         row = copy.again(row, sent=at, acquired=at + MS, count=count, **copy.unacknowledged())
 
 
-@breaks("INV-12", "a record comes with two at first", count=2)
-@breaks("INV-12", "a record comes with none at first", count=0)
-def _a_record_comes_with(copy: Copy, count: int) -> None:
-    copy.choose(once)[0]["count"] = count
+@breaks("INV-12", "a record comes with two at first", of=ONCE, count=2)
+@breaks("INV-12", "a record comes with none at first", of=ONCE, count=0)
+def _a_record_comes_with(_: Copy, row: Row, count: int) -> None:
+    row["count"] = count
 
 
-@breaks("INV-12", "a count stays", by=0)
-@breaks("INV-12", "a count skips one", by=2)
-def _a_count_rises(copy: Copy, by: int) -> None:
-    row, after = copy.choose(_let_go)
+@breaks("INV-12", "a count stays", of=LET_GO, by=0)
+@breaks("INV-12", "a count skips one", of=LET_GO, by=2)
+def _a_count_rises(_: Copy, row: Row, after: Row, by: int) -> None:
     after["count"] = row["count"] + by
 
 
-@breaks("INV-12")
-def _a_count_falls(copy: Copy) -> None:
-    row, after = copy.choose(_let_go)
+@breaks("INV-12", of=LET_GO)
+def _a_count_falls(copy: Copy, row: Row, after: Row) -> None:
     row["count"], after["count"] = 2, 1
     copy.unseen_response(row["share_partition"], 0, 1)
 
 
-@keeps("INV-12")
-def _a_record_comes_with_two_after_an_answer_that_nobody_saw(copy: Copy) -> None:
-    (row,) = copy.choose(once)
+@keeps("INV-12", of=ONCE)
+def _a_record_comes_with_two_after_an_answer_that_nobody_saw(copy: Copy, row: Row) -> None:
     copy.unseen_response(row["share_partition"], row["sent"] - 2 * SECOND, row["sent"] - SECOND)
     row["count"] = 2
 
 
-@keeps("INV-12")
-def _a_count_skips_one_for_an_answer_that_nobody_saw(copy: Copy) -> None:
-    row, after = copy.choose(_let_go)
+@keeps("INV-12", of=LET_GO)
+def _a_count_skips_one_for_an_answer_that_nobody_saw(copy: Copy, row: Row, after: Row) -> None:
     copy.unseen_response(row["share_partition"], row["acquired"] + 1, after["acquired"])
     after["count"] = row["count"] + 2
 
 
-@keeps("INV-12 INV-18")
-def _answers_are_seen_in_another_order_than_they_were_made(copy: Copy) -> None:
-    row, after = copy.choose(_let_go)
+@keeps("INV-12 INV-18", of=LET_GO)
+def _answers_are_seen_in_another_order_than_they_were_made(_: Copy, row: Row, after: Row) -> None:
     row["count"], after["count"] = 2, 1
     after["sent"] = row["sent"] - 1
 
 
-@keeps("INV-12", "a load takes a count back", by=0)
-@breaks("INV-13", "a load raises a count", by=2)
-def _a_load_changes_a_count(copy: Copy, by: int) -> None:
-    row, after = copy.choose(_let_go)
+@keeps("INV-12", "a load takes a count back", of=LET_GO, by=0)
+@breaks("INV-13", "a load raises a count", of=LET_GO, by=2)
+def _a_load_changes_a_count(copy: Copy, row: Row, after: Row, by: int) -> None:
     copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
     after["count"] = row["count"] + by
 
 
-@breaks("INV-13")
-def _a_load_raises_the_count_of_a_record_that_comes_far_later(copy: Copy) -> None:
-    (row,) = copy.choose(once)
+@breaks("INV-13", of=ONCE)
+def _a_load_raises_the_count_of_a_record_that_comes_far_later(copy: Copy, row: Row) -> None:
     _run_out(copy, row, 1)
     copy.reload(row["share_partition"], row["ends_by"] - SECOND, row["ends_by"])
     at = row["ends_by"] + SECOND
     copy.again(row, sent=at, acquired=at + MS, count=3)
 
 
-@keeps("INV-13")
-def _an_unseen_answer_raises_a_count_across_a_load(copy: Copy) -> None:
-    row, after = copy.choose(_let_go)
+@keeps("INV-13", of=LET_GO)
+def _an_unseen_answer_raises_a_count_across_a_load(copy: Copy, row: Row, after: Row) -> None:
     copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
     copy.unseen_response(row["share_partition"], row["acquired"] + 1, after["acquired"])
     after["count"] = row["count"] + 2
 
 
-@breaks("INV-14", "a record comes once more than it may", more=1)
-@keeps("INV-14", "a record comes as often as it may", more=0)
-def _a_record_comes_often(copy: Copy, more: int) -> None:
-    (row,) = copy.choose(once)
+@breaks("INV-14", "a record comes once more than it may", of=ONCE, more=1)
+@keeps("INV-14", "a record comes as often as it may", of=ONCE, more=0)
+def _a_record_comes_often(copy: Copy, row: Row, more: int) -> None:
     _run_out(copy, row, copy.share(row["share_partition"])["delivery_limit"] + more)
 
 
-@breaks("INV-14 INV-12 INV-39")
-def _a_record_comes_far_more_often_than_it_may(copy: Copy) -> None:
-    (row,) = copy.choose(once)
-    row["count"] = 30_000
+breaks("INV-14 INV-12 INV-39", "a record comes far more often than it may", of=ONCE, count=30_000)(
+    _a_record_comes_with
+)
 
 
 @breaks("INV-35", "a record comes beyond a limit that was lowered before")
@@ -425,32 +366,21 @@ def _accompanied(life: list[Row]) -> bool:
     return once(life) and life[0]["others_in_response"] > 0
 
 
-def _last_with_others(copy: Copy) -> Row:
+def _last_with_others(copy: Copy) -> list[Row]:
     (row,) = copy.choose(_accompanied)
     row["count"] = copy.share(row["share_partition"])["delivery_limit"]
     for _ in range(row["count"] - 1):
         copy.unseen_response(row["share_partition"], row["sent"], row["acquired"])
-    return row
+    return [row]
 
 
-@breaks("INV-39")
-def _a_record_comes_for_the_last_time_among_others(copy: Copy) -> None:
-    _last_with_others(copy)
+@breaks("INV-39", "a record comes for the last time among others", of=_last_with_others)
+@keeps("INV-39", "a record comes for the last time alone", of=_last_with_others, op=1 << 46)
+def _comes_for_the_last_time(_: Copy, row: Row, op: int = 0) -> None:
+    row["op"] += op
 
 
-@keeps("INV-39")
-def _a_record_comes_for_the_last_time_alone(copy: Copy) -> None:
-    row = _last_with_others(copy)
-    row["op"] += 1 << 46
-
-
-@keeps("INV-39")
-def _a_limit_that_changes_leaves_open_which_delivery_is_the_last(copy: Copy) -> None:
-    row = _last_with_others(copy)
-    told = {
-        "share_partition": row["share_partition"],
-        "since": NEVER - 2,
-        "until": NEVER - 1,
-        "ends": NEVER,
-    }
-    copy.tables["limits"].append({**told, "delivery_limit": row["count"] + 1})
+@keeps("INV-39", of=_last_with_others)
+def _a_limit_that_changes_leaves_open_which_delivery_is_the_last(copy: Copy, row: Row) -> None:
+    told = {"share_partition": row["share_partition"], "delivery_limit": row["count"] + 1}
+    copy.tables["limits"].append({**told, "since": NEVER - 2, "until": NEVER - 1, "ends": NEVER})

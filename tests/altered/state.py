@@ -1,15 +1,41 @@
 """Alterations of what was shown, what was stored, how long it took, and of dead letters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import itemgetter
+from typing import TypeVar
 
 from spec.history import AckType, Outcome, Transaction
-from tests.altered.alteration import MS, SECOND, Copy, NoPlace, Row, breaks, ended_as, keeps
+from tests.altered.alteration import (
+    MS,
+    SECOND,
+    Chosen,
+    Copy,
+    NoPlace,
+    Row,
+    breaks,
+    ended_as,
+    keeps,
+)
 from tests.altered.deliveries import once
 from tests.altered.records import stored
 
 TICK = SECOND // 10
 UNKNOWN_SERVER = -1
+
+
+Found = TypeVar("Found")
+
+
+def _one_of(found: Sequence[Found], copy: Copy) -> Found:
+    """Return the first or the last of what was found.
+
+    Raises:
+        NoPlace: there is none.
+    """
+    if not found:
+        raise NoPlace
+    return found[copy.edge]
 
 
 def _calm(copy: Copy) -> int:
@@ -18,9 +44,8 @@ def _calm(copy: Copy) -> int:
 
 def _pair(copy: Copy, wanted: str = "spso") -> tuple[Row, Row]:
     """Return two looks after each other of which the earlier one showed something."""
-    looks = copy.looks(_calm(copy))
-    found = [(one, two) for one, two in pairwise(looks) if one[wanted] > 0]
-    return found[copy.edge]
+    looks = pairwise(copy.looks(_calm(copy)))
+    return _one_of([(one, two) for one, two in looks if one[wanted] > 0], copy)
 
 
 def _in_flight(copy: Copy) -> tuple[int, int]:
@@ -29,9 +54,7 @@ def _in_flight(copy: Copy) -> tuple[int, int]:
         for share_partition in copy.share_partitions("calm", "odd", "rough", "committed")
         if (most := _most_in_flight(copy, share_partition)) > 1
     ]
-    if not found:
-        raise NoPlace
-    return found[copy.edge]
+    return _one_of(found, copy)
 
 
 def _most_in_flight(copy: Copy, share_partition: int) -> int:
@@ -58,27 +81,21 @@ def _are_in_flight(copy: Copy, batch: int) -> None:
     copy.share(share_partition).update(window=most - 1, batch=batch)
 
 
-@breaks("INV-19", "the start offset goes back by one", by=1)
-@keeps("INV-19", "the start offset stays", by=0)
-def _the_start_offset_goes_back(copy: Copy, by: int) -> None:
-    before, look = _pair(copy)
-    look["spso"] = before["spso"] - by
+@breaks("INV-19", "the start offset goes back by one", of=_pair, by=1)
+@keeps("INV-19", "the start offset stays", of=_pair, by=0)
+@breaks("INV-19", "the start offset goes back to the beginning", of=_pair, by=10**6)
+def _the_start_offset_goes_back(_: Copy, before: Row, look: Row, by: int) -> None:
+    look["spso"] = max(before["spso"] - by, 0)
 
 
-@breaks("INV-19")
-def _the_start_offset_goes_back_to_the_beginning(copy: Copy) -> None:
-    _pair(copy)[1]["spso"] = 0
+@keeps("INV-19", of=_pair)
+def _no_start_offset_is_shown_for_a_while(_: Copy, __: Row, look: Row) -> None:
+    look.update(spso=-1, lag=-1)
 
 
-@keeps("INV-19")
-def _a_start_offset_was_looked_at_while_the_look_before_was_not_over(copy: Copy) -> None:
-    before, look = _pair(copy)
+@keeps("INV-19", of=_pair)
+def _it_was_looked_at_while_the_look_before_was_not_over(_: Copy, before: Row, look: Row) -> None:
     look.update(spso=before["spso"] - 1, sent=before["received"] - 1)
-
-
-@keeps("INV-19")
-def _no_start_offset_is_shown_for_a_while(copy: Copy) -> None:
-    _pair(copy)[1].update(spso=-1, lag=-1)
 
 
 def _held_while_shown(copy: Copy) -> tuple[Row, int]:
@@ -95,20 +112,16 @@ def _held_while_shown(copy: Copy) -> tuple[Row, int]:
         ]
         if held:
             found.append((look, min(held)))
-    if not found:
-        raise NoPlace
-    return found[copy.edge]
+    return _one_of(found, copy)
 
 
-@breaks("INV-20 INV-19 INV-38")
-def _the_start_offset_passes_a_record_that_is_held(copy: Copy) -> None:
-    look, held = _held_while_shown(copy)
+@breaks("INV-20 INV-19 INV-38", of=_held_while_shown)
+def _the_start_offset_passes_a_record_that_is_held(_: Copy, look: Row, held: int) -> None:
     look["spso"] = held + 1
 
 
-@keeps("INV-20")
-def _the_start_offset_reaches_a_record_that_is_held(copy: Copy) -> None:
-    look, held = _held_while_shown(copy)
+@keeps("INV-20", of=_held_while_shown)
+def _the_start_offset_reaches_a_record_that_is_held(copy: Copy, look: Row, held: int) -> None:
     if look["spso"] > held or look["lag"] > look["log_end"] - held:
         raise NoPlace
     look["spso"] = held
@@ -117,20 +130,14 @@ def _the_start_offset_reaches_a_record_that_is_held(copy: Copy) -> None:
             later["spso"] = max(later["spso"], held)
 
 
-@breaks("INV-22")
-def _a_leader_epoch_goes_back(copy: Copy) -> None:
-    before, look = _pair(copy)
+@breaks("INV-22", of=_pair)
+def _a_leader_epoch_goes_back(_: Copy, before: Row, look: Row) -> None:
     before["leader_epoch"] = look["leader_epoch"] + 1
 
 
 def _two_stored(copy: Copy, column: str) -> tuple[list[Row], list[Row]]:
     """Return the rows of two records of the state topic after each other."""
-    share_partition = _calm(copy)
-    rows = [
-        row
-        for row in copy.tables["persisted"]
-        if row["share_partition"] == share_partition and row[column] >= 0
-    ]
+    rows = [row for row in copy.stored(_calm(copy)) if row[column] >= 0]
     places = sorted({row["position"] for row in rows})
     if len(places) < 2:
         raise NoPlace
@@ -147,10 +154,8 @@ def _a_stored_epoch_goes_back(copy: Copy, column: str) -> None:
 
 @keeps("INV-22")
 def _stored_epochs_rise(copy: Copy) -> None:
-    share_partition = _calm(copy)
-    for row in copy.tables["persisted"]:
-        if row["share_partition"] == share_partition:
-            row.update(leader_epoch=row["position"], snapshot_epoch=row["position"])
+    for row in copy.stored(_calm(copy)):
+        row.update(leader_epoch=row["position"], snapshot_epoch=row["position"])
 
 
 def _last_looks(copy: Copy) -> list[Row]:
@@ -222,26 +227,26 @@ def _is_given_up(copy: Copy, after: int) -> None:
 AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
 
 
-def _store(copy: Copy, row: Row, state: int, *, count: int = 1, spso: int = 0, at: int = 1) -> None:
-    """Store a record in a state, after all that was stored or before it."""
-    known = [
-        one for one in copy.tables["persisted"] if one["share_partition"] == row["share_partition"]
-    ]
-    if not known:
+def _store(copy: Copy, row: Row, state: int, *, count: int = 1, spso: int = 0) -> None:
+    """Store a record in a state, after all that was stored."""
+    known = copy.stored(row["share_partition"])
+    last = max(known, key=itemgetter("position"), default=None)
+    if last is None:
         raise NoPlace
-    last = max(known, key=lambda one: int(one["position"]))
-    place = last["position"] + 1 if at > 0 else 0
     told = {"snapshot": False, "state_epoch": -1, "first": row["offset"], "last": row["offset"]}
-    new = {**last, **told, "position": place, "spso": spso, "state": state, "count": count}
-    if at <= 0:
-        new |= {"leader_epoch": 0, "snapshot_epoch": 0}
-    copy.tables["persisted"].append(new)
+    told |= {"position": last["position"] + 1, "spso": spso, "state": state, "count": count}
+    copy.tables["persisted"].append({**last, **told})
 
 
-def _choose(copy: Copy, wanted: Callable[[list[Row]], bool], *groups: str) -> Row:
-    kept = (Transaction.NONE, Transaction.COMMITTED)
-    there = {row["offset"] for row in copy.tables["produced"] if row["transaction"] in kept}
-    return copy.choose(lambda life: wanted(life) and life[0]["offset"] in there, *groups)[0]
+def _kept(wanted: Callable[[list[Row]], bool], *groups: str) -> Chosen:
+    """Choose the first delivery of a record that suits and was not aborted."""
+
+    def chosen(copy: Copy) -> list[Row]:
+        kept = (Transaction.NONE, Transaction.COMMITTED)
+        there = {row["offset"] for row in copy.tables["produced"] if row["transaction"] in kept}
+        return copy.choose(lambda life: wanted(life) and life[0]["offset"] in there, *groups)[:1]
+
+    return chosen
 
 
 def _accepted(life: list[Row]) -> bool:
@@ -252,29 +257,68 @@ def _rejected(life: list[Row]) -> bool:
     return once(life) and life[0]["kind"] == AckType.REJECT and life[0]["present"]
 
 
-@breaks("INV-10")
-def _what_another_group_accepted_is_stored_as_accepted(copy: Copy) -> None:
-    row = _choose(copy, _rejected, "odd")
-    _store(copy, row, ACKNOWLEDGED)
+def _accepted_elsewhere(copy: Copy) -> Sequence[Row]:
+    """Return what the calm accepted of a record that others rejected."""
+    (other,) = REJECTED_ODDLY(copy)
+    return _kept(lambda life: _accepted(life) and life[0]["offset"] == other["offset"], "calm")(
+        copy
+    )
 
 
-@breaks("INV-10")
-def _what_another_group_rejected_is_stored_as_archived(copy: Copy) -> None:
-    offset = _choose(copy, _rejected, "odd")["offset"]
-    row = _choose(copy, lambda life: _accepted(life) and life[0]["offset"] == offset, "calm")
-    _store(copy, row, ARCHIVED)
+def _accepted_by_all(copy: Copy) -> Sequence[Row]:
+    rows = copy.tables["deliveries"]
+    strange = {r["offset"] for r in rows if r["kind"] != AckType.ACCEPT or r["attempts"] != 1}
+    return _kept(lambda life: _accepted(life) and life[0]["offset"] not in strange, "calm")(copy)
 
 
-@keeps("INV-10")
-def _an_acceptance_that_was_refused_may_have_been_stored(copy: Copy) -> None:
-    row = _choose(copy, _accepted)
-    row.update(ended_as(row, Outcome.FAILED))
-    _store(copy, row, ACKNOWLEDGED)
+ACCEPTED, ACCEPTED_CALMLY = _kept(_accepted), _kept(_accepted, "calm")
+ACCEPTED_OF_DEAD = _kept(_accepted, "dead")
+ACCEPTED_PLAINLY = _kept(_accepted, "calm", "committed")
+REJECTED_ODDLY = _kept(_rejected, "odd")
 
 
-@breaks("INV-37 INV-10")
-def _what_nobody_accepted_is_stored_as_accepted(copy: Copy) -> None:
-    row = _choose(copy, _rejected, "odd")
+def _is_stored(
+    copy: Copy, row: Row, state: int, more: int = 0, below: int | None = None, **ended: int
+) -> None:
+    """Store a record in a state with so much more than its count, or below its start offset."""
+    if "outcome" in ended:
+        row.update(ended_as(row, Outcome(ended.pop("outcome"))))
+    row.update(ended)
+    spso = 0 if below is None else row["offset"] + below
+    _store(copy, row, state, count=row["count"] + more, spso=spso)
+
+
+# fmt: off
+for declare, rules, of, name, fields in (
+    (breaks, "INV-10", REJECTED_ODDLY, "what another group accepted is stored as accepted",
+     {"state": ACKNOWLEDGED}),
+    (breaks, "INV-10", _accepted_elsewhere, "what another group rejected is stored as archived",
+     {"state": ARCHIVED}),
+    (keeps, "INV-10", ACCEPTED, "an acceptance that was refused may have been stored",
+     {"state": ACKNOWLEDGED, "outcome": Outcome.FAILED}),
+    (breaks, "INV-37 INV-10", _accepted_by_all, "what nobody rejected is stored as archived",
+     {"state": ARCHIVED}),
+    (keeps, "INV-37", ACCEPTED_CALMLY, "what was acknowledged twice may be stored in either way",
+     {"state": ARCHIVED, "attempts": 2}),
+    (keeps, "INV-21", ACCEPTED, "what was accepted is stored as available with that count",
+     {"state": AVAILABLE, "below": 0}),
+    (breaks, "INV-21", ACCEPTED, "what was accepted is stored as available with a higher count",
+     {"state": AVAILABLE, "below": 0, "more": 1}),
+    (keeps, "INV-21", ACCEPTED, "what was accepted was stored as available with a lower count",
+     {"state": AVAILABLE, "more": -1}),
+    (keeps, "INV-21", ACCEPTED, "what was accepted lies below the stored start offset",
+     {"state": AVAILABLE, "below": 1}),
+    (breaks, "INV-21", REJECTED_ODDLY, "what was rejected is available with a higher count",
+     {"state": AVAILABLE, "more": 1}),
+    (keeps, "INV-21", ACCEPTED, "what was accepted without an answer is stored as available",
+     {"state": AVAILABLE, "outcome": Outcome.UNKNOWN}),
+):
+    declare(rules, name, of=of, **fields)(_is_stored)
+# fmt: on
+
+
+@breaks("INV-37 INV-10", of=REJECTED_ODDLY)
+def _what_nobody_accepted_is_stored_as_accepted(copy: Copy, row: Row) -> None:
     # Let no group have accepted a record.
     for one in copy.tables["deliveries"]:
         if one["offset"] == row["offset"] and one["kind"] == AckType.ACCEPT:
@@ -286,20 +330,8 @@ def _what_nobody_accepted_is_stored_as_accepted(copy: Copy) -> None:
     _store(copy, row, ACKNOWLEDGED)
 
 
-@breaks("INV-37 INV-10")
-def _what_nobody_rejected_is_stored_as_archived(copy: Copy) -> None:
-    strange = {
-        row["offset"]
-        for row in copy.tables["deliveries"]
-        if row["kind"] != AckType.ACCEPT or row["attempts"] != 1
-    }
-    row = _choose(copy, lambda life: _accepted(life) and life[0]["offset"] not in strange, "calm")
-    _store(copy, row, ARCHIVED)
-
-
-@keeps("INV-37")
-def _what_was_aborted_is_stored_as_archived(copy: Copy) -> None:
-    row = _choose(copy, _accepted, "calm")
+@keeps("INV-37", of=ACCEPTED_CALMLY)
+def _what_was_aborted_is_stored_as_archived(copy: Copy, row: Row) -> None:
     stored(copy, row["offset"])["transaction"] = int(Transaction.ABORTED)
     strict = copy.share_partitions("committed")
     copy.drop(
@@ -309,57 +341,23 @@ def _what_was_aborted_is_stored_as_archived(copy: Copy) -> None:
     _store(copy, row, ARCHIVED)
 
 
-@keeps("INV-37", partition=1)
-def _what_was_deleted_is_stored_as_archived(copy: Copy) -> None:
-    row = _choose(copy, _accepted, "calm")
-    told = {"log": copy.log, "before": row["offset"] + 1, "sent": 0, "received": -1}
-    copy.tables["deletions"].append({**told, "outcome": int(Outcome.UNKNOWN)})
+@keeps("INV-37", of=ACCEPTED_CALMLY, partition=1)
+def _what_was_deleted_is_stored_as_archived(copy: Copy, row: Row) -> None:
+    copy.delete(row["offset"], 0, -1, Outcome.UNKNOWN)
     _store(copy, row, ARCHIVED)
 
 
-@keeps("INV-37")
-def _what_was_acknowledged_twice_may_be_stored_in_either_way(copy: Copy) -> None:
-    row = _choose(copy, _accepted, "calm")
-    row["attempts"] = 2
-    _store(copy, row, ARCHIVED)
-
-
-@keeps("INV-21", "what was accepted is stored as available with that count", more=0, below=0)
-@breaks("INV-21", "what was accepted is stored as available with a higher count", more=1, below=0)
-@keeps("INV-21", "what was accepted was stored as available with a lower count", more=-1)
-@keeps("INV-21", "what was accepted lies below the stored start offset", more=0, below=1)
-def _is_stored_as_available(copy: Copy, more: int, below: int | None = None) -> None:
-    row = _choose(copy, _accepted)
-    spso = 0 if below is None else row["offset"] + below
-    _store(copy, row, AVAILABLE, count=row["count"] + more, spso=spso)
-
-
-@breaks("INV-21")
-def _what_was_rejected_is_stored_as_available_with_a_higher_count(copy: Copy) -> None:
-    row = _choose(copy, _rejected, "odd")
-    _store(copy, row, AVAILABLE, count=row["count"] + 1)
-
-
-@keeps("INV-21")
-def _what_was_accepted_without_an_answer_is_stored_as_available(copy: Copy) -> None:
-    row = _choose(copy, _accepted)
-    row.update(ended_as(row, Outcome.UNKNOWN))
-    _store(copy, row, AVAILABLE, count=row["count"])
-
-
-def _unstored(copy: Copy, row: Row) -> None:
+@breaks("INV-41", "what was accepted was never stored", of=ACCEPTED_PLAINLY)
+@keeps("INV-41", "without an answer it was never stored", of=ACCEPTED_PLAINLY, unanswered=True)
+def _was_never_stored(copy: Copy, row: Row, *, unanswered: bool = False) -> None:
+    if unanswered:
+        row.update(ended_as(row, Outcome.UNKNOWN))
     mine, offset = row["share_partition"], row["offset"]
     copy.store_start_only(mine)
-    known = [one for one in copy.tables["persisted"] if one["share_partition"] == mine]
-    for one in known:
+    for one in (known := copy.stored(mine)):
         one["spso"] = offset
     rest = {"first": offset + 1, "last": offset + 1000, "state": ACKNOWLEDGED, "count": 1}
     copy.tables["persisted"].append({**known[-1], **rest})
-
-
-@breaks("INV-41")
-def _what_was_accepted_was_never_stored(copy: Copy) -> None:
-    _unstored(copy, _choose(copy, _accepted, "calm", "committed"))
 
 
 @breaks("INV-41")
@@ -368,16 +366,9 @@ def _nothing_was_stored_of_a_group(copy: Copy) -> None:
     copy.drop("persisted", lambda one: one["share_partition"] == share_partition)
 
 
-@keeps("INV-41")
-def _what_was_accepted_without_an_answer_was_never_stored(copy: Copy) -> None:
-    row = _choose(copy, _accepted, "calm", "committed")
-    row.update(ended_as(row, Outcome.UNKNOWN))
-    _unstored(copy, row)
-
-
-@keeps("INV-41")
-def _what_was_accepted_is_only_below_a_stored_start_offset(copy: Copy) -> None:
-    copy.store_start_only(_choose(copy, _accepted)["share_partition"])
+@keeps("INV-41", of=ACCEPTED)
+def _what_was_accepted_is_only_below_a_stored_start_offset(copy: Copy, row: Row) -> None:
+    copy.store_start_only(row["share_partition"])
 
 
 def _letter(copy: Copy) -> Row:
@@ -387,10 +378,7 @@ def _letter(copy: Copy) -> Row:
         for (_, share_partition), life in copy.lives.items()
         if share_partition in copy.share_partitions("dead") and _rejected(life[-1:])
     }
-    found = [row for row in letters if row["offset"] in proven]
-    if not found:
-        raise NoPlace
-    return found[copy.edge]
+    return _one_of([row for row in letters if row["offset"] in proven], copy)
 
 
 @breaks("INV-33")
@@ -399,26 +387,17 @@ def _a_rejected_record_has_no_letter(copy: Copy) -> None:
     copy.drop("dead_letters", lambda row: row is gone)
 
 
-@breaks("INV-33")
-def _an_accepted_record_has_a_letter(copy: Copy) -> None:
-    row = _choose(copy, _accepted, "dead")
+@breaks("INV-33", "an accepted record has a letter", of=ACCEPTED_OF_DEAD)
+@keeps("INV-33", "an acceptance that was refused has a letter", of=ACCEPTED_OF_DEAD, refused=True)
+def _has_a_letter(copy: Copy, row: Row, *, refused: bool = False) -> None:
+    if refused:
+        row.update(ended_as(row, Outcome.FAILED))
     copy.tables["dead_letters"].append({**_letter(copy), "offset": row["offset"]})
 
 
-@breaks("INV-33")
-def _two_letters_of_a_record_differ(copy: Copy) -> None:
+@breaks("INV-33", "two letters of a record differ", crc=1)
+@keeps("INV-33", "a letter is there twice", position=1 << 20)
+def _is_there_twice(copy: Copy, **bits: int) -> None:
     one = _letter(copy)
-    copy.tables["dead_letters"].append({**one, "crc": one["crc"] ^ 1})
-
-
-@keeps("INV-33")
-def _a_letter_is_there_twice(copy: Copy) -> None:
-    one = _letter(copy)
-    copy.tables["dead_letters"].append({**one, "position": one["position"] + 1000})
-
-
-@keeps("INV-33")
-def _an_acceptance_that_was_refused_is_followed_by_a_letter(copy: Copy) -> None:
-    row = _choose(copy, _accepted, "dead")
-    row.update(ended_as(row, Outcome.FAILED))
-    copy.tables["dead_letters"].append({**_letter(copy), "offset": row["offset"]})
+    more = {column: one[column] ^ flipped for column, flipped in bits.items()}
+    copy.tables["dead_letters"].append({**one, **more})
