@@ -1,5 +1,6 @@
 """The command line in this process, and other Python in a process of its own."""
 
+import json
 import os
 import subprocess
 import sys
@@ -44,6 +45,18 @@ def shareproof(
     *words: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     return python("-m", "shareproof", *words, environment=environment)
+
+
+def judged(
+    out: Path, *words: str, environment: Mapping[str, str] | None = None
+) -> tuple[subprocess.CompletedProcess[str], dict[str, tuple[str, str]]]:
+    """Run checks of brokers; return how the run ended, and each rule's verdict and reason."""
+    options = ("--seed", "1", "--out", str(out))
+    done = shareproof("broker", *words, *options, environment=environment)
+    assert (out / "results.json").exists(), done.stdout + done.stderr
+    document = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    found = {rule["id"]: (rule["verdict"], rule["reason"]) for rule in document["requirements"]}
+    return done, found
 
 
 class Shell:

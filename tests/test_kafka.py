@@ -1,30 +1,24 @@
 """Real Kafka as somebody else's: hooks, a coordinator that hears last, quotas for everybody."""
 
 import asyncio
-import json
 import socket
 import struct
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from fixtures.clients.cluster import Cluster
-from fixtures.interface.info import ClusterInfo
 from fixtures.interface.target import Target
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
 from fixtures.targets.blocking import run_blocking
-from fixtures.targets.leftovers import ANY_RUN, Found, find
 from fixtures.wire.codec import Struct
 from spec.verdict import Undecided
 from suites.broker.hang import find_hang, refuse_if_silent
 from suites.broker.share import Share, world
-from tests.fake import ROOT
-from tests.shell import shareproof
+from tests.killed import left
+from tests.shell import judged
 from tools.vanilla import hold_everybody_to, hooks
 
 RULES = {"LAG-13": "pass", "PER-42": "pass", "PER-44": "out of reach"}
@@ -34,20 +28,10 @@ def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
     with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=3, shipped=True))) as target:
         where = ",".join(target.info.bootstrap)
         with hooks(target) as file:
-            done = subprocess.run(
-                [
-                    *(sys.executable, "-m", "shareproof", "broker", "--only", ",".join(RULES)),
-                    *("--target", f"external:{where}", "--hooks", str(file), "--seed", "1"),
-                    *("--workers", "1", "--out", str(tmp_path)),
-                ],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+            words = ("--hooks", str(file), "--workers", "1", "--only", ",".join(RULES))
+            done, found = judged(tmp_path, "--target", f"external:{where}", *words)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert {rule["id"]: rule["verdict"] for rule in results["requirements"]} == RULES
+        assert {rule: verdict for rule, (verdict, _) in found.items()} == RULES
         assert all(broker.is_alive for broker in target.brokers)
 
 
@@ -147,29 +131,15 @@ def kafka() -> Iterator[Target]:
         yield target
 
 
-async def _find(info: ClusterInfo) -> Found:
-    async with Cluster(info) as seen:
-        return (await find(seen, ANY_RUN))[0]
-
-
-def _judged(target: Target, out: Path, rules: str) -> tuple[int, dict[str, tuple[str, str]]]:
-    done = shareproof(
-        *("broker", "--target", f"external:{','.join(target.info.bootstrap)}", "--seed", "1"),
-        *("--only", rules, "--workers", "4", "--out", str(out)),
-    )
-    assert (out / "results.json").exists(), done.stdout + done.stderr
-    document = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    found = {rule["id"]: (rule["verdict"], rule["reason"]) for rule in document["requirements"]}
-    return done.returncode, found
-
-
 def test_throttled_checks_are_out_of_reach(kafka: Target, tmp_path: Path) -> None:
-    code, found = _judged(kafka, tmp_path / "free", OWN_QUOTAS)
-    assert (code, found[OWN_QUOTAS][0]) == (0, "fail"), found
+    where = ("--target", f"external:{','.join(kafka.info.bootstrap)}", "--workers", "4", "--only")
+    done, found = judged(tmp_path / "free", *where, OWN_QUOTAS)
+    assert (done.returncode, found[OWN_QUOTAS][0]) == (0, "fail"), found
     run_blocking(hold_everybody_to(kafka, LITTLE))
-    code, found = _judged(kafka, tmp_path / "held", "ACK-01,ACK-07,DLV-02,GAP-01,MEM-01,LCK-02")
-    assert code == 0, found
+    rules = "ACK-01,ACK-07,DLV-02,GAP-01,MEM-01,LCK-02"
+    done, found = judged(tmp_path / "held", *where, rules)
+    assert done.returncode == 0, found
     assert {verdict for verdict, _ in found.values()} <= {"pass", "out of reach"}, found
     reasons = {reason for _, reason in found.values()}
     assert any(reason.startswith("the target throttles ") for reason in reasons), found
-    assert run_blocking(_find(kafka.info)) == {}
+    assert left(kafka.info) == {}

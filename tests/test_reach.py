@@ -1,13 +1,7 @@
 """Clusters that refuse things: what can still be asked is judged, and the rest is out of reach."""
 
-import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,8 +9,9 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
 from fixtures.targets.blocking import run_blocking
-from fixtures.targets.leftovers import ANY_RUN, Found, find
-from tests.fake import ROOT
+from fixtures.targets.leftovers import CONFIGURATIONS
+from tests import shell
+from tests.killed import clean, kill_a_run, left
 from tests.restricted import PREFIX, restricted
 from tests.shell import shareproof
 
@@ -28,18 +23,10 @@ def judged(
     tmp_path: Path, info: ClusterInfo, rules: str, *words: str
 ) -> tuple[int, dict[str, tuple[str, str]]]:
     """Run rules on a cluster that is not ours; return the exit code, and verdicts with reasons."""
-    out = tmp_path / "out"
-    done = shareproof(
-        *("broker", "--workers", "0", "--seed", "1", "--profile", "reference"),
-        *("--target", f"external:{','.join(info.bootstrap)}"),
-        *("--only", rules, "--out", str(out), *words),
-    )
-    results = out / "results.json"
-    assert results.exists(), done.stdout + done.stderr
-    document: dict[str, Any] = json.loads(results.read_text(encoding="utf-8"))
-    return done.returncode, {
-        rule["id"]: (rule["verdict"], rule["reason"]) for rule in document["requirements"]
-    }
+    where = ("--target", f"external:{','.join(info.bootstrap)}", "--profile", "reference")
+    options = ("--workers", "0", "--only", rules)
+    done, found = shell.judged(tmp_path / "out", *where, *options, *words)
+    return done.returncode, found
 
 
 async def _create(info: ClusterInfo, *names: str) -> None:
@@ -139,43 +126,21 @@ def test_one_broker_and_forty(tmp_path: Path, sized: tuple[int, ClusterInfo]) ->
     assert found[LEADER][0] == ("out of reach" if brokers == 1 else "pass"), found
 
 
-async def _left(info: ClusterInfo) -> Found:
-    async with Cluster(info) as cluster:
-        return (await find(cluster, ANY_RUN))[0]
-
-
 def test_what_a_killed_run_leaves_is_removed(tmp_path: Path) -> None:
     with restricted(brokers=3) as info:
         run_blocking(_create(info, "somebodys", "sp-nobodys"))
         named = ("--target", f"external:{','.join(info.bootstrap)}")
-        command = [sys.executable, "-m", "shareproof", "broker", *named, "--workers", "0"]
-        running = subprocess.Popen(
-            [*command, "--fast", "--out", str(tmp_path)],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 300
-        while (
-            not {"groups", "topics", "configurations of groups"} <= run_blocking(_left(info)).keys()
-        ):
-            assert running.poll() is None, "the run ended by itself"
-            assert time.monotonic() < deadline, "the run made nothing"
-            time.sleep(0.2)
-        running.kill()
-        running.wait()
+        kinds = {"groups", "topics", CONFIGURATIONS}
+        deadline = kill_a_run(info, tmp_path, kinds, *named)
 
         shown = shareproof("clean", *named, "--dry-run")
-        there = run_blocking(_left(info))
-        while "left alone" in (done := shareproof("clean", *named)).stdout or done.returncode:
-            assert time.monotonic() < deadline, done.stdout + done.stderr
-            time.sleep(1)  # the members that were killed are in their groups for a while
+        there = left(info)
+        clean(deadline, *named)
 
         assert shown.returncode == 0, shown.stderr
         assert "found" in shown.stdout or "left alone" in shown.stdout
         assert there
-        assert run_blocking(_left(info)) == {}
+        assert left(info) == {}
         assert run_blocking(_topics(info)) == ["__share_group_state", "somebodys", "sp-nobodys"]
         assert "removed" not in shareproof("clean", *named).stdout
 

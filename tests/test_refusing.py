@@ -1,11 +1,5 @@
 """Real Kafka with an authorizer: users who may do little, a second principal, and cleaning up."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -13,18 +7,17 @@ from random import Random
 import pytest
 
 from fixtures.clients.acls import THE_CLUSTER, Acls, Entry, Operation, Resource
-from fixtures.clients.cluster import Cluster, attempts
+from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import BYTE_RATE, create_user, set_quotas
 from fixtures.targets.blocking import run_blocking
-from fixtures.targets.leftovers import ANY_RUN, CONFIGURATIONS, KINDS, Found, find
+from fixtures.targets.leftovers import CONFIGURATIONS, KINDS
 from fixtures.wire.security import Security
-from tests.fake import ROOT
+from tests.killed import clean, kill_a_run, left
 from tests.refusing import PASSWORD, PREFIX, SECOND, Refusing, refusing
-from tests.shell import shareproof
+from tests.shell import judged, shareproof
 
 RULES = "ACK-07,DLQ-01,OFF-19,CFG-27"
 KILLED = "sp-0badc0de-"
-SHOWN = 10.0  # seconds within which a broker shows what was removed
 
 
 @pytest.fixture(scope="module")
@@ -33,37 +26,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refusing]:
         yield running
 
 
-def _run(out: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
-    done = shareproof("broker", *words, "--seed", "1", "--workers", "0", "--out", str(out))
-    assert (out / "results.json").exists(), done.stdout + done.stderr
-    document = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    return done, {rule["id"]: rule["verdict"] for rule in document["requirements"]}
-
-
 def _as(cluster: Refusing, user: str) -> tuple[str, ...]:
     return ("--target", "external", "--command-config", str(cluster.files[user]))
-
-
-async def _find(cluster: Refusing) -> Found:
-    async with Cluster(cluster.target.info, rng=Random(0)) as seen:
-        return (await find(seen, ANY_RUN))[0]
-
-
-def _left(cluster: Refusing, may: set[str] | None = None) -> Found:
-    """Return what runs left behind, in the eyes of one who sees everything.
-
-    A broker shows a moment later what the controller has removed: so it is asked again for some
-    seconds when there is more than there ``may`` be.
-    """
-
-    async def look() -> Found:
-        async for _ in attempts(SHOWN):
-            left = await _find(cluster)
-            if may is None or left.keys() <= may:
-                break
-        return left
-
-    return run_blocking(look())
 
 
 WORDS = {
@@ -92,41 +56,39 @@ def test_users_who_may_do_little(
 ) -> None:
     cluster.create_topics(f"{PREFIX}given-{user}-", 4)
     words = WORDS.get(user, ())
-    done, found = _run(tmp_path / "out", *_as(cluster, user), "--only", RULES, *words)
-    left = _left(cluster, LEFT.get(user, set()))
+    words = (*_as(cluster, user), "--only", RULES, "--workers", "0", *words)
+    done, found = judged(tmp_path / "out", *words)
+    there = left(cluster.target.info, LEFT.get(user, set()))
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert set(found.values()) <= {"pass", "out of reach"}, done.stdout
-    assert {rule for rule, verdict in found.items() if verdict == "pass"} >= held, done.stdout
+    assert {verdict for verdict, _ in found.values()} <= {"pass", "out of reach"}, done.stdout
+    assert {rule for rule, (verdict, _) in found.items() if verdict == "pass"} >= held, done.stdout
     assert PASSWORD not in done.stdout + done.stderr
-    assert left.keys() <= LEFT.get(user, set()), left
-    if left:
+    assert there.keys() <= LEFT.get(user, set()), there
+    if there:
         assert shareproof("clean", *_as(cluster, "everything")).returncode == 0
-        assert _left(cluster, set()) == {}
+        assert left(cluster.target.info, set()) == {}
 
 
 @pytest.mark.parametrize(
-    ("second", "beyond"), [(SECOND, {"SEC-27"}), ("nobody", {"SEC-06", "SEC-27"})]
+    ("second", "rules", "beyond", "why"),
+    [
+        (SECOND, "SEC-01,SEC-06,SEC-16,SEC-27", {"SEC-27"}, ""),
+        ("nobody", "SEC-01,SEC-06,SEC-16,SEC-27", {"SEC-06", "SEC-27"}, ""),
+        ("everything", "SEC-01", {"SEC-01"}, "may do what nobody allowed it"),
+    ],
 )
 def test_a_second_principal(
-    cluster: Refusing, tmp_path: Path, second: str, beyond: set[str]
+    cluster: Refusing, tmp_path: Path, *, second: str, rules: str, beyond: set[str], why: str
 ) -> None:
     where = f"external:{','.join(cluster.target.info.bootstrap)}"
-    config = ("--second-config", str(cluster.files[second]))
-    rules = "SEC-01,SEC-06,SEC-16,SEC-27"
-    done, found = _run(tmp_path / "out", "--target", where, *config, "--only", rules)
+    config = ("--second-config", str(cluster.files[second]), "--workers", "0")
+    done, found = judged(tmp_path / "out", "--target", where, *config, "--only", rules)
     assert done.returncode == 0, done.stdout + done.stderr
     expected = {rule: "out of reach" if rule in beyond else "pass" for rule in rules.split(",")}
-    assert found == expected, done.stdout
-    assert _left(cluster, set()) == {}
-
-
-def test_a_second_principal_that_may_do_everything(cluster: Refusing, tmp_path: Path) -> None:
-    where = f"external:{','.join(cluster.target.info.bootstrap)}"
-    config = ("--second-config", str(cluster.files["everything"]))
-    done, found = _run(tmp_path / "out", "--target", where, *config, "--only", "SEC-01")
-    assert (done.returncode, found) == (0, {"SEC-01": "out of reach"}), done.stdout
-    assert "may do what nobody allowed it" in done.stdout
+    assert {rule: verdict for rule, (verdict, _) in found.items()} == expected, done.stdout
+    assert why in done.stdout
+    assert left(cluster.target.info, set()) == {}
 
 
 async def _make_all_kinds(cluster: Refusing) -> None:
@@ -142,47 +104,20 @@ async def _make_all_kinds(cluster: Refusing) -> None:
         )
 
 
-def _kill_a_run(cluster: Refusing, out: Path, kinds: set[str], *words: str) -> float:
-    """Kill a run as soon as it has made all of some kinds; return until when to look further."""
-    running = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "shareproof", "broker", *words, "--workers", "0", "--fast"),
-            *("--out", str(out)),
-        ],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 120
-    while not kinds <= (left := _left(cluster)).keys():
-        assert running.poll() is None, f"the run ended by itself, and left {left}"
-        assert time.monotonic() < deadline, f"the run made {left} only"
-    os.killpg(running.pid, signal.SIGKILL)
-    running.wait()
-    return deadline + 60
-
-
-def _clean(deadline: float, *config: str) -> None:
-    while (done := shareproof("clean", *config)).returncode or "left alone" in done.stdout:
-        assert time.monotonic() < deadline, done.stdout + done.stderr
-
-
 def test_a_killed_run_is_cleaned_up(cluster: Refusing, tmp_path: Path) -> None:
-    config = _as(cluster, "everything")
+    config, info = _as(cluster, "everything"), cluster.target.info
     run_blocking(_make_all_kinds(cluster))
-    deadline = _kill_a_run(cluster, tmp_path / "out", set(KINDS), *config)
+    deadline = kill_a_run(info, tmp_path / "out", set(KINDS), *config)
     shown = shareproof("clean", *config, "--dry-run")
     assert shown.returncode == 0, shown.stderr
     assert f"{THE_CLUSTER} of User:{KILLED}u-1" in shown.stdout
-    _clean(deadline, *config)
-    assert _left(cluster, set()) == {}
+    clean(deadline, *config)
+    assert left(info, set()) == {}
     assert "nothing is left behind" in shareproof("clean", *config).stdout
 
 
 def test_who_owns_a_prefix_cleans_up_a_killed_run(cluster: Refusing, tmp_path: Path) -> None:
     config, kinds = _as(cluster, "team"), {"groups", "topics", CONFIGURATIONS}
-    deadline = _kill_a_run(cluster, tmp_path / "out", kinds, *config, "--prefix", PREFIX)
-    _clean(deadline, *config)
-    assert _left(cluster, set()) == {}
+    info = cluster.target.info
+    clean(kill_a_run(info, tmp_path / "out", kinds, *config, "--prefix", PREFIX), *config)
+    assert left(info, set()) == {}
