@@ -1,12 +1,21 @@
 """The release whose message definitions and Java classes the self-tests work with."""
 
 from functools import cache
+from typing import Any
 
+from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import DEFAULT_VERSION
 from fixtures.machine.maven import clients_jar
 from fixtures.wire.schema import MessageSpec, Schemas
 
 RELEASE = DEFAULT_VERSION
+
+
+def cluster_info(version: str = RELEASE, **facts: Any) -> ClusterInfo:
+    """Describe a cluster of a release, at no address unless it is given."""
+    known = {"name": f"kafka:{version}", "profile": "apache-kafka", "bootstrap": ()}
+    known |= {"schema_jar": "", "prefix": "sp-"}
+    return ClusterInfo(version=version, **{**known, **facts})  # type: ignore[arg-type]
 
 
 @cache

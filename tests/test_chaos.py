@@ -24,10 +24,7 @@ from chaos.schedule import Schedule, Strike, draw, in_conflict
 from chaos.shrink import Shrunk, shrink
 from fixtures.clients.admin import ShareOffset
 from fixtures.clocks import Clocks, lacking
-from fixtures.interface.capability import Capability, unmet, why_not
-from fixtures.interface.names import innermost
-from fixtures.proxies.exchange import Action
-from fixtures.proxies.rules import Direction, FrameRule
+from fixtures.interface.capability import Capability
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, started
 from fixtures.targets.hooks import HookedBroker, Hooks
 from fixtures.workload.load import run_load
@@ -127,17 +124,6 @@ def test_kinds_of_faults_say_what_they_do_under_their_own_names() -> None:
     with pytest.raises(ValueError, match=kind.name):
         fault(kind.name, "Something else.")(kind.make)
     assert FAULTS[kind.name] is kind
-
-
-def test_rule_takes_every_nth_frame() -> None:
-    rule = FrameRule(
-        apis=frozenset({"ShareFetch"}), direction=Direction.RESPONSE, action=Action.DROP, nth=3
-    )
-    taken = [rule.takes("ShareFetch", Direction.RESPONSE) for _ in range(7)]
-    assert taken == [False, False, True, False, False, True, False]
-    assert not rule.takes("Fetch", Direction.RESPONSE)
-    assert not rule.takes("ShareFetch", Direction.REQUEST)
-    assert (rule.seen, rule.done) == (7, 2)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
@@ -500,13 +486,6 @@ def test_what_checks_may_ask_for(target: str, lacking: set[Capability]) -> None:
             require(RunOptions(target=target), need)
         with pytest.raises(OutOfReach, match=r"^needs a cluster of its own"):
             require(RunOptions(target=EXTERNAL), need, Capability.OWN_CLUSTER)
-
-
-def test_one_comparison() -> None:
-    assert why_not({Capability.JVM}, {Capability.JVM}) == ""
-    needs = {Capability.KILL, Capability.OWN_CLUSTER}
-    assert why_not(needs, innermost(EXTERNAL).offers) == f"needs {Capability.OWN_CLUSTER}"
-    assert unmet(["a|b", "c", "d|e"], {"b", "c"}) == ["d|e"]
 
 
 # --- Draining ----------------------------------------------------------------------------------

@@ -20,13 +20,11 @@ from fixtures.wire.records import (
     ControlType,
     Flaws,
     Record,
-    TimestampType,
     batch_headers,
     compress,
     decode_batches,
     decompress,
     encode_batch,
-    encode_marker,
 )
 from fixtures.wire.schema import FieldSpec, MessageSpec, Schemas, StructSpec, parse_message
 from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_value
@@ -328,35 +326,11 @@ def test_values_alone_get_offsets_and_one_timestamp() -> None:
     assert (batch.last_offset, batch.size, batch.transactional) == (42, len(PLAIN), False)
 
 
-def test_a_compacted_batch_keeps_its_range() -> None:
-    left = [Record(offset=103, value=b"x"), Record(offset=107, value=b"y")]
-    (batch,) = decode_batches(encode_batch(left, base_offset=100, last_offset_delta=9))
-    assert (batch.base_offset, batch.last_offset) == (100, 109)
-    assert [record.offset for record in batch.records] == [103, 107]
-
-
 @ALL_CODECS
 def test_an_emptied_batch_has_no_records_and_no_codec(codec: Compression) -> None:
     (batch,) = decode_batches(encode_batch([], last_offset_delta=4, compression=codec))
     assert (batch.records, batch.last_offset) == ((), 4)
     assert batch.compression is Compression.NONE
-
-
-def test_times_of_a_batch() -> None:
-    records = [Record(timestamp=5), Record(timestamp=9), Record(timestamp=7)]
-    (batch,) = decode_batches(encode_batch(records, timestamp_type=TimestampType.LOG_APPEND_TIME))
-    assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
-    assert [record.timestamp for record in batch.records] == [9, 9, 9]
-    (batch,) = decode_batches(encode_batch(records[:1], delete_horizon=10**12))
-    assert (batch.delete_horizon, batch.records[0].timestamp) == (10**12, 5)
-
-
-@pytest.mark.parametrize("kind", [ControlType.COMMIT, ControlType.ABORT])
-def test_the_end_of_a_transaction_is_understood(kind: ControlType) -> None:
-    data = encode_marker(kind, producer_id=7, producer_epoch=2, coordinator_epoch=3, base_offset=8)
-    (batch,) = decode_batches(data)
-    assert (batch.control, batch.transactional, batch.producer_epoch) == (True, True, 2)
-    assert (batch.markers[0].type, batch.markers[0].coordinator_epoch) == (kind, 3)
 
 
 def test_control_records() -> None:

@@ -22,8 +22,9 @@ from fixtures.wire.connection import AuthenticationFailed, CallTimeout, Connecti
 from fixtures.wire.frame import decode_request, encode_response
 from fixtures.wire.security import DialogueFailed, Security, dialogue
 from spec.verdict import EnvironmentFault
-from tests.release import schemas
+from tests.release import cluster_info, schemas
 
+HOST = "127.0.0.1"
 SOON = 0.05  # seconds for what must not happen, such as a response that nobody sends
 LONG = 10.0  # seconds for what must happen, and does at once
 HEARTBEAT: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 0}
@@ -101,10 +102,13 @@ class TestBroker:
 
 @asynccontextmanager
 async def listening(
-    *, versions: dict[str, tuple[int, int]] | None = None, silent: bool = False
+    *,
+    versions: dict[str, tuple[int, int]] | None = None,
+    silent: bool = False,
+    context: ssl.SSLContext | None = None,
 ) -> AsyncIterator[tuple[TestBroker, int]]:
     broker = TestBroker(versions=versions or {"ShareGroupHeartbeat": (1, 1)}, silent=silent)
-    server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(broker.serve, HOST, 0, ssl=context)
     async with server:
         yield broker, server.sockets[0].getsockname()[1]
 
@@ -113,7 +117,7 @@ async def listening(
 async def connected(**options: Any) -> AsyncIterator[tuple[TestBroker, Connection]]:
     async with (
         listening(**options) as (broker, port),
-        await Connection.open("127.0.0.1", port, schemas=schemas(), timeout=LONG) as connection,
+        await Connection.open(HOST, port, schemas=schemas(), timeout=LONG) as connection,
     ):
         yield broker, connection
 
@@ -121,16 +125,6 @@ async def connected(**options: Any) -> AsyncIterator[tuple[TestBroker, Connectio
 def heartbeat(connection: Connection, **options: Any) -> asyncio.Task[Struct]:
     call = connection.call("ShareGroupHeartbeat", **{"timeout": LONG, **HEARTBEAT, **options})
     return asyncio.create_task(call)
-
-
-async def test_a_call_returns_its_answer() -> None:
-    async with connected() as (broker, connection):
-        call = heartbeat(connection, member_id="somebody")
-        asked = await broker.next()
-        broker.answer(asked, member_epoch=7)
-        answer = await call
-    assert (asked.api, asked.body.member_id) == ("ShareGroupHeartbeat", "somebody")
-    assert answer.member_epoch == 7
 
 
 async def test_the_highest_version_that_both_know_is_spoken() -> None:
@@ -258,19 +252,19 @@ async def test_closing_says_goodbye_and_aborting_does_not() -> None:
 async def test_nobody_listening_is_a_lost_connection_and_silence_a_timeout() -> None:
     async with listening(silent=True) as (broker, port):
         with pytest.raises(CallTimeout, match="no ApiVersions response"):
-            await Connection.open("127.0.0.1", port, schemas=schemas(), timeout=SOON)
+            await Connection.open(HOST, port, schemas=schemas(), timeout=SOON)
         await broker.gone()
     with pytest.raises(ConnectionLost, match=f"no connection to 127.0.0.1:{port}"):
-        await Connection.open("127.0.0.1", port, schemas=schemas())
+        await Connection.open(HOST, port, schemas=schemas())
 
 
 async def test_a_cluster_opens_what_it_finds_and_nothing_behind_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    info = ClusterInfo(name="", version="", profile="", bootstrap=(), schema_jar="", prefix="")
+    info = cluster_info()
     cluster = Cluster(info, schemas=schemas())
     async with listening() as (broker, port):
-        cluster.brokers = {1: ("127.0.0.1", port)}
+        cluster.brokers = {1: (HOST, port)}
         late, _ = await asyncio.gather(cluster.dial(1), cluster.close(), return_exceptions=True)
         await broker.gone()
     assert isinstance(late, ConnectionLost)
@@ -279,7 +273,7 @@ async def test_a_cluster_opens_what_it_finds_and_nothing_behind_its_end(
     async with listening() as (_, port):
 
         async def connect() -> None:  # a broker that was fenced at first
-            cluster.brokers = {1: ("127.0.0.1", port)}
+            cluster.brokers = {1: (HOST, port)}
 
         monkeypatch.setattr(cluster, "connect", connect)
         async with await cluster.dial(1) as connection:
@@ -289,8 +283,6 @@ async def test_a_cluster_opens_what_it_finds_and_nothing_behind_its_end(
 
 
 # --- Logging in --------------------------------------------------------------------------------
-
-HOST = "127.0.0.1"
 
 ME: dict[str, Any] = {"protocol": "SASL_PLAINTEXT", "user": "user", "password": "pencil"}
 NONCE = "rOprNGfwEbeRWgbNEkqO"
@@ -343,27 +335,11 @@ def test_plain_as_in_rfc_4616() -> None:
 
 
 def test_the_login_travels_with_the_cluster() -> None:
-    info = ClusterInfo(
-        name="kafka:4.4.0",
-        version="4.4.0",
-        profile="apache-kafka",
-        bootstrap=("127.0.0.1:1",),
-        schema_jar="clients.jar",
-        prefix="sp-",
-        security=Security(mechanism="PLAIN", **ME),
-        listeners={"TLS": ("127.0.0.1:2",)},
-    )
+    login = Security(mechanism="PLAIN", **ME)
+    info = cluster_info(security=login, listeners={"TLS": ("127.0.0.1:2",)})
 
     assert ClusterInfo.from_json(info.to_json()) == info
     assert info.at("TLS", Security(protocol="SSL")).bootstrap == ("127.0.0.1:2",)
-
-
-@asynccontextmanager
-async def _broker(context: ssl.SSLContext | None = None) -> AsyncIterator[tuple[TestBroker, int]]:
-    broker = TestBroker(versions={}, silent=False)
-    server = await asyncio.start_server(broker.serve, HOST, 0, ssl=context)
-    async with server:
-        yield broker, server.sockets[0].getsockname()[1]
 
 
 def _open(port: int, **security: Any) -> asyncio.Task[Connection]:
@@ -375,16 +351,16 @@ async def test_tls_with_a_certificate_that_the_authority_vouches_for(tmp_path: P
     made = make_certificates(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(made.keystore)
-    async with _broker(context) as (_, port):
+    async with listening(context=context) as (_, port):
         async with await _open(port, protocol="SSL", ca=str(made.ca)) as connection:
-            assert connection.versions == {}
+            assert connection.versions == {"ShareGroupHeartbeat": (1, 1)}
         with pytest.raises(ConnectionLost, match="certificate"):
             await _open(port, protocol="SSL")
 
 
 @pytest.mark.parametrize("by_proxy", [False, True])
 async def test_login_word_by_word(by_proxy: bool) -> None:
-    async with _broker() as (broker, port):
+    async with listening() as (broker, port):
         if by_proxy:  # it logs in for its clients
             proxy = FrameProxy(schemas(), Security(mechanism="PLAIN", **ME))
             front = await proxy.listen(1, Address(host=HOST, port=port))
@@ -406,7 +382,7 @@ async def test_login_word_by_word(by_proxy: bool) -> None:
 
 @pytest.mark.parametrize("handshaken", [False, True])
 async def test_login_refused(handshaken: bool) -> None:
-    async with _broker() as (broker, port):
+    async with listening() as (broker, port):
         opening = _open(port, mechanism="PLAIN", **ME)
         if handshaken:
             broker.answer(await broker.next(), mechanisms=["PLAIN"])
@@ -429,22 +405,15 @@ async def test_a_new_user_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
             raise EnvironmentFault(f"no bootstrap server answers {cluster.info.security.user}")
 
     monkeypatch.setattr(Cluster, "connect", connect)
-    info = ClusterInfo(
-        name="c",
-        version="4.4.0",
-        profile="",
-        bootstrap=(f"{HOST}:1",),
-        schema_jar="",
-        prefix="c",
-        security=Security(mechanism="SCRAM-SHA-256", **ME),
-    )
+    login = Security(mechanism="SCRAM-SHA-256", **ME)
+    info = cluster_info(bootstrap=(f"{HOST}:1",), security=login)
     await let_in(info, schemas())
 
     assert tried == 3
 
 
 async def test_a_proxy_that_is_not_let_in_resets_its_client() -> None:
-    async with _broker() as (broker, port):
+    async with listening() as (broker, port):
         proxy = FrameProxy(schemas(), Security(mechanism="PLAIN", **ME))
         front = await proxy.listen(1, Address(host=HOST, port=port))
         opening = _open(front.address.port)

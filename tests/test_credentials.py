@@ -12,6 +12,7 @@ from fixtures.interface.names import UsageFault
 from fixtures.security.stores import PropertiesFault, parse, parse_login
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.schema import Schemas
+from tests.release import cluster_info
 from tests.secured import Secured, secured
 from tests.shell import Shell, shareproof
 
@@ -122,15 +123,7 @@ def test_secrets_do_not_travel(tmp_path: Path) -> None:
         f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN}"
     )
     security = read_credentials(file).security
-    info = ClusterInfo(
-        name="external:h:1",
-        version="4.4",
-        profile="apache-kafka",
-        bootstrap=("h:1",),
-        schema_jar="clients.jar",
-        prefix="sp-",
-        security=security,
-    )
+    info = cluster_info(security=security)
 
     assert security.password == "hush"  # noqa: S105
     assert "hush" not in info.to_json() + repr(info) + str(security)

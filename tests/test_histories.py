@@ -12,10 +12,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="the extra 'judge' is not installed")
 
-import numpy as np
 import pyarrow.parquet as pq
 
-from fixtures.history import expansion
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from fixtures.history.reading import read_journals
@@ -30,7 +28,6 @@ from spec.history import (
     FaultSpan,
     Manifest,
     Operation,
-    Outcome,
     Phase,
     Produced,
     Reload,
@@ -218,20 +215,3 @@ def test_a_thinned_batch_is_read_record_by_record() -> None:
         (10, 12, True),
     ]
     assert runs_of(thin)[0].sequence == 4
-
-
-def test_late_renewals_prove_no_lock() -> None:
-    rows = {
-        "renewals": np.zeros(2, dtype=np.int64),
-        "holds_until": np.array([100, 100]),
-        "ends_by": np.array([110, 110]),
-    }
-    acts = {
-        "outcome": np.array([Outcome.OK, Outcome.OK, Outcome.OK]),
-        "sent": np.array([80, 120, 150]),
-        "received": np.array([90, 130, 160]),
-    }
-    expansion._renew(rows, acts, np.array([0, 1, 0]), *[np.array([100, 100])] * 2)
-    assert rows["renewals"].tolist() == [2, 1]
-    assert rows["holds_until"].tolist() == [250, 100]
-    assert rows["ends_by"].tolist() == [260, 230]

@@ -9,7 +9,6 @@ import pytest
 
 import spec.releases
 from fixtures.definitions.changes import Change, _parsed, changes, configs_in, messages_in
-from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import DEFAULT_VERSION
 from fixtures.machine.maven import kafka_release
 from fixtures.targets import DEFAULT_TARGET, UsageFault
@@ -28,6 +27,7 @@ from spec.releases import (
 )
 from spec.requirement import SpecError, load_requirements
 from spec.verdict import OutOfReach
+from tests.release import cluster_info
 
 FOLDER = Path(spec.releases.__file__).parent
 NEXT = """
@@ -45,18 +45,6 @@ throttling = false
 """
 
 
-def info(version: str, unknown: str = "") -> ClusterInfo:
-    return ClusterInfo(
-        name=f"kafka:{version}",
-        version=version,
-        profile="apache-kafka",
-        bootstrap=(),
-        schema_jar="",
-        prefix="",
-        unknown=unknown,
-    )
-
-
 MAJOR, MINOR = newest().numbers
 
 
@@ -69,7 +57,7 @@ def test_a_newer_release_is_judged_by_the_newest(version: str) -> None:
     notice = release_notice(version)
     assert "newer than this suite" in notice
     assert notice.endswith(f"Kafka {newest().name}.")
-    assert info(version).notices == (notice,)
+    assert cluster_info(version).notices == (notice,)
 
 
 @pytest.mark.parametrize("version", ["4.0.1", "3.9.0"])
@@ -82,7 +70,7 @@ def test_an_older_release_is_judged_by_the_oldest(version: str) -> None:
 @pytest.mark.parametrize("version", ["4.1.2", "4.2.9", "4.3", "4.4.0", "4.4.0-rc1", ""])
 def test_known_releases_need_no_notice(version: str) -> None:
     assert release_notice(version) == ""
-    assert info(version).notices == ()
+    assert cluster_info(version).notices == ()
 
 
 def test_newer_levels_are_noticed() -> None:
@@ -91,7 +79,7 @@ def test_newer_levels_are_noticed() -> None:
     said = levels_notice({"metadata.version": known + 1})
     assert f"metadata.version {known + 1}, which is newer than this suite" in said
     assert line_by_levels({"metadata.version": known + 1}, None) == newest().name
-    assert info("4.4", said).notices == (said,)
+    assert cluster_info("4.4", unknown=said).notices == (said,)
 
 
 def test_one_file_adds_a_release() -> None:

@@ -6,7 +6,6 @@ import os
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from spec.profile import load_profile, parse_profile
 from spec.releases import line_by_levels, newest
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault, OutOfReach, Undecided
+from tests.release import cluster_info
 
 # --- names -----------------------------------------------------------------------------------
 
@@ -62,8 +62,8 @@ def test_targets_that_cannot_be_are_refused(name: str, options: dict[str, Any], 
 
 
 def test_cluster_info_survives_json() -> None:
-    info = cluster("4.4.0")
-    info = replace(info, bootstrap=("127.0.0.1:1", "127.0.0.1:2"), properties={"a": "ü"})
+    where = ("127.0.0.1:1", "127.0.0.1:2")
+    info = cluster_info(bootstrap=where, properties={"a": "ü"})
     assert info == ClusterInfo.from_json(info.to_json())
     name = "external:kafka.example:9092,[::1]:9093"
     assert open_target(name).name == name
@@ -377,18 +377,6 @@ def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
     return jars
 
 
-def cluster(version: str) -> ClusterInfo:
-    return ClusterInfo(
-        name=f"kafka:{version}",
-        version=version,
-        profile="apache-kafka",
-        bootstrap=(),
-        schema_jar="",
-        prefix="sp-",
-        properties={},
-    )
-
-
 @pytest.mark.parametrize(
     ("version", "published", "expected"),
     [
@@ -401,7 +389,7 @@ def cluster(version: str) -> ClusterInfo:
 )
 def test_tools_that_suit_a_cluster(version: str, published: set[str], expected: list[str]) -> None:
     asked: list[str] = []
-    tools = asyncio.run(Tools.of(cluster(version), registry(published, asked)))
+    tools = asyncio.run(Tools.of(cluster_info(version), registry(published, asked)))
     assert asked == expected
     assert tools.version == expected[-1]
 
@@ -411,7 +399,7 @@ def test_tools_that_suit_a_cluster(version: str, published: set[str], expected: 
 )
 def test_no_tools_are_out_of_reach(version: str, why: str) -> None:
     with pytest.raises(OutOfReach, match=why):
-        asyncio.run(Tools.of(cluster(version), registry(set(), [])))
+        asyncio.run(Tools.of(cluster_info(version), registry(set(), [])))
 
 
 @pytest.mark.parametrize(
@@ -426,7 +414,7 @@ def test_a_tool_that_gave_up_shows_nothing(
         return ToolRun(command=command, status=1, out=said, err="")
 
     monkeypatch.setattr(Tools, "_run", ended)
-    tools = asyncio.run(Tools.of(cluster("4.3.1"), registry({"4.3.1"}, [])))
+    tools = asyncio.run(Tools.of(cluster_info("4.3.1"), registry({"4.3.1"}, [])))
 
     if gives_up:
         with pytest.raises(Undecided, match="gave up waiting for the cluster: TimeoutException"):
