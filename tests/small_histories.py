@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.history.journal import Journal
+from reports.analysis.files import History
 from spec.history import (
     Acknowledged,
     AckType,
@@ -17,6 +18,7 @@ from spec.history import (
     DeliveryLimit,
     FaultSpan,
     LockDuration,
+    Manifest,
     Operation,
     Outcome,
     Persisted,
@@ -67,6 +69,12 @@ class Case:
             _REQUESTS + 10 * self.share_partition, _REQUESTS + 10 * self.share_partition + 10
         )
         return frozenset((self.share_partition, self.share_partition + _NEIGHBOURS, *requests))
+
+
+def nothing_of(run: Plain | None = None, spoiled: tuple[str, ...] = (), **facts: Any) -> History:
+    """Return a history without a file, of a run that says this of itself."""
+    manifest = Manifest(files=(), **facts)
+    return History(Path("run/history"), manifest=manifest, run=dict(run or {}), spoiled=spoiled)
 
 
 def read_cases(file: Path = FILE) -> list[Case]:

@@ -33,7 +33,6 @@ from spec.history import (
     AckType,
     Acquired,
     FaultSpan,
-    Manifest,
     MemberEvent,
     Outcome,
     bucket_of,
@@ -41,7 +40,13 @@ from spec.history import (
 from spec.verdict import EnvironmentFault, MixedTargets, Verdict
 from tests.servers import PATIENCE, standalone
 from tests.shell import python
-from tests.small_histories import Case, read_cases, write_history, write_share_partition
+from tests.small_histories import (
+    Case,
+    nothing_of,
+    read_cases,
+    write_history,
+    write_share_partition,
+)
 from tests.test_judges import RECORDED
 
 ROOT = Path(__file__).parents[1]
@@ -77,7 +82,7 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 @pytest.mark.parametrize(("said", "excused"), [(["INV-02"], {"INV-01"}), (None, set())])
 def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> None:
     run = {"load": {} if said is None else {"owed": said}}
-    history = History(folder=Path("run/history"), manifest=Manifest(files=()), run=run)
+    history = nothing_of(run)
     rules = [rule for rule in load_invariants() if rule.id in {"INV-01", "INV-02"}]
     idle = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in rules}
     judged = [Judged(history, idle, [], [], {})]
@@ -90,8 +95,7 @@ def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> N
 @pytest.mark.parametrize("others", ["kafka:4.2.1", None])
 def test_histories_of_several_targets_are_not_judged_together(others: str | None) -> None:
     def of(name: str | None) -> History:
-        run = {"target": {"name": name}} if name else {}
-        return History(folder=Path("run/history"), manifest=Manifest(files=()), run=run)
+        return nothing_of({"target": {"name": name}} if name else {})
 
     of_one_target([of("kafka:4.4.0"), of("kafka:4.4.0")])
     with pytest.raises(MixedTargets, match=r"these runs are of kafka:4\.\d\.\d and .*one target"):
@@ -238,8 +242,7 @@ def test_what_may_be_excused_is_not_held_against_anybody(history: Path, lost: st
 def test_a_journal_of_excuses_that_is_broken_takes_proofs_away() -> None:
     found = Found(exercised=9, broken=1, seconds=0)
     for name, verdict in (("reloads", Verdict.UNKNOWN), ("clocks", Verdict.FAIL)):
-        manifest = Manifest(files=(), broken=(f"journal/0001/{name}.arrows",))
-        broken = History(folder=Path("run/history"), manifest=manifest, run={})
+        broken = nothing_of(broken=(f"journal/0001/{name}.arrows",))
         assert observation(RULES["INV-12"], found, broken, None).verdict is verdict
 
 
@@ -311,15 +314,11 @@ def test_only_rules_that_judge_histories_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "excused"), [({}, False), ({"spoiled": ("a file",)}, True), ({"cut": True}, True)]
+    ("damage", "excused"),
+    [({}, False), ({"spoiled": ("a file",)}, True), ({"cut": ("a journal",)}, True)],
 )
 def test_what_is_incomplete_owes_nothing(damage: dict[str, Any], *, excused: bool) -> None:
-    history = History(
-        folder=Path("run/history"),
-        manifest=Manifest(files=(), cut=("a journal",) if "cut" in damage else ()),
-        run={"load": {"owed": ["INV-02"]}},
-        spoiled=damage.get("spoiled", ()),
-    )
+    history = nothing_of({"load": {"owed": ["INV-02"]}}, **damage)
     found = {"INV-02": Found(exercised=0, broken=0, seconds=0)}
     judged = [Judged(history, found, [], [], {})]
     request = Request(runs=(Path("run"),))

@@ -7,10 +7,9 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
-from uuid import UUID
 
 import pytest
 
@@ -30,6 +29,7 @@ from suites.app.program import ProgramSpec
 from suites.app.rules import JUDGES, observe
 from suites.app.run import AppRun
 from suites.app.scenarios import SCENARIOS, Instance, Membership, ScenarioResult
+from tests.exchanges import TOPIC, exchange
 from tests.fake import ROOT
 from tests.shell import Shell
 
@@ -186,41 +186,11 @@ async def test_a_program_that_never_joins_is_no_verdict(info: ClusterInfo, tmp_p
 
 # --- Judges by themselves ---------------------------------------------------------------------
 
-TOPIC = UUID(int=1)
 GOOD = Sent(key="sp-1-00000", place=(TOPIC, 0, 0), poison=False)
 BAD = Sent(key="sp-1-00001", place=(TOPIC, 0, 1), poison=True)
 
 
-def said(
-    at: float,
-    *,
-    member: str = "m",
-    node: int = 1,
-    epoch: int = 1,
-    acks: tuple[tuple[int, AckType], ...] = (),
-    got: tuple[tuple[int, int], ...] = (),
-    error: int = 0,
-    answered: bool = True,
-) -> Any:
-    """Return a ShareFetch as the tap keeps it: its acknowledgements, and the offsets that came."""
-    batches = [{"first_offset": o, "last_offset": o, "acknowledge_types": [k]} for o, k in acks]
-    part = {"partition_index": 0, "acknowledgement_batches": batches}
-    ranges = [{"first_offset": o, "last_offset": o, "delivery_count": c} for o, c in got]
-    back = {"partition_index": 0, "error_code": 0, "acknowledge_error_code": error}
-    told = {"topic_id": TOPIC, "partitions": [{**back, "acquired_records": ranges}]}
-    return SimpleNamespace(
-        api="ShareFetch",
-        number=1,
-        node=node,
-        sent=at,
-        responded=at + 0.1 if answered else math.inf,
-        request={
-            "member_id": member,
-            "share_session_epoch": epoch,
-            "topics": [{"topic_id": TOPIC, "partitions": [part]}],
-        },
-        response={"error_code": 0, "responses": [told]} if answered else None,
-    )
+said = partial(exchange, api="ShareFetch")
 
 
 def became(*exchanges: Any) -> Deliveries:

@@ -1,6 +1,5 @@
 """Campaigns: hunts that can come back empty, situations, and lists with one bad element."""
 
-import inspect
 import json
 import random
 import sys
@@ -260,19 +259,6 @@ def test_a_check_as_written_has_one_situation_and_a_broken_one_none() -> None:
     [seen] = observe("a check", judge, None, 0.0)
     [broken] = observe("a check", Judge(["ACK-01"]), ValueError("no"), 0.0)
     assert (seen.situations, broken.situations) == ((AS_WRITTEN,), ())
-
-
-def test_decorators_keep_the_arguments() -> None:
-    @check("ACK-01", crossed="beside", meets="reload")
-    async def nothing(share: object, judge: object, extra: int) -> None:
-        raise AssertionError(share, judge, extra)
-
-    assert list(inspect.signature(nothing).parameters) == ["share", "judge", "extra", "setup"]
-    marks = [mark for mark in nothing.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
-    assert [getattr(value, "values", (value,))[0] for value in marks[0].args[1]] == [
-        AS_WRITTEN,
-        "beside",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -34,16 +34,6 @@ def court() -> Judge:
     return Judge(["ACK-01", "ACK-02"])
 
 
-def test_evidence_counts_assertions_and_events(court: Judge) -> None:
-    court["ACK-01"].saw(redeliveries=0)
-    assert court.unexercised() == ("ACK-01", "ACK-02"), "nothing seen is no evidence"
-    court["ACK-01"].equal(1, 1, "one")
-    court["ACK-01"].saw(redeliveries=2)
-    court["ACK-01"].saw(redeliveries=3)
-    assert court.evidence("ACK-01") == {"assertions": 1, "redeliveries": 5}
-    assert court.unexercised() == ("ACK-02",)
-
-
 def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
     with pytest.raises(Violation) as caught:
         court["ACK-02"].equal(0, 7, "error code", witness=[1, "two", "three", "four"])

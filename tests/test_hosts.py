@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from fixtures.history.reading import offsets
-from reports.analysis.files import History
 from reports.analysis.judging import Found, observation
 from reports.analysis.rules import BORNE, load_invariants
 from reports.oracle.judging import judge
@@ -21,6 +20,7 @@ from spec.history import JOURNALS, Manifest
 from spec.verdict import Verdict
 from tests.servers import SKEWS, Cluster, lacking, skewed
 from tests.shell import shareproof
+from tests.small_histories import nothing_of
 
 MS, SECOND = 1_000_000, 1_000_000_000
 RULES = {rule.id: rule for rule in load_invariants()}
@@ -72,9 +72,7 @@ def test_a_clock_is_never_further_off_than_said(seed: int) -> None:
 def test_what_clocks_do_not_bear_is_unknown(
     rule: str, error: int, broken: int, expected: Verdict
 ) -> None:
-    history = History(
-        folder=Path("r/history"), manifest=Manifest(files=(), clock_error=error), run={}
-    )
+    history = nothing_of(clock_error=error)
     seen = observation(RULES[rule], Found(exercised=5, broken=broken, seconds=0), history, None)
     assert seen.verdict is expected
     assert ("known only to" in seen.reason) == (expected is Verdict.UNKNOWN)

@@ -1,9 +1,12 @@
-"""The model: taking records, durable state, sessions, heartbeats, KIP-932's examples, its table."""
+"""The model: what no check asks of the reference broker, KIP-932's examples, and the table.
+
+The broker is made of the model, so checks ask it about sessions, heartbeats, limits and epochs.
+"""
 
 import dataclasses
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -15,26 +18,22 @@ from hypothesis import strategies as st
 
 from spec.model.diagram import document
 from spec.model.durable import Coordinator, Record, StateBatch, combine, complete_count, replay
-from spec.model.leader import Leader, Want
+from spec.model.leader import Leader
 from spec.model.log import Log
-from spec.model.membership import Beat, Membership, Reply, Terms, assign, malformed
-from spec.model.operations import Batch, Error, Mode, Range
+from spec.model.membership import assign
+from spec.model.operations import Batch, Error, Range
 from spec.model.partition import SharePartition
 from spec.model.release import RELEASES, Release, release_of
-from spec.model.sessions import FINAL, LAST, Denial, Place, Session, Sessions
+from spec.model.sessions import Place
 from spec.model.settings import Settings, Slack
 from spec.model.table import ACK_EVENTS, NEXT, TABLE, TERMINAL, Effect, Event, Guard, State, step
 from spec.releases import newest
 from spec.requirement import load_requirements
 
-# --- Taking records, sessions and heartbeats --------------------------------------------------
+# --- Taking records and assignments -----------------------------------------------------------
 
 FEW = settings(deadline=None, derandomize=True, database=None, max_examples=100)
 TOPIC = UUID(int=1)
-WHO = ("group", "member")
-
-
-# ---------------------------------------------------------------------- taking
 
 
 def leading(*sizes: int, **options: Any) -> Leader:
@@ -42,36 +41,6 @@ def leading(*sizes: int, **options: Any) -> Leader:
     for size in sizes:
         leader.produce(size)
     return leader
-
-
-def offered(leader: Leader, want: Want) -> list[tuple[int, int]]:
-    return [(take.first, take.last) for take in leader.plan(want)]
-
-
-@pytest.mark.parametrize(
-    ("want", "expected"),
-    [
-        (Want(), [(0, 2), (3, 5), (6, 8)]),
-        (Want(max_records=1), [(0, 2)]),
-        (Want(max_records=4), [(0, 2), (3, 5)]),
-        (Want(max_records=4, mode=Mode.RECORD_LIMIT), [(0, 2), (3, 3)]),
-        (Want(max_bytes=1), [(0, 2)]),
-        (Want(max_bytes=6), [(0, 2), (3, 5)]),
-        (Want(max_records=0), []),
-    ],
-)
-def test_a_plan_keeps_to_limits_and_takes_nothing(
-    want: Want, expected: list[tuple[int, int]]
-) -> None:
-    leader = leading(3, 3, 3)
-    assert offered(leader, want) == offered(leader, want) == expected
-    assert leader.end == 0
-
-
-@pytest.mark.parametrize(("size", "expected"), [(1, 3), (3, 3), (4, 2), (7, 1)])
-def test_ranges_end_by_batch_size(size: int, expected: int) -> None:
-    leader = leading(3, 3, 3)
-    assert len(leader.ranges(leader.plan(Want()), size)) == expected
 
 
 def test_holes_are_passed_over() -> None:
@@ -155,54 +124,6 @@ def test_dead_letters_know_why() -> None:
     assert State.ARCHIVING not in {record.state for _, _, record in leader.records.over(2)}
 
 
-# ---------------------------------------------------------------------- sessions
-
-
-def opened(limit: int = 10) -> tuple[Sessions, Session]:
-    sessions = Sessions(limit)
-    session = sessions.open(WHO, "connection")
-    assert isinstance(session, Session)
-    return sessions, session
-
-
-def test_epochs_of_a_session() -> None:
-    sessions, session = opened()
-
-    assert sessions.next(WHO, 1) is session
-    assert sessions.next(WHO, 1) is Denial.WRONG_EPOCH
-    assert sessions.next(WHO, 3) is Denial.WRONG_EPOCH
-    assert sessions.next(WHO, 2) is session
-    assert sessions.next(WHO, FINAL) is session
-    session.epoch = LAST
-    assert sessions.next(WHO, LAST) is session
-    assert sessions.next(WHO, 1) is session
-    sessions.end(WHO)
-    assert sessions.next(WHO, 2) is Denial.NOT_FOUND
-
-
-def test_limit_of_sessions() -> None:
-    sessions, first = opened(limit=1)
-    assert sessions.open(("group", "other"), "b") is Denial.FULL
-    again = sessions.open(WHO, "c")
-    assert isinstance(again, Session)
-    assert again is not first
-    assert sessions.lost("connection") == []
-    assert sessions.lost("c") == [WHO]
-    assert isinstance(sessions.open(("group", "other"), "b"), Session)
-
-
-def test_partitions_take_turns() -> None:
-    _, session = opened()
-    places = [(TOPIC, index) for index in range(3)]
-    session.add(places)
-    assert [session.rotated()[0][1] for _ in range(4)] == [0, 1, 2, 0]
-    session.forget(places)
-    assert session.rotated() == []
-
-
-# ---------------------------------------------------------------------- assignments
-
-
 @FEW
 @given(
     partitions=st.lists(st.integers(0, 6), max_size=4),
@@ -223,80 +144,6 @@ def test_assignments(partitions: list[int], wishes: list[set[int]]) -> None:
         own = {place for name in names if name in topics for place in topics[name]}
         assert found[member] <= own
         assert bool(found[member]) == bool(own)
-
-
-# ---------------------------------------------------------------------- heartbeats
-
-
-class Crowd:
-    """A group, with a topic of some partitions."""
-
-    def __init__(self, partitions: int = 1, **terms: float) -> None:
-        self.group = Membership()
-        self.terms = Terms(**terms)  # type: ignore[arg-type]
-        self.topics: Mapping[str, Sequence[Place]] = {
-            "t": [(TOPIC, index) for index in range(partitions)]
-        }
-
-    def beat(self, member: str, epoch: int, now: float = 0, **fields: object) -> Reply:
-        beat = Beat(member=member, epoch=epoch, **fields)  # type: ignore[arg-type]
-        return self.group.heartbeat(now, beat, self.terms, self.topics)
-
-
-def test_joining_and_leaving() -> None:
-    crowd = Crowd(2)
-    joined = crowd.beat("a", 0, topics=("t",))
-    assert joined.epoch > 0
-    assert joined.assignment == frozenset({(TOPIC, 0), (TOPIC, 1)})
-    assert crowd.beat("a", joined.epoch).assignment is None
-    assert crowd.beat("a", -1).epoch == -1
-    assert crowd.beat("a", joined.epoch).error is Error.UNKNOWN_MEMBER_ID
-    assert crowd.group.assignment_epoch == crowd.group.epoch
-    assert crowd.beat("a", 0, topics=("t",)).epoch > joined.epoch
-
-
-def test_epochs_of_members() -> None:
-    crowd = Crowd()
-    first = crowd.beat("a", 0, topics=("t",)).epoch
-    crowd.beat("b", 0, topics=("t",))
-    second = crowd.beat("a", first).epoch
-    assert second > first
-    again = crowd.beat("a", first)
-    assert (again.epoch, again.assignment is None) == (second, False)
-    for wrong in (second + 1, first - 1):
-        assert crowd.beat("a", wrong).error is Error.FENCED_MEMBER_EPOCH
-
-
-def test_silence_crowding_and_the_interval_of_assignments() -> None:
-    crowd = Crowd(max_size=1, session_ms=100)
-    crowd.beat("a", 0, topics=("t",))
-    assert crowd.beat("b", 0, 99, topics=("t",)).error is Error.GROUP_MAX_SIZE_REACHED
-    assert crowd.beat("b", 0, 100, topics=("t",)).error is Error.NONE
-    crowd = Crowd(2, assignment_ms=100)
-    first = crowd.beat("a", 0, topics=("t",)).epoch
-    early = crowd.beat("b", 0, 10, topics=("t",))
-    assert (early.epoch, early.assignment) == (first, frozenset())
-    late = crowd.beat("b", early.epoch, 100)
-    assert late.epoch > first
-    assert late.assignment
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"member": ""},
-        {"member": "m" * 37},
-        {"epoch": -2},
-        {"topics": ()},
-        {"topics": None},
-        {"rack": ""},
-    ],
-)
-def test_malformed_heartbeats(wrong: dict[str, object]) -> None:
-    sound: dict[str, object] = {"member": "m", "epoch": 0, "topics": ("t",)}
-    assert malformed("g", Beat(**sound)) is None  # type: ignore[arg-type]
-    assert malformed("g", Beat(**sound | wrong)) is not None  # type: ignore[arg-type]
-    assert malformed("", Beat(**sound)) is not None  # type: ignore[arg-type]
 
 
 # --- Durable state ----------------------------------------------------------------------------
@@ -362,46 +209,6 @@ def written(coordinator: Coordinator, start: int = -1, **epochs: int) -> Error:
     batches = (StateBatch(12, 14, 2, 1),)
     known = {"state_epoch": 2, "leader_epoch": 0} | epochs
     return coordinator.write(start=start, batches=batches, complete=3, **known)
-
-
-def test_uninitialised_and_deleted_state_is_refused() -> None:
-    coordinator = Coordinator()
-    assert coordinator.read(0) == (Error.INVALID_REQUEST, None)
-    assert written(coordinator) is Error.INVALID_REQUEST
-    assert coordinator.records == []
-    assert coordinator.summary()[2] == -1
-    coordinator = started()
-    assert coordinator.delete() is coordinator.delete() is Error.NONE
-    assert coordinator.read(0)[0] is Error.INVALID_REQUEST
-
-
-def test_initialize_replaces_and_fences() -> None:
-    coordinator = started()
-    written(coordinator)
-    assert coordinator.initialize(1, 0) is Error.FENCED_STATE_EPOCH
-    assert coordinator.initialize(3, 50) is Error.NONE
-    _error, state = coordinator.read(0)
-    assert state is not None
-    assert (state.state_epoch, state.start, state.batches) == (3, 50, ())
-    assert written(coordinator) is Error.FENCED_STATE_EPOCH
-
-
-def test_read_raises_the_leader_epoch_and_fences_the_old_leader() -> None:
-    coordinator = started()
-    assert coordinator.read(5)[0] is Error.NONE
-    assert coordinator.read(4)[0] is Error.FENCED_LEADER_EPOCH
-    assert written(coordinator, leader_epoch=4) is Error.FENCED_LEADER_EPOCH
-    assert written(coordinator, leader_epoch=5) is Error.NONE
-
-
-def test_a_write_keeps_the_start_and_raises_no_epoch() -> None:
-    coordinator = started()
-    written(coordinator)
-    state = coordinator.state
-    assert state is not None
-    assert (state.start, state.batches) == (10, (StateBatch(12, 14, 2, 1),))
-    written(coordinator, leader_epoch=7, state_epoch=9)
-    assert coordinator.summary()[:2] == (2, 0)
 
 
 @pytest.mark.parametrize(("release", "start"), [(RELEASES["4.3"], 11), (RELEASES["4.4"], 13)])

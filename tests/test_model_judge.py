@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +19,6 @@ from spec.model.history import Step, refusals
 from spec.model.operations import Acknowledge, Batch, Error, Fetch, Judgement, Mode, Span
 from spec.model.partition import SharePartition
 from spec.model.release import RELEASES, Release
-from spec.model.runs import Runs
 from spec.model.settings import Settings, Slack
 from spec.verdict import Violation
 from suites.model.actions import Action, Do, from_text, to_text
@@ -311,22 +309,6 @@ def test_a_refusal_raises_with_its_rule() -> None:
     with pytest.raises(Violation, match="ACQ-20: offsets 0-9 came to bob") as caught:
         held().acquired(20, "bob", [(0, 9, 2)]).check("fetch of bob at 20")
     assert (caught.value.rule, caught.value.witness) == ("ACQ-20", ("fetch of bob at 20",))
-
-
-def _always(value: int) -> Callable[[int, int, int], int]:
-    return lambda _first, _last, _old: value
-
-
-@settings(deadline=None, derandomize=True, database=None)
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10), st.integers(0, 3))))
-def test_runs_equal_a_plain_map(edits: list[tuple[int, int, int]]) -> None:
-    runs, plain = Runs(0, 0), dict.fromkeys(range(50), 0)
-    for first, size, value in edits:
-        runs.apply(first, first + size, _always(value))
-        plain |= dict.fromkeys(range(first, first + size + 1), value)
-    values = [value for _first, _last, value in runs.over(0)]
-    assert plain == {offset: runs[offset] for offset in plain}
-    assert all(one != two for one, two in pairwise(values))
 
 
 # --- Whole histories --------------------------------------------------------------------------

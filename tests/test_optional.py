@@ -93,17 +93,6 @@ def test_nothing_that_was_not_run_reads_as_passed(
     assert [(row.what, row.outcome, row.why) for row in rows] == expected
 
 
-def test_the_table_is_one_line_a_row() -> None:
-    rows = toxfile.rows("self", 0, 9.1, [{**PART, "missing": "x" * 500}])
-    first, *lines = toxfile.table([*rows, *toxfile.rows("allure", 3, 1.0, [ALL])]).splitlines()
-    assert first == "what ran, what did not, and why:"
-    assert [line.split() for line in lines] == [
-        ["self", "passed", "in", "9", "s"],
-        ["3", "tests", "NOT", "RUN", "x" * 500],
-        ["allure", "NOT", "RUN", "npm"],
-    ]
-
-
 TOX = """[tox]
 skipsdist = true
 env_list = good, part, none, bad, broken

@@ -22,24 +22,6 @@ from tests.test_results import HOSTILE, document, keep
 from tests.test_site import judged
 
 
-@contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
-    """Give a browser: the one that is named or installed, or that Playwright has fetched.
-
-    Without any the tests are skipped, and the run says at its end that they were not run.
-    """
-    if lacks := doctor.missing("Chromium"):
-        pytest.skip(lacks)
-    with (
-        sync_playwright() as play,
-        contextlib.closing(
-            # A sandbox needs privileges that containers lack, and the pages are our own.
-            play.chromium.launch(executable_path=doctor.chromium(), args=["--no-sandbox"])
-        ) as browser,
-    ):
-        yield browser
-
-
 @dataclass
 class Look:
     """A page that is open, and all that went wrong on it since."""
@@ -85,7 +67,15 @@ FRAMES = f"1.000 → 127.0.0.1:1 ShareFetch v2 #1\n      group_id: {HOSTILE}\n1.
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with chromium() as found:
+    """Give a browser: the one that is named or installed, or that Playwright has fetched.
+
+    Without any the tests are skipped, and the run says at its end that they were not run.
+    """
+    if lacks := doctor.missing("Chromium"):
+        pytest.skip(lacks)
+    # A sandbox needs privileges that containers lack, and the pages are our own.
+    how = {"executable_path": doctor.chromium(), "args": ["--no-sandbox"]}
+    with sync_playwright() as play, contextlib.closing(play.chromium.launch(**how)) as found:  # type: ignore[arg-type]
         yield found
 
 

@@ -362,20 +362,6 @@ def test_entry_is_not_called_stale_on_half_the_checks() -> None:
     assert result.problem == ""
 
 
-def test_strict_reach_counts_it() -> None:
-    seen = [saw(Verdict.OUT_OF_REACH, "one broker")]
-    for level, code in ((Level.MUST, BROKEN), (Level.MAY, OK)):
-        found = judged(seen, subject=rule(level=level), strict_reach=True)
-        assert exit_code(found, [], Level.SHOULD) == code
-
-
-@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS])
-def test_levels_below_the_demanded_are_forgiven(verdict: Verdict) -> None:
-    (result,) = judged([saw(verdict)], subject=rule(level=Level.MAY))
-    assert exit_code([result], [], Level.SHOULD) == OK
-    assert exit_code([result], [], Level.MAY) == BROKEN
-
-
 def test_a_loose_problem_fails_the_run_and_a_tally_names_every_verdict() -> None:
     assert exit_code([], ["stale"], Level.MUST) == BROKEN
     assert tally([]) == {**{verdict.value: 0 for verdict in SEVERITY}, "untested": 0}

@@ -29,7 +29,6 @@ from reports.analysis import warming as spark_warming
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history, together
 from reports.analysis.judging import Found, judge
-from reports.analysis.queries import by_run
 from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.request import Request
@@ -38,7 +37,7 @@ from reports.analysis.session import IN_ONE_PART, MEDIUM_ROWS, SMALL_ROWS, confi
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
-from reports.analysis.timeline import Course, intervals_for, marks, timelines
+from reports.analysis.timeline import Course, marks, timelines
 from reports.analysis.warming import Enough, try_on_one_row, try_on_run, warm
 from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, write_timelines
@@ -137,12 +136,6 @@ def _two_files(history: History) -> list[str]:
         for name in ("produced", "deliveries")
     )
     return [made.path, given.path]
-
-
-def test_pages_and_queries_of_many_runs() -> None:
-    assert by_run(["7", "7", "7"]) == "7"
-    assert by_run(["a", "b", "b"]) == "CASE WHEN run < 1 THEN a ELSE b END"
-    assert [intervals_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]
 
 
 # --- Nulls ------------------------------------------------------------------------------------

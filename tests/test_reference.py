@@ -193,19 +193,6 @@ def test_nothing_left_to_happen() -> None:
         virtual.run(forever())
 
 
-def test_bytes_arrive_in_order() -> None:
-    async def talk() -> tuple[bytes, bytes]:
-        _, reader, writer = await opened()
-        for number in range(100):
-            writer.write(f"{number}\n".encode())
-        writer.write_eof()
-        came = await reader.readexactly(6), (await reader.read())[-3:]
-        writer.close()
-        return came
-
-    assert virtual.run(talk()) == (b"0\n1\n2\n", b"99\n")
-
-
 def test_ends_of_connections() -> None:
     async def end() -> tuple[bytes, str, str]:
         server, reader, writer = await opened()

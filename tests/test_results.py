@@ -425,53 +425,51 @@ def test_no_run_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert f"run shareproof broker --out {tmp_path}" in capsys.readouterr().err
 
 
+@pytest.fixture
+def npx(run_of_two: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Put a script in the place of npx, which is the only program that is found."""
+    monkeypatch.setenv("PATH", str(run_of_two))
+    monkeypatch.setattr(doctor, "missing", lambda _name: "")
+
+    def write_script(text: str) -> None:
+        (run_of_two / "npx").write_text(f"#!/bin/sh\n{text}\n")
+        (run_of_two / "npx").chmod(0o755)
+
+    return write_script
+
+
 @pytest.mark.parametrize(
-    ("npx", "said"),
+    ("script", "said"),
     [
-        (None, "there is no npx; pip install 'shareproof[allure]' brings Node.js"),
+        ("", "there is no npx; pip install 'shareproof[allure]' brings Node.js"),
         ("echo npm error code ENOTFOUND >&2; exit 1", "from npm's registry: ENOTFOUND"),
         ("echo no results; exit 5", f"{ALLURE} ended with 5: no results"),
     ],
 )
 def test_what_keeps_allure_from_working_is_told(
     run_of_two: Path,
-    npx: str | None,
+    script: str,
     said: str,
-    monkeypatch: pytest.MonkeyPatch,
+    npx: Callable[[str], None],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if npx is not None:
-        tool = run_of_two / "npx"
-        tool.write_text(f"#!/bin/sh\n{npx}\n")
-        tool.chmod(0o755)
-    monkeypatch.setenv("PATH", str(run_of_two))
-    monkeypatch.setattr(doctor, "missing", lambda _name: "")
+    if script:
+        npx(script)
     assert main([str(run_of_two)]) == 3
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("code", "reached"),
-    [
-        ("SELF_SIGNED_CERT_IN_CHAIN", False),
-        ("ECONNREFUSED", False),
-        ("E403", False),
-        ("E404", True),
-    ],
-)
+@pytest.mark.parametrize("code", ["SELF_SIGNED_CERT_IN_CHAIN", "ECONNREFUSED", "E403", "E404"])
 def test_a_registry_out_of_reach_is_not_run(
     run_of_two: Path,
     code: str,
-    reached: bool,
+    npx: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tool, record = run_of_two / "npx", run_of_two / "record"
-    tool.write_text(f"#!/bin/sh\necho npm error code {code} >&2; exit 1\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", str(run_of_two))
+    npx(f"echo npm error code {code} >&2; exit 1")
+    record, reached = run_of_two / "record", code == "E404"
     monkeypatch.setenv(doctor.RECORD_VARIABLE, str(record))
-    monkeypatch.setattr(doctor, "missing", lambda _name: "")
 
     assert main([str(run_of_two)]) == 3
     said = capsys.readouterr()

@@ -9,7 +9,6 @@ import time
 import zipfile
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -31,8 +30,8 @@ from suites.client.sweep.cases import DEFINED, OTHERS, Case, all_cases, chosen
 from suites.client.sweep.rules import BEHIND, LOST, MOST, RATE, RECOVERS, ROW, TOLD_OF, judge
 from suites.client.sweep.working import Played
 from suites.options import Client, RunOptions
+from tests.exchanges import TOPIC, exchange
 
-TOPIC = UUID(int=7)
 _CODE = re.compile(r"^ *// - (\w+) \(version", re.MULTILINE)
 
 
@@ -53,27 +52,12 @@ def test_names_are_unique_and_choose() -> None:
     assert {case.api for case in cases} == set(DEFINED)
 
 
-class Seen:
-    """An exchange as the judge needs it."""
-
-    def __init__(self, at: float, *, accepts: int | None = None, error: int = 0, **more: Any):
-        batches = [] if accepts is None else [(accepts, 1)]
-        part = {"partition_index": 0}
-        acks = [{"first_offset": o, "last_offset": o, "acknowledge_types": [k]} for o, k in batches]
-        self.api, self.node, self.number = more.get("api", "ShareAcknowledge"), 1, 1
-        self.sent, self.responded, self.scripted = at, at + 0.01, more.get("scripted", "error")
-        self.request = {
-            "share_session_epoch": 3,
-            "topics": [
-                {"topic_id": TOPIC, "partitions": [part | {"acknowledgement_batches": acks}]}
-            ],
-        }
-        error = error or more.get("code", 0)
-        answered = {"topic_id": TOPIC, "partitions": [part | {"error_code": error}]}
-        self.response = {"error_code": 0, "responses": [answered]}
+def asked(at: float, *, accepts: int | None = None, scripted: str = "error", **more: Any) -> Any:
+    acks = [] if accepts is None else [(accepts, 1)]
+    return exchange(at, epoch=3, acks=acks, scripted=scripted, **more)
 
 
-def story(*seen: Seen, **fields: Any) -> CaseRun:
+def story(*seen: Any, **fields: Any) -> CaseRun:
     """Return a story of a client that did nothing wrong, but for ``fields``."""
     plain: dict[str, Any] = {
         "accepted": {(0, 0): 0.5},
@@ -83,7 +67,7 @@ def story(*seen: Seen, **fields: Any) -> CaseRun:
         "told": [(1.0, "UNKNOWN_SERVER_ERROR")],
         "ended": 100.0,
         "recovered": 1.0,
-        "exchanges": list(seen) or [Seen(1.0, accepts=0)],
+        "exchanges": list(seen) or [asked(1.0, accepts=0)],
     }
     return CaseRun(**plain | fields)
 
@@ -95,19 +79,19 @@ CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasti
     ("told", "rule"),
     [
         (story(), ""),
-        (story(Seen(0.1, accepts=0)), BEHIND),
-        (story(Seen(1.0, accepts=5)), BEHIND),
+        (story(asked(0.1, accepts=0)), BEHIND),
+        (story(asked(1.0, accepts=5)), BEHIND),
         (story(delivered=set()), LOST),
         (
             story(
-                Seen(1.0, accepts=0, error=5),
+                asked(1.0, accepts=0, error=5),
                 settled=[Settled(topic="t", partition=0, offsets=(0,), error=None)],
             ),
             LOST,
         ),
-        (story(*(Seen(1 + n / 100, scripted="x") for n in range(MOST + 1))), RATE),
-        (story(*(Seen(1 + n / 30, code=5) for n in range(ROW + 2))), RATE),
-        (story(*(Seen(1 + n / 30, scripted="x") for n in range(ROW + 2))), ""),
+        (story(*(asked(1 + n / 100, scripted="x") for n in range(MOST + 1))), RATE),
+        (story(*(asked(1 + n / 30, error=5) for n in range(ROW + 2))), RATE),
+        (story(*(asked(1 + n / 30, scripted="x") for n in range(ROW + 2))), ""),
         (story(told=[]), TOLD_OF),
         (story(recovered=None, left="nothing came"), RECOVERS),
         (story(stuck="no reply to poll"), RECOVERS),
@@ -118,7 +102,7 @@ def test_the_judge(told: CaseRun, rule: str) -> None:
 
 
 def test_what_cannot_be_decided_is_no_pass() -> None:
-    assert judge(CASE, story(Seen(1.0, scripted=""))) == [], "its script came to nothing"
+    assert judge(CASE, story(asked(1.0, scripted=""))) == [], "its script came to nothing"
     fault, late = Played(case="a/b", fault="gone"), Played(case="a/c", undecided="slow")
     seen = observations([Swept(played=fault), Swept(played=late, first=fault)])
     assert [one.verdict for one in seen] == [Verdict.ERROR, Verdict.UNKNOWN]
@@ -185,16 +169,8 @@ def test_calls_that_a_client_lacks_are_not_drawn(script: list[Step]) -> None:
     assert not any("beside" in step or step.get("kind") == "renew" for step in script)
 
 
-class Exchanged:
-    """An exchange as the judge needs it."""
-
-    def __init__(self, at: float, kind: int, *, error: int = 0, api: str = "ShareAcknowledge"):
-        batch = {"first_offset": 0, "last_offset": 0, "acknowledge_types": [kind]}
-        part: dict[str, Any] = {"partition_index": 0, "acknowledgement_batches": [batch]}
-        self.api, self.node, self.sent, self.responded = api, 1, at, at + 0.01
-        self.request = {"topics": [{"topic_id": TOPIC, "partitions": [part]}]}
-        told = {"partition_index": 0, "error_code": error}
-        self.response = {"error_code": 0, "responses": [{"topic_id": TOPIC, "partitions": [told]}]}
+def told_of(at: float, kind: int, **more: Any) -> Any:
+    return exchange(at, acks=[(0, kind)], **more)
 
 
 def story_of(*seen: Any, **more: Any) -> SequenceRun:
@@ -206,14 +182,14 @@ def story_of(*seen: Any, **more: Any) -> SequenceRun:
 @pytest.mark.parametrize(
     ("invariant", "told"),
     [
-        ("loss", story_of(Exchanged(2.0, 1))),
-        ("loss", story_of(Exchanged(2.0, 3), asked={(("t", 0), "accept"): 1.0})),
-        ("loss", story_of(Exchanged(2.0, 0))),
-        ("loss", story_of(Exchanged(2.0, 1), asked={(("t", 0), "accept"): 3.0})),
+        ("loss", story_of(told_of(2.0, 1))),
+        ("loss", story_of(told_of(2.0, 3), asked={(("t", 0), "accept"): 1.0})),
+        ("loss", story_of(told_of(2.0, 0))),
+        ("loss", story_of(told_of(2.0, 1), asked={(("t", 0), "accept"): 3.0})),
         ("duplicates", story_of(given=[Given(1.0, "c", ("t", 0), 1)] * 2)),
         ("liveness of calls", story_of(stuck="no reply to poll within 25 s")),
         ("liveness of the group", story_of(left="a new consumer did not get the rest")),
-        ("rate", story_of(*[Exchanged(1.0 + n / 1000, 2) for n in range(100)])),
+        ("rate", story_of(*[told_of(1.0 + n / 1000, 2) for n in range(100)])),
     ],
 )
 def test_each_invariant_can_break(invariant: str, told: SequenceRun) -> None:
@@ -226,10 +202,10 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
     given_ = [Given(1.0, "c", place, 1)]
     often = [Given(float(n), "c", place, n) for n in range(LIMIT)]
     for right in (
-        story_of(Exchanged(2.0, 1), asked={(place, "accept"): 1.0}),
-        story_of(Exchanged(2.0, 1), given=given_, implicit={"c"}),
-        story_of(Exchanged(2.0, 2)),
-        story_of(Exchanged(2.0, 0, error=121)),
+        story_of(told_of(2.0, 1), asked={(place, "accept"): 1.0}),
+        story_of(told_of(2.0, 1), given=given_, implicit={"c"}),
+        story_of(told_of(2.0, 2)),
+        story_of(told_of(2.0, 0, error=121)),
         story_of(given=often, left="a new consumer did not get the rest"),  # it is archived
     ):
         assert judge_sequence(right) == {}

@@ -13,7 +13,6 @@ import pytest
 
 from fixtures.clients.tools import CONSOLE_CONSUMER, GROUPS, SHARE_GROUPS, ToolRun, Tools
 from fixtures.fakes.target import of_kfake
-from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import FAKES, FakeName, parse_target, release_line
 from fixtures.machine.cache import staged
 from fixtures.machine.java import find_java, parse_major
@@ -21,7 +20,7 @@ from fixtures.machine.maven import Release, clients_jar, is_complete, kafka_rele
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, doctor, open_target
 from fixtures.targets.broker import last_error
-from fixtures.targets.config import Ports, cluster_properties, node_properties, render
+from fixtures.targets.config import cluster_properties, render
 from fixtures.targets.doctor import examine
 from fixtures.targets.metrics import Sample
 from fixtures.targets.metrics import parse as parse_metrics
@@ -61,22 +60,7 @@ def test_targets_that_cannot_be_are_refused(name: str, options: dict[str, Any], 
         open_target(name, TargetOptions(**options))
 
 
-def test_cluster_info_survives_json() -> None:
-    where = ("127.0.0.1:1", "127.0.0.1:2")
-    info = cluster_info(bootstrap=where, properties={"a": "ü"})
-    assert info == ClusterInfo.from_json(info.to_json())
-    name = "external:kafka.example:9092,[::1]:9093"
-    assert open_target(name).name == name
-
-
 # --- properties ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("brokers", "in_sync"), [(1, "1"), (3, "2")])
-def test_state_topic_is_on_all_brokers(brokers: int, in_sync: str) -> None:
-    properties = cluster_properties("4.4.0", TargetOptions(brokers=brokers))
-    assert str(brokers) == properties["share.coordinator.state.topic.replication.factor"]
-    assert in_sync == properties["share.coordinator.state.topic.min.isr"]
 
 
 def test_each_release_gets_only_keys_it_has_and_the_callers_wishes_win() -> None:
@@ -90,15 +74,11 @@ def test_each_release_gets_only_keys_it_has_and_the_callers_wishes_win() -> None
     assert shipped["log.retention.check.interval.ms"] == "300000"
 
 
-def test_nodes_share_the_voters_and_nothing_else() -> None:
-    ports = [Ports(client=i, internal=i + 1, controller=i + 2) for i in (10, 20, 30)]
-    first, second = (node_properties(node, ports, Path("/d")) for node in (1, 2))
-    assert first["controller.quorum.voters"] == "1@127.0.0.1:12,2@127.0.0.1:22,3@127.0.0.1:32"
-    assert first["controller.quorum.voters"] == second["controller.quorum.voters"]
-    assert first["listeners"].startswith("CLIENT://127.0.0.1:10,INTERNAL://127.0.0.1:11,")
-    assert second["listeners"].startswith("CLIENT://127.0.0.1:20,")
+def test_properties_are_escaped() -> None:
     assert render({"a b": "x=\\y\nü"}) == "a\\ b=x\\=\\\\y\\n\\u00fc\n"
     assert (release_line("4.3.1"), release_line("4.4.0-rc1")) == ((4, 3), (4, 4))
+    name = "external:kafka.example:9092,[::1]:9093"
+    assert open_target(name).name == name
 
 
 # --- ports -----------------------------------------------------------------------------------

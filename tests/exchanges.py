@@ -1,0 +1,44 @@
+"""Stand-ins for what a tap keeps of a client's requests about share-partition 0 of a topic."""
+
+import math
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+TOPIC = UUID(int=7)
+
+
+def exchange(
+    at: float,
+    *,
+    api: str = "ShareAcknowledge",
+    acks: Sequence[tuple[int, int]] = (),
+    got: Sequence[tuple[int, int]] = (),
+    error: int = 0,
+    answered: bool = True,
+    **more: Any,
+) -> Any:
+    """Return a request and its response: offsets with types of acknowledgement, and with counts."""
+    batches = [{"first_offset": o, "last_offset": o, "acknowledge_types": [k]} for o, k in acks]
+    ranges = [{"first_offset": o, "last_offset": o, "delivery_count": c} for o, c in got]
+    codes = {"error_code": error, "acknowledge_error_code": error}
+    if api == "ShareFetch":
+        codes["error_code"] = 0
+    told = {"partition_index": 0, **codes, "acquired_records": ranges}
+    responses = [{"topic_id": TOPIC, "partitions": [told]}]
+    asked = {"partition_index": 0, "acknowledgement_batches": batches}
+    return SimpleNamespace(
+        api=api,
+        number=1,
+        node=more.get("node", 1),
+        scripted=more.get("scripted", ""),
+        sent=at,
+        responded=at + 0.01 if answered else math.inf,
+        request={
+            "member_id": more.get("member", "m"),
+            "share_session_epoch": more.get("epoch", 1),
+            "topics": [{"topic_id": TOPIC, "partitions": [asked]}],
+        },
+        response={"error_code": 0, "responses": responses} if answered else None,
+    )
