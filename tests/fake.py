@@ -110,22 +110,12 @@ class FakeHouse:
         """Start pytest on the checks."""
         command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml")]
         command += ["--rootdir", str(self.folder), "--out", str(self.out), "--seed", "7"]
-        command += [
-            "-p",
-            "no:hypothesispytest",
-            "--profile",
-            str(self.folder / "fake.toml"),
-            *options,
-        ]
+        command += ["-p", "no:hypothesispytest", "--profile", str(self.folder / "fake.toml")]
+        ours = {"PYTHONPATH": str(ROOT), "FAKE_NOTES": str(self.notes)}
         return subprocess.Popen(
-            [*command, str(self.folder / "suites" / where)],
+            [*command, *options, str(self.folder / "suites" / where)],
             cwd=self.folder,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(ROOT),
-                "FAKE_NOTES": str(self.notes),
-                **environment,
-            },
+            env={**os.environ, **ours, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

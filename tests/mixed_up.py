@@ -9,20 +9,15 @@ import random
 
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import Ack, AckType, Member, member_id
-from fixtures.interface.info import ClusterInfo
 from fixtures.machine.maven import clients_jar
 from spec.releases import newest
+from tests.release import cluster_info
 
 
 async def main() -> None:
-    info = ClusterInfo(
-        name="x",
-        version="",
-        profile="",
-        bootstrap=tuple(os.environ["SHAREPROOF_BOOTSTRAP"].split(",")),
-        schema_jar=str(clients_jar(newest().default)),
-        prefix="x",
-    )
+    where = tuple(os.environ["SHAREPROOF_BOOTSTRAP"].split(","))
+    jar = str(clients_jar(newest().default))
+    info = cluster_info("", name="x", profile="", bootstrap=where, schema_jar=jar, prefix="x")
     async with Cluster(info) as cluster:
         topic = await cluster.topic(os.environ["SHAREPROOF_TOPIC"])
         ids = [member_id(random.Random()) for _ in range(2)]

@@ -11,7 +11,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -102,7 +102,7 @@ class Server:
     """A server under way: the URI of an empty place on it, and how to end it."""
 
     uri: str
-    processes: tuple[Popen[bytes], ...]
+    processes: tuple[Popen[bytes], ...] = ()
 
     def end(self) -> None:
         for process in self.processes:
@@ -111,25 +111,39 @@ class Server:
 
 
 @contextlib.contextmanager
+def _serving(
+    server: Server,
+    log: Path,
+    commands: Sequence[Sequence[str]],
+    ready: Callable[[], bool],
+    **more: str,
+) -> Iterator[Server]:
+    """Run programs with these further variables until the end; give them once they are ready."""
+    with log.open("ab") as said:
+        env = {**os.environ, **more}
+        processes = tuple(Popen(each, stdout=said, stderr=said, env=env) for each in commands)
+        running = replace(server, processes=processes)
+        try:
+            _until(ready, log, processes[0] if len(processes) == 1 else None)
+            yield running
+        finally:
+            running.end()
+
+
+@contextlib.contextmanager
 def hdfs(folder: Path) -> Iterator[Server]:
     """Start a name node and a data node; wait until one can write to the other."""
     ports = free_ports(5)
-    conf = _configured(folder, ports)
+    conf, log = _configured(folder, ports), folder / "log"
     command = ["java", *FAST_START, "-Xmx256m", "-cp", os.pathsep.join([str(conf), *hadoop()])]
     page = f"http://127.0.0.1:{ports[1]}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
     shown = ('"NumLiveDataNodes" : 1', '"FSState" : "Operational"')
-    with (folder / "log").open("wb") as log:
-        subprocess.run([*command, _NAMENODE, "-format"], stdout=log, stderr=log, check=True)
-        nodes = (_NAMENODE, _DATANODE)
-        server = Server(
-            uri=f"hdfs://127.0.0.1:{ports[0]}/a/run",
-            processes=tuple(Popen([*command, node], stdout=log, stderr=log) for node in nodes),
-        )
-        try:
-            _until(lambda: all(word in _page(page) for word in shown), folder / "log")
-            yield server
-        finally:
-            server.end()
+    with log.open("wb") as said:
+        subprocess.run([*command, _NAMENODE, "-format"], stdout=said, stderr=said, check=True)
+    nodes = [[*command, node] for node in (_NAMENODE, _DATANODE)]
+    server = Server(uri=f"hdfs://127.0.0.1:{ports[0]}/a/run")
+    with _serving(server, log, nodes, lambda: all(word in _page(page) for word in shown)) as found:
+        yield found
 
 
 @contextlib.contextmanager
@@ -138,16 +152,11 @@ def s3(folder: Path) -> Iterator[Server]:
     program = built("versitygw", S3_SERVER, "put Go of version 1.26 or later on the PATH, or")
     (port,) = free_ports(1)
     (folder / BUCKET).mkdir(parents=True)
-    environment = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
+    keys = {"ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
     command = [str(program), "--port", f"127.0.0.1:{port}", "posix", str(folder)]
-    with (folder / "log").open("wb") as log:
-        process = Popen(command, stdout=log, stderr=log, env=environment)
-        server = Server(uri=f"http://127.0.0.1:{port}", processes=(process,))
-        try:
-            _until(lambda: _answers(port), folder / "log", process)
-            yield server
-        finally:
-            server.end()
+    server = Server(uri=f"http://127.0.0.1:{port}")
+    with _serving(server, folder / "log", [command], lambda: _answers(port), **keys) as found:
+        yield found
 
 
 def _answers(port: int) -> bool:
@@ -217,16 +226,12 @@ def yarn(folder: Path) -> Iterator[Path]:
     with locked("maven"):
         further = [str(registry.artifact(one)) for one in _LACKING]
     command = ["java", "-Xmx384m", "-cp", os.pathsep.join([str(conf), *hadoop(), *further])]
-    told = {**os.environ, "JAVA_TOOL_OPTIONS": " ".join(FAST_START)}  # containers have it, too
+    told = {"JAVA_TOOL_OPTIONS": " ".join(FAST_START)}  # containers have it, too
     page = f"http://{_HERE}:{ports[0]}/ws/v1/cluster/metrics"
-    with (folder / "log").open("wb") as log:
-        started = (Popen([*command, name], stdout=log, stderr=log, env=told) for name in _SERVERS)
-        servers = Server(uri="yarn", processes=tuple(started))
-        try:
-            _until(lambda: '"activeNodes":1' in _page(page), folder / "log")
-            yield conf
-        finally:
-            servers.end()
+    servers = [[*command, name] for name in _SERVERS]
+    ready = lambda: '"activeNodes":1' in _page(page)  # noqa: E731
+    with _serving(Server(uri="yarn"), folder / "log", servers, ready, **told):
+        yield conf
 
 
 def _sites(folder: Path, ports: list[int]) -> dict[str, dict[str, object]]:

@@ -74,7 +74,9 @@ class Case:
 def nothing_of(run: Plain | None = None, spoiled: tuple[str, ...] = (), **facts: Any) -> History:
     """Return a history without a file, of a run that says this of itself."""
     manifest = Manifest(files=(), **facts)
-    return History(Path("run/history"), manifest=manifest, run=dict(run or {}), spoiled=spoiled)
+    return History(
+        folder=Path("run/history"), manifest=manifest, run=dict(run or {}), spoiled=spoiled
+    )
 
 
 def read_cases(file: Path = FILE) -> list[Case]:
@@ -156,45 +158,32 @@ def _write(journal: Journal, case: Case) -> None:
 
 
 def _write_further(journal: Journal, case: Case) -> None:
-    plain = case.plain
+    plain, mine = case.plain, case.share_partition
+
+    def span(one: Plain) -> tuple[int, int]:
+        return one["since"] * MS, one["until"] * MS
+
     for one in plain.get("reloads", ()):
-        since, until = one["since"] * MS, one["until"] * MS
-        journal.add(Reload(case.share_partition, one.get("node", -1), since, until, "planted"))
+        journal.add(Reload(mine, one.get("node", -1), *span(one), "planted"))
     for one in plain.get("unseen_responses", ()):
-        journal.add(UnseenResponse(case.share_partition, one["since"] * MS, one["until"] * MS))
+        journal.add(UnseenResponse(mine, *span(one)))
     for place, offset in enumerate(plain.get("dead_letters", ())):
-        crc = place if "unlike" in plain else -1
-        journal.add(SeenDeadLetter(case.share_partition, offset, 1, place, crc))
+        journal.add(SeenDeadLetter(mine, offset, 1, place, place if "unlike" in plain else -1))
     for one in plain.get("limits", ()):
-        times = (one["since"] * MS, one["until"] * MS, one["ends"] * MS)
-        journal.add(DeliveryLimit(case.share_partition, one["limit"], *times))
+        journal.add(DeliveryLimit(mine, one["limit"], *span(one), one["ends"] * MS))
     for one in plain.get("locks", ()):
-        since, until = one["since"] * MS, one["until"] * MS
-        journal.add(LockDuration(case.share_partition, one["lock_ms"], since, until))
+        journal.add(LockDuration(mine, one["lock_ms"], *span(one)))
     for one in plain.get("deletions", ()):
         sent = one["at"] * MS
         journal.add(Deletion(case.log, one["before"], sent, sent + MS, int(Outcome.OK)))
     for place, one in enumerate(plain.get("requests", ())):
-        op, sent = _REQUESTS + 10 * case.share_partition + place, one["sent"] * MS
+        op, sent = _REQUESTS + 10 * mine + place, one["sent"] * MS
         ended = (sent, one["received"] * MS, one["waits"], int(Outcome.OK), 0)
-        journal.add(Operation(op, 0, 0, one["api"], case.share_partition, *ended))
+        journal.add(Operation(op, 0, 0, one["api"], mine, *ended))
     for second in range(plain.get("answering", 0)):
-        at = 1000 * second * MS
-        op = 2 * _REQUESTS + 1000 * case.share_partition + second
-        journal.add(
-            Operation(
-                op,
-                0,
-                0,
-                "ShareFetch",
-                case.share_partition,
-                at,
-                at + 500 * MS,
-                500,
-                int(Outcome.OK),
-                0,
-            )
-        )
+        op, at = 2 * _REQUESTS + 1000 * mine + second, 1000 * second * MS
+        ended = (at, at + 500 * MS, 500, int(Outcome.OK), 0)
+        journal.add(Operation(op, 0, 0, "ShareFetch", mine, *ended))
 
 
 def _deliver(

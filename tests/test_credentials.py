@@ -226,25 +226,23 @@ def test_a_run_leaves_no_secret(broker: Secured, tmp_path: Path, way: str) -> No
     _left_no_secret(done, broker, out)
 
 
-def test_a_chaos_run_leaves_no_secret(broker: Secured, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    done = shareproof(
-        *("chaos", "--target", "external", "--no-faults", "--no-judge", "--minutes", "0.1"),
-        *("--seed", "1", "--rate", "50", "--out", str(out)),
-        *("--command-config", str(broker.files["scram-512"])),
-    )
-    _left_no_secret(done, broker, out)
+LOAD = ("chaos", "--no-faults", "--no-judge", "--minutes", "0.1", "--rate", "50")
+CLIENT = ("client", "--client", "model", "--only", "CLI-01,CLI-31", "--workers", "0")
 
 
-@pytest.mark.parametrize("way", ["plain", "scram-256", "oauth", "mutual-p12"])
-def test_a_client_faces_a_secured_cluster(broker: Secured, tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("scram-512", LOAD),
+        *((way, CLIENT) for way in ("plain", "scram-256", "oauth", "mutual-p12")),
+    ],
+)
+def test_chaos_runs_and_clients_leave_no_secret(
+    broker: Secured, tmp_path: Path, way: str, words: tuple[str, ...]
+) -> None:
+    where = ("--target", "external", "--command-config", str(broker.files[way]))
     out = tmp_path / "out"
-    done = shareproof(
-        *("client", "--client", "model", "--target", "external", "--only", "CLI-01,CLI-31"),
-        *("--seed", "1", "--workers", "0", "--out", str(out)),
-        *("--command-config", str(broker.files[way])),
-    )
-    _left_no_secret(done, broker, out)
+    _left_no_secret(shareproof(*words, *where, "--seed", "1", "--out", str(out)), broker, out)
 
 
 def test_wrong_credentials_end_with_one_sentence(broker: Secured, tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from spec.history import (
     AckType,
     Acquired,
     FaultSpan,
-    Manifest,
     Operation,
     Phase,
     Produced,
@@ -187,13 +186,6 @@ def test_spoiled_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "share_partitions" / "part-00000.parquet").unlink()
     with pytest.raises(EnvironmentFault, match="nothing can be judged without share_partitions"):
         open_history(tmp_path)
-
-
-def test_a_manifest_of_another_schema_is_refused() -> None:
-    with pytest.raises(ValueError, match="schema 99"):
-        Manifest.from_json('{"schema": 99, "files": []}')
-    with pytest.raises(ValueError, match="no manifest"):
-        Manifest.from_json("{}")
 
 
 def test_payloads_say_who_they_are() -> None:

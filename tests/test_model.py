@@ -23,11 +23,10 @@ from spec.model.log import Log
 from spec.model.membership import assign
 from spec.model.operations import Batch, Error, Range
 from spec.model.partition import SharePartition
-from spec.model.release import RELEASES, Release, release_of
-from spec.model.sessions import Place
+from spec.model.release import RELEASES, Release
+from spec.model.sessions import LAST, Place, Session, Sessions
 from spec.model.settings import Settings, Slack
 from spec.model.table import ACK_EVENTS, NEXT, TABLE, TERMINAL, Effect, Event, Guard, State, step
-from spec.releases import newest
 from spec.requirement import load_requirements
 
 # --- Taking records and assignments -----------------------------------------------------------
@@ -122,6 +121,14 @@ def test_dead_letters_know_why() -> None:
     assert leader.start == 2
     assert leader.write_dead_letters(0) == []
     assert State.ARCHIVING not in {record.state for _, _, record in leader.records.over(2)}
+
+
+def test_epochs_of_a_session_begin_again() -> None:
+    sessions, who = Sessions(10), ("group", "member")
+    session = sessions.open(who, "connection")
+    assert isinstance(session, Session)
+    session.epoch = LAST
+    assert sessions.next(who, LAST) is sessions.next(who, 1) is session
 
 
 @FEW
@@ -229,17 +236,6 @@ def test_overtaken_write(release: Release, start: int) -> None:
 )
 def test_read_with_no_epoch(release: Release, answer: Error) -> None:
     assert answer is started(release).read(-1)[0]
-
-
-@pytest.mark.parametrize("between", [0, 1, 3])
-def test_snapshots_come_in_time(between: int) -> None:
-    coordinator = started(updates_per_snapshot=between)
-    for _ in range(2 * between + 2):
-        written(coordinator)
-    kinds = [record.state_epoch is not None for record in coordinator.records]
-    epochs = [one.snapshot_epoch for one in coordinator.records if one.state_epoch is not None]
-    assert ([True] + [False] * between) * 2 + [True] == kinds[: 2 * between + 3]
-    assert list(range(len(epochs))) == epochs
 
 
 def test_replay_equals_the_state() -> None:
@@ -461,11 +457,3 @@ def test_releases_differ_in_every_field() -> None:
     fields = {field.name for field in dataclasses.fields(Release)} - {"name"}
     for name in fields:
         assert len({getattr(release, name) for release in RELEASES.values()}) == 2
-
-
-@pytest.mark.parametrize(
-    ("version", "line"),
-    [("4.1.2", "4.1"), ("4.4.0", "4.4"), ("", newest().name), ("99.0", newest().name)],
-)
-def test_release_of_a_version(version: str, line: str) -> None:
-    assert RELEASES[line] is release_of(version)

@@ -89,17 +89,26 @@ def stored(judge: Callable[[], SharePartition], right: Any, wrong: Any) -> tuple
     return lambda: judge().persisted(30, 0, right), lambda: judge().persisted(30, 0, wrong)
 
 
+def timed(what: str, right: Any, wrong: Any, *more: Any) -> tuple[Judging, Judging]:
+    """Have what somebody holds meet something in time, and at the wrong time."""
+    return lambda: getattr(held(), what)(right, *more), lambda: getattr(held(), what)(wrong, *more)
+
+
+def ended(kinds: tuple[Any, Any], what: str, *more: Any) -> tuple[Judging, Judging]:
+    """Have what ended one way meet what it may, and what ended another way, too."""
+    right, wrong = kinds
+    return (
+        lambda: getattr(after(right), what)(30, *more),
+        lambda: getattr(after(wrong), what)(30, *more),
+    )
+
+
+ONE = [(1, 1, ACCEPT)]
 # rule: (an allowed story, a story that breaks the rule)
 PAIRS: dict[str, tuple[Judging, Judging]] = {
     "ACQ-05": taken(fresh, [(0, 4, 1), (5, 9, 1)], [(5, 9, 1), (0, 4, 1)]),
-    "ACQ-20": (
-        lambda: held().acquired(Span(999, 1_001), "bob", [(0, 9, 2)]),
-        lambda: held().acquired(Span(990, 999), "bob", [(0, 9, 2)]),
-    ),
-    "ACQ-21": (
-        lambda: held().acquired(Span(900, 1_001), "ann", [(0, 9, 2)]),
-        lambda: held().acquired(20, "ann", [(0, 9, 2)]),
-    ),
+    "ACQ-20": timed("acquired", Span(999, 1_001), Span(990, 999), "bob", [(0, 9, 2)]),
+    "ACQ-21": timed("acquired", Span(900, 1_001), 20, "ann", [(0, 9, 2)]),
     "ACQ-30": taken(fresh, [(0, 9, 1)], [(0, 19, 1)], max_records=3),
     "ACQ-33": taken(fresh, [(0, 2, 1)], [(0, 3, 1)], mode=Mode.RECORD_LIMIT, max_records=3),
     "ACQ-39": taken(fresh, [], [(0, 9, 1)], max_records=0),
@@ -115,10 +124,7 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
     "DLV-01": taken(fresh, [(0, 9, 1)], [(0, 9, 2)]),
     "DLV-02": taken(partial(after, RELEASE), [(1, 1, 2)], [(1, 1, 3)], who="bob", at=30),
     "DLV-03": taken(held, [(0, 9, 2)], [(0, 9, 1)], who="bob", at=1_200),
-    "ACK-01": (
-        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2)]),
-        lambda: after(ACCEPT).acquired(30, "bob", [(1, 1, 2)]),
-    ),
+    "ACK-01": ended((RELEASE, ACCEPT), "acquired", "bob", [(1, 1, 2)]),
     "ACK-03": taken(partial(after, GAP), [(10, 19, 1)], [(1, 1, 2)], who="bob", at=30),
     "ACK-07": (
         lambda: after(REJECT).acquired(30, "bob", [(10, 19, 1)]),
@@ -141,18 +147,9 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
         lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, REJECT)], FINE),
     ),
     "ACK-32": answered(held, [(30, 31, ACCEPT)], REQUEST, STATE),
-    "LCK-02": (
-        lambda: held().expired(1_010, "ann", 0, 9),
-        lambda: held().expired(999, "ann", 0, 9),
-    ),
-    "LCK-03": (
-        lambda: held().acknowledged(Span(1_050, 1_100), "ann", [(1, 1, ACCEPT)], FINE),
-        lambda: held().acknowledged(Span(1_061, 1_100), "ann", [(1, 1, ACCEPT)], FINE),
-    ),
-    "LCK-16": (
-        lambda: held().acknowledged(Span(990, 1_000), "ann", [(1, 1, ACCEPT)], STATE),
-        lambda: held().acknowledged(Span(990, 999), "ann", [(1, 1, ACCEPT)], STATE),
-    ),
+    "LCK-02": timed("expired", 1_010, 999, "ann", 0, 9),
+    "LCK-03": timed("acknowledged", Span(1_050, 1_100), Span(1_061, 1_100), "ann", ONE, FINE),
+    "LCK-16": timed("acknowledged", Span(990, 1_000), Span(990, 999), "ann", ONE, STATE),
     "LCK-21": answered(held, [(1, 1, RENEW)], FINE, STATE, renew=True),
     "LCK-29": answered(held, [(1, 1, RENEW)], STATE, FINE, at=2_000, renew=True),
     "LCK-30": answered(held, [(1, 1, RENEW)], STATE, FINE, who="bob", renew=True),
@@ -164,10 +161,7 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
     "PER-40": stored(held, [], [StateBatch(0, 9, 1, 1)]),
     "PER-41": stored(partial(after, RELEASE), [StateBatch(1, 1, 0, 1)], []),
     "INV-21": stored(partial(after, ACCEPT), [StateBatch(1, 1, 2, 1)], [StateBatch(1, 1, 0, 1)]),
-    "DLQ-04": (
-        lambda: after(REJECT).dead_lettered(30, 1),
-        lambda: after(ACCEPT).dead_lettered(30, 1),
-    ),
+    "DLQ-04": ended((REJECT, ACCEPT), "dead_lettered", 1),
 }
 
 

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,11 +15,9 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
 from fixtures.interface.names import UsageFault
 from reports.nights import Failure, Night, Play, changes, read
-from reports.reading import parse
-from reports.site.archive import find
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.chaos import night as nights
-from shareproof.chaos.again import Earlier, earlier, exit_code, rejudge, rejudge_archive
+from shareproof.chaos.again import rejudge_archive
 from shareproof.chaos.night import INTERRUPTED, new_night, spend
 from shareproof.options import NightOptions
 from tests.shell import shareproof
@@ -195,28 +192,6 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
     said = capsys.readouterr().err
     assert "INV-02  pass -> fail" in said
     assert "2 judgements made again, 0 with other verdicts, 0 impossible" in said
-
-
-def test_changed_verdicts_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "run" / "history").mkdir(parents=True)
-    found = earlier(find([results(tmp_path / "run", runs=["/long/gone/run"])]))
-    assert found[0].runs == (tmp_path / "run",)
-
-    def other(asked: Sequence[Earlier], _: object) -> Any:
-        now = document()
-        now["requirements"][0] |= {"verdict": "vacuous", "reason": "nothing happened"}
-        return [parse(now) for _ in asked]
-
-    changed = rejudge(found, replace=False, by=other)
-    assert exit_code(changed) == 1
-    assert "-> vacuous: nothing happened" in capsys.readouterr().err
-    assert (
-        exit_code(
-            rejudge(found, replace=False, by=lambda asked, _: [parse(document()) for _ in asked])
-        )
-        == 0
-    )
-    assert "no verdict changed" in capsys.readouterr().err
 
 
 def test_what_cannot_be_judged_again_is_named(

@@ -337,7 +337,7 @@ def test_timeline_is_accessible_and_fits_a_phone(browser: Browser, chaos: Path) 
 
 # --- The site ---------------------------------------------------------------------------------
 
-PAGES = ("index", "rules", "detection", "track-record", "rules/ACK-01")
+PAGES = ("index", "rules", "detection", "track-record", "rules/ACK-01", "changes/*")
 
 
 @pytest.fixture(scope="module")
@@ -365,18 +365,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_pages_of_a_site_are_accessible_and_fit_a_phone(
     browser: Browser, site: Path, name: str
 ) -> None:
-    for dark in (False, True):
-        with look(browser, site / f"{name}.html", dark=dark) as seen:
-            assert seen.axe() == []
-            assert seen.complaints == []
-    with look(browser, site / f"{name}.html", width=360) as seen:
-        assert seen.overflow() <= 0
-
-
-def test_changes_are_accessible(browser: Browser, site: Path) -> None:
-    for page in (site / "changes").iterdir():
+    for page in site.glob(f"{name}.html"):
+        for dark in (False, True):
+            with look(browser, page, dark=dark) as seen:
+                assert seen.axe() == []
+                assert seen.complaints == []
         with look(browser, page, width=360) as seen:
-            assert seen.axe() == []
             assert seen.overflow() <= 0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +21,10 @@ from spec.profile import (
     parse_profile,
     shipped,
 )
-from spec.requirement import Basis, Honesty, Level, Requirement, SpecError, load_requirements
-from spec.source import Kind, Source
+from spec.requirement import Honesty, Level, Requirement, SpecError, load_requirements
 from spec.verdict import SEVERITY, Observation, Verdict
 from suites.broker import check
+from tests.test_results import contract_rule
 
 ROOT = Path(__file__).parents[1]
 FINDINGS = ROOT / "docs" / "findings"
@@ -247,17 +248,8 @@ def test_every_known_failure_was_seen() -> None:
 TODAY = date(2026, 6, 1)
 
 
-def rule(**changes: object) -> Requirement:
-    facts: dict[str, object] = {
-        "id": "ACK-01",
-        "level": Level.MUST,
-        "text": "text",
-        "basis": Basis.CONTRACT,
-        "source": (Source(kind=Kind.ISSUE, name="KAFKA-1"),),
-        "since": "4.1",
-        "honesty": Honesty.REQUIRED,
-    }
-    return Requirement(**{**facts, **changes})  # type: ignore[arg-type]
+def rule(**changes: Any) -> Requirement:
+    return replace(contract_rule("text", honesty=Honesty.REQUIRED), **changes)
 
 
 def saw(verdict: Verdict, reason: str = "", **changes: object) -> Observation:
@@ -282,7 +274,6 @@ def judged(
     *entries: Expected,
     subject: Requirement | None = None,
     unfinished: Sequence[str] = (),
-    strict_reach: bool = False,
 ) -> list[Judged]:
     subject = subject or rule()
     return settle(
@@ -292,7 +283,6 @@ def judged(
         version="4.4.0",
         today=TODAY,
         unfinished=unfinished,
-        strict_reach=strict_reach,
     )
 
 

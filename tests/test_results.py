@@ -60,7 +60,7 @@ def keep(folder: Path, plain: dict[str, Any]) -> None:
 def _results(
     text: str, client: Client | None = None, faced: Callable[[str], str] = lambda _: ""
 ) -> Results:
-    rule = _rule(text)
+    rule = contract_rule(text)
     entry = Expected(
         requirement="ACK-01",
         verdict=Verdict.FAIL,
@@ -79,16 +79,8 @@ def _results(
         witness=(text,),
         first=Observation(requirement="ACK-01", check=text, verdict=Verdict.UNKNOWN, reason=text),
     )
-    untested = Requirement(
-        id="ACK-02",
-        level=Level.MAY,
-        text=text,
-        basis=Basis.CONTRACT,
-        source=(Source(kind=Kind.ISSUE, name=text),),
-        since="4.1",
-        honesty=Honesty.UNTESTED,
-        why=text,
-    )
+    never = {"level": Level.MAY, "honesty": Honesty.UNTESTED, "why": text}
+    untested = contract_rule(text, id="ACK-02", **never)
     found = document_of(
         RunRecord(
             rules={"ACK-01": rule, "ACK-02": untested},
@@ -114,16 +106,10 @@ def _results(
     return replace(found, run=run(text), target=target, newer_than_target=("ACK-09",))
 
 
-def _rule(text: str) -> Requirement:
-    return Requirement(
-        id="ACK-01",
-        level=Level.MUST,
-        text=text,
-        basis=Basis.CONTRACT,
-        source=(Source(kind=Kind.ISSUE, name=text),),
-        since="4.1",
-        honesty=Honesty.STOCHASTIC,
-    )
+def contract_rule(text: str, **changes: Any) -> Requirement:
+    known = {"id": "ACK-01", "level": Level.MUST, "basis": Basis.CONTRACT, "since": "4.1"}
+    known |= {"honesty": Honesty.STOCHASTIC, "source": (Source(kind=Kind.ISSUE, name=text),)}
+    return Requirement(text=text, **{**known, **changes})
 
 
 def client(text: str, **known: str) -> Client:
@@ -214,7 +200,8 @@ def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
     rules: dict[str, Requirement] = {}
     seen: list[Observation] = []
     for number, reason in enumerate([*reasons, *[""] * passing], 1):
-        rules[f"ACK-{number:02}"] = rule = replace(_rule("A rule."), id=f"ACK-{number:02}")
+        rule = contract_rule("A rule.", id=f"ACK-{number:02}")
+        rules[rule.id] = rule
         verdict = Verdict.OUT_OF_REACH if reason else Verdict.PASS
         seen.append(Observation(requirement=rule.id, check="x", verdict=verdict, reason=reason))
     record = RunRecord(

@@ -2,10 +2,10 @@
 
 import argparse
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
+from typing import NamedTuple
 
 from reports.analysis.files import open_history
 from reports.analysis.session import MEDIUM, open_session
@@ -44,8 +44,7 @@ SUBJECTS = (deliveries, records, state)  # the modules that declare alterations
 FIRST, LAST = 0, -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Made(NamedTuple):
     """An alteration that was made, and the numbers by which verdicts name its copy."""
 
     alteration: Alteration
@@ -56,14 +55,13 @@ class Made:
         return f"{self.alteration} ({'first' if self.edge == FIRST else 'last'})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Altered:
+class Altered(NamedTuple):
     """A history of copies: those that nothing was done to come first, one of each partition."""
 
     folder: Path
-    plain: tuple[frozenset[int], ...]
-    made: tuple[Made, ...]
-    impossible: tuple[str, ...]
+    plain: Sequence[frozenset[int]]
+    made: Sequence[Made]
+    impossible: Sequence[str]
 
 
 def alter(history: Path, folder: Path, version: str, *, both: bool = False) -> Altered:
@@ -89,14 +87,9 @@ def alter(history: Path, folder: Path, version: str, *, both: bool = False) -> A
                 impossible.append(str(alteration))
             else:
                 copies.append(copy)
-                made.append(Made(alteration=alteration, edge=edge, places=copy.places))
+                made.append(Made(alteration, edge, copy.places))
     write_copies(folder, copies, version)
-    return Altered(
-        folder=folder,
-        plain=tuple(copy.places for copy in plain),
-        made=tuple(made),
-        impossible=tuple(impossible),
-    )
+    return Altered(folder, [copy.places for copy in plain], made, impossible)
 
 
 def mistakes(found: Verdicts, altered: Altered) -> Iterator[str]:
