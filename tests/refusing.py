@@ -126,7 +126,7 @@ def _file(folder: Path, user: str, target: Target) -> Path:
     mechanism, module, password = "PLAIN", _MODULE, PASSWORD
     if user == SECOND:
         mechanism, module = "SCRAM-SHA-256", _SCRAM_MODULE
-        password = run_blocking(_scram_user(target, mechanism)).password
+        password = run_blocking(scram_user(target, "USERS", SECOND, mechanism)).password
     file = folder / f"{user}.properties"
     servers = ",".join(target.info.listeners["USERS"])
     file.write_text(
@@ -137,10 +137,10 @@ def _file(folder: Path, user: str, target: Target) -> Path:
     return file
 
 
-async def _scram_user(target: Target, mechanism: str) -> Security:
-    entrance = target.info.at("USERS", Security(protocol="SASL_PLAINTEXT", mechanism=mechanism))
+async def scram_user(target: Target, listener: str, name: str, mechanism: str) -> Security:
+    entrance = target.info.at(listener, Security(protocol="SASL_PLAINTEXT", mechanism=mechanism))
     async with Cluster(target.info) as cluster:
-        return await create_user(cluster, SECOND, mechanism, entrance=entrance)
+        return await create_user(cluster, name, mechanism, entrance=entrance)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 import trustme
 from cryptography import x509
@@ -23,13 +22,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from fixtures.clients.cluster import Cluster
-from fixtures.clients.users import create_user
 from fixtures.interface.target import Target, TargetOptions
 from fixtures.machine.java import find_java
 from fixtures.targets import DEFAULT_TARGET, open_target
 from fixtures.targets.blocking import run_blocking
-from fixtures.wire.security import Security
+from tests.refusing import scram_user
 
 PASSWORD = "store-s3cret"  # noqa: S105
 PLAIN_PASSWORD = "plain-s3cret"  # noqa: S105
@@ -149,7 +146,12 @@ def secured(folder: Path, version: str = DEFAULT_TARGET.partition(":")[2]) -> It
     )
     try:
         target.start()
-        passwords = run_blocking(_scram_users(target))
+        passwords = {
+            mechanism: run_blocking(
+                scram_user(target, "SCRAM", f"user{mechanism[-3:]}", mechanism)
+            ).password
+            for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+        }
         files = _client_files(folder, target, endpoint, passwords)
         yield Secured(
             target=target, endpoint=endpoint, files=files, secrets=(*SECRETS, *passwords.values())
@@ -157,21 +159,6 @@ def secured(folder: Path, version: str = DEFAULT_TARGET.partition(":")[2]) -> It
     finally:
         target.stop()
         endpoint.close()
-
-
-async def _scram_users(target: Target) -> dict[str, str]:
-    passwords = {}
-    async with Cluster(target.info, rng=Random(0)) as cluster:
-        await cluster.any()
-        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
-            entrance = target.info.at(
-                "SCRAM", Security(protocol="SASL_PLAINTEXT", mechanism=mechanism)
-            )
-            login = await create_user(
-                cluster, f"user{mechanism[-3:]}", mechanism, entrance=entrance
-            )
-            passwords[mechanism] = login.password
-    return passwords
 
 
 def _make_stores(folder: Path) -> None:

@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,20 @@ def python(
         timeout=timeout,
         check=False,
     )
+
+
+def without_extras(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Call the main function of a module of ours, as if none of the extras were installed."""
+    none = "sys.modules.update(dict.fromkeys(['numpy', 'pyarrow', 'pyspark']))"
+    return python("-c", f"import sys; {none}; from {program} import main; main()", *words)
+
+
+def until(condition: Callable[[], bool], seconds: float = 15.0, *, every: float = 0.02) -> bool:
+    """Wait for something to be so; return whether it came to be in time."""
+    deadline = time.monotonic() + seconds
+    while not (met := condition()) and time.monotonic() < deadline:
+        time.sleep(every)
+    return met
 
 
 def shareproof(

@@ -72,6 +72,10 @@ class Story:
             self.busy[member] = received
         return sent, received
 
+    def tell(self, step: Callable[..., Step], who: str = "", **facts: Any) -> None:
+        sent, received = self.around(who)
+        self.steps.append(step(sent=sent, received=received, **facts))
+
     def free(self) -> str | None:
         idle = [one for one in MEMBERS if self.busy.get(one, 0.0) < self.now]
         return self.random.choice(idle) if idle else None
@@ -151,15 +155,13 @@ class Story:
         member = self.free()
         if member is None:
             return
-        sent, received = self.around(member)
         self.leader.close(self.now, member)
-        self.steps.append(Closed(sent=sent, received=received, member=member))
+        self.tell(Closed, member, member=member)
 
     def reload(self) -> None:
-        sent, received = self.around()
         self.leader.tick(self.now)
         self.leader.reload()
-        self.steps.append(Reloaded(sent=sent, received=received))
+        self.tell(Reloaded)
 
     def delete(self) -> None:
         if self.random.random() < 0.7 or self.log.last < 0:
@@ -168,22 +170,18 @@ class Story:
         if low > high:
             return
         offset = self.random.randint(low, high)
-        sent, received = self.around()
         self.leader.move_log_start(self.now, offset)
-        self.steps.append(LogStarted(sent=sent, received=received, offset=offset))
+        self.tell(LogStarted, offset=offset)
 
     def look(self) -> None:
         state = self.leader.coordinator.state
         if state is not None:
-            sent, received = self.around()
-            self.steps.append(StartSeen(sent=sent, received=received, offset=state.start))
+            self.tell(StartSeen, offset=state.start)
 
     def read(self) -> None:
         state = self.leader.coordinator.state
         if state is not None:
-            sent, received = self.around()
-            seen = StateSeen(sent=sent, received=received, start=state.start, batches=state.batches)
-            self.steps.append(seen)
+            self.tell(StateSeen, start=state.start, batches=state.batches)
 
 
 def ranges_of(step: Step) -> tuple[Range, ...]:

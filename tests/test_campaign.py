@@ -30,7 +30,7 @@ from suites.broker.check import SETUPS, SITUATIONS, check
 from suites.broker.many import LISTS, MANY, POSITIONS
 from suites.broker.share import Share, world
 from suites.judge import AS_WRITTEN, Judge
-from tests.shell import python
+from tests.shell import python, without_extras
 from tests.test_results import document
 from tools.campaign import alterations, reference, repeats
 from tools.campaign.__main__ import SUBJECTS, main
@@ -489,8 +489,6 @@ def test_no_rule_forbids_a_repair(name: str) -> None:
 
 def test_campaigns_begin_without_the_extras() -> None:
     # `tox -e mutants` installs none, and ended in an ImportError once.
-    without = "sys.modules.update(dict.fromkeys(['numpy', 'pyarrow', 'pyspark']))"
-    program = f"import sys; {without}; from tools.campaign.__main__ import main; main()"
-    done = python("-c", program, "reference", "--list")
+    done = without_extras("tools.campaign.__main__", "reference", "--list")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("reference  ")

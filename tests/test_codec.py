@@ -277,24 +277,8 @@ def test_any_records_come_back_as_they_were(
     (batch,) = decode_batches(data)
     assert list(batch.records) == records
     assert (batch.base_offset, batch.last_offset, batch.count) == (100, last, len(records))
-    assert batch.producer_id == 9
-
-
-def test_values_alone_get_offsets_and_one_timestamp() -> None:
-    (batch,) = decode_batches(PLAIN)
-    assert [(r.offset, r.timestamp, r.value) for r in batch.records] == [
-        (40, 1000, b"one"),
-        (41, 1000, b"two"),
-        (42, 1000, b"three"),
-    ]
-    assert (batch.last_offset, batch.size, batch.transactional) == (42, len(PLAIN), False)
-
-
-@ALL_CODECS
-def test_an_emptied_batch_has_no_records_and_no_codec(codec: Compression) -> None:
-    (batch,) = decode_batches(encode_batch([], last_offset_delta=4, compression=codec))
-    assert (batch.records, batch.last_offset) == ((), 4)
-    assert batch.compression is Compression.NONE
+    assert (batch.producer_id, batch.size, batch.transactional) == (9, len(data), False)
+    assert batch.compression is (codec if records else Compression.NONE)
 
 
 def test_control_records() -> None:

@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import tarfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from fixtures.wire.schema import Schemas
 from fixtures.workload.terms import Load
 from spec.verdict import EnvironmentFault
 from suites.chaos.scenarios import SCENARIOS, chosen
+from tests.shell import until
 from tools import contained
 from tools.containers import dockerd
 from tools.containers.images import RootFileSystem
@@ -185,10 +185,7 @@ class Running:
         return [*ours, *([str(device)] if device.exists() else [])]
 
     def ended(self) -> bool:
-        deadline = time.monotonic() + 30
-        while any("/sys/" not in one for one in self.traces()) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        return not any("/sys/" not in one for one in self.traces())
+        return until(lambda: not any("/sys/" not in one for one in self.traces()), 30, every=0.1)
 
 
 @pytest.fixture
@@ -261,12 +258,7 @@ def _greets(broker: ContainerBroker) -> bool:
 
 
 def _comes_back(broker: ContainerBroker) -> bool:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if _greets(broker):
-            return True
-        time.sleep(0.1)
-    return False
+    return until(lambda: _greets(broker), 20, every=0.1)
 
 
 def test_engines_freeze_unplug_and_kill(somebody: ContainerBroker) -> None:

@@ -64,17 +64,16 @@ RULES = {rule.id: rule for rule in load_invariants()}
 RELATIONS = [rule.over for rule in RULES.values()]
 VERSIONS = sorted({case.version for case in CASES})
 SEEDS = range(1, 41)
+ByVersion = dict[str, tuple[Verdicts, Verdicts]]
 
 
 @pytest.fixture(scope="module")
-def verdicts(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, tuple[Verdicts, Verdicts]]]:
+def verdicts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ByVersion]:
     """What Spark and the oracle found in the histories of each release, 4.4.0's stay registered.
 
     Those of 4.4.0 have random histories, too; tests/test_random_histories.py knows the truth.
     """
-    found: dict[str, tuple[Verdicts, Verdicts]] = {}
+    found: ByVersion = {}
     for version in VERSIONS:
         folder = tmp_path_factory.mktemp("cases") / "history"
         random = [one.history for seed in SEEDS for one in histories(seed)]
@@ -91,7 +90,7 @@ def verdicts(
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_both_sides(case: Case, verdicts: dict[str, tuple[Verdicts, Verdicts]]) -> None:
+def test_both_sides(case: Case, verdicts: ByVersion) -> None:
     found, _ = verdicts[case.version]
     exercised = {rule for rule, places in found.items() if case.share_partitions & places.keys()}
     broken = {rule for place in case.share_partitions for rule in broken_at(found, place)}
@@ -102,9 +101,7 @@ def test_both_sides(case: Case, verdicts: dict[str, tuple[Verdicts, Verdicts]]) 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_spark_and_the_oracle_agree(
-    version: str, verdicts: dict[str, tuple[Verdicts, Verdicts]]
-) -> None:
+def test_spark_and_the_oracle_agree(version: str, verdicts: ByVersion) -> None:
     spark, oracle = verdicts[version]
     assert list(differences(spark, oracle)) == []
     random = [place for places in oracle.values() for place in places if place >= FIRST_RANDOM]
@@ -127,7 +124,7 @@ def test_no_invariant_is_declared_twice(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_an_invariant_names_the_columns_that_it_needs(
-    rule: Invariant, spark: SparkSession, verdicts: dict[str, tuple[Verdicts, Verdicts]]
+    rule: Invariant, spark: SparkSession, verdicts: ByVersion
 ) -> None:
     assert verdicts
     spark.table(rule.over.name).select(*rule.columns).createOrReplaceTempView("narrow")

@@ -35,19 +35,14 @@ FEW = settings(deadline=None, derandomize=True, database=None, max_examples=100)
 TOPIC = UUID(int=1)
 
 
-def leading(*sizes: int, **options: Any) -> Leader:
-    leader = Leader(settings=Settings(**options))
-    for size in sizes:
-        leader.produce(size)
-    return leader
-
-
 def test_holes_are_passed_over() -> None:
-    leader = leading(2, 2, 2)
-    assert isinstance(leader.log, Log)
+    log = Log()
+    leader = Leader(log=log)
+    for _ in range(3):
+        leader.produce(2)
     leader.acquire(0, "a", max_records=2)
     leader.acknowledge(0, "a", [Batch(0, 1, (2,))])
-    leader.log.compact(0, 3)
+    log.compact(0, 3)
 
     assert leader.acquire(1, "a") == [Range(4, 5, 1)]
     assert leader.start == 4
@@ -88,39 +83,6 @@ def test_nothing_changes_while_nothing_can_be_written() -> None:
     ready = True
     assert leader.acknowledge(0, "a", [Batch(0, 1, (1,))]) is Error.NONE
     assert coordinator.delete() is Error.NONE
-
-
-def test_state_epochs_and_the_sink_of_records() -> None:
-    leader = leading(1)
-    assert not leader.stale
-    leader.coordinator.initialize(1, 0)
-    assert leader.stale
-    leader.reload()
-    assert not leader.stale
-    seen: list[object] = []
-    coordinator = Coordinator(sink=seen.append)
-    coordinator.initialize(0, 0)
-    coordinator.delete()
-    coordinator.delete()
-    assert (len(seen), seen[-1]) == (2, None)
-
-
-def test_dead_letters_know_why() -> None:
-    leader = leading(1, 1, delivery_limit=2)
-    leader.settings = Settings(delivery_limit=2, dead_letters=True)
-    for _ in range(2):
-        leader.acquire(0, "a")
-        leader.acknowledge(0, "a", [Batch(1, 1, (2,))])
-    leader.acknowledge(0, "a", [Batch(0, 0, (3,))])
-
-    due = leader.write_dead_letters(0)
-    assert [(first, last, record.why) for first, last, record in due] == [
-        (0, 0, "reject"),
-        (1, 1, "release"),
-    ]
-    assert leader.start == 2
-    assert leader.write_dead_letters(0) == []
-    assert State.ARCHIVING not in {record.state for _, _, record in leader.records.over(2)}
 
 
 def test_epochs_of_a_session_begin_again() -> None:

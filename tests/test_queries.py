@@ -141,18 +141,11 @@ def _two_files(history: History) -> list[str]:
 # --- Nulls ------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> History:
-    folder = tmp_path_factory.mktemp("plans") / "told"
-    write_history(folder, [case for case in read_cases() if case.version == "4.4.0"])
-    compact(folder)
-    return open_history(folder)
-
-
 @pytest.mark.parametrize("statistics", [True, False])
 def test_nulls_where_none_may_be_are_named(
-    small: History, tmp_path: Path, *, statistics: bool
+    histories: list[History], tmp_path: Path, *, statistics: bool
 ) -> None:
+    small = histories[0]
     shutil.copytree(small.folder, tmp_path / "hurt")
     hurt = next(one for one in small.manifest.files if one.table == "deliveries" and one.rows > 1)
     path = tmp_path / "hurt" / hurt.path

@@ -240,24 +240,29 @@ def test_versions_and_fields(tmp_path: Path) -> None:
     ]
 
 
-def test_comments_are_part_of_the_contract(tmp_path: Path) -> None:
-    before = "// Licensed to the Apache Software Foundation\n//\n// Version 1 is first."
-    after = "// Version 0 was early access.\n//\n// Version 1 is\n// first."
-    assert found(tmp_path, (before, after)) == [
-        "ShareFetchRequest: comment added: Version 0 was early access."
-    ]
-
-
-def test_errors_are_told_one_by_one(tmp_path: Path) -> None:
-    before = "// Supported errors:\n// - INVALID_REQUEST (version 0+)"
-    after = (
-        "// Supported errors:\n// - INVALID_REQUEST (version 0-1)\n"
-        "// - CORRUPT_MESSAGE (version 2+) - only\n//   for records"
-    )
-    assert found(tmp_path, (before, after)) == [
-        "ShareFetchRequest: error INVALID_REQUEST: (version 0+) -> (version 0-1)",
-        "ShareFetchRequest: error CORRUPT_MESSAGE added: (version 2+) - only for records",
-    ]
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            "// Licensed to the Apache Software Foundation\n//\n// Version 1 is first.",
+            "// Version 0 was early access.\n//\n// Version 1 is\n// first.",
+            ["comment added: Version 0 was early access."],
+        ),
+        (
+            "// Supported errors:\n// - INVALID_REQUEST (version 0+)",
+            "// Supported errors:\n// - INVALID_REQUEST (version 0-1)\n"
+            "// - CORRUPT_MESSAGE (version 2+) - only\n//   for records",
+            [
+                "error INVALID_REQUEST: (version 0+) -> (version 0-1)",
+                "error CORRUPT_MESSAGE added: (version 2+) - only for records",
+            ],
+        ),
+    ],
+)
+def test_comments_and_errors_are_told_one_by_one(
+    tmp_path: Path, before: str, after: str, told: list[str]
+) -> None:
+    assert found(tmp_path, (before, after)) == [f"ShareFetchRequest: {one}" for one in told]
 
 
 def test_a_reworded_comment_is_one_change(tmp_path: Path) -> None:

@@ -107,7 +107,12 @@ def _results(
 
 
 def contract_rule(text: str, **changes: Any) -> Requirement:
-    known = {"id": "ACK-01", "level": Level.MUST, "basis": Basis.CONTRACT, "since": "4.1"}
+    known: dict[str, Any] = {
+        "id": "ACK-01",
+        "level": Level.MUST,
+        "basis": Basis.CONTRACT,
+        "since": "4.1",
+    }
     known |= {"honesty": Honesty.STOCHASTIC, "source": (Source(kind=Kind.ISSUE, name=text),)}
     return Requirement(text=text, **{**known, **changes})
 

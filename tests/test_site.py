@@ -21,7 +21,7 @@ from reports.site.detecting import Detection, Missed, Noticed, figures
 from shareproof.detected import detection
 from spec.catalogue import load_track_record
 from spec.requirement import Honesty, load_requirements
-from tests.shell import python
+from tests.shell import without_extras
 from tests.test_results import HOSTILE, client, document, keep
 
 FIB = Noticed(
@@ -154,9 +154,7 @@ def test_site_links_hold_and_whoever_waits_is_told(runs: Path, tmp_path: Path) -
 
 
 def test_site_needs_no_extra(runs: Path, tmp_path: Path) -> None:
-    without = "sys.modules.update(dict.fromkeys(['numpy', 'pyarrow', 'pyspark']))"
-    program = f"import sys; {without}; from shareproof.cli import main; main()"
-    done = python("-c", program, "report", str(runs), "--site", str(tmp_path / "site"))
+    done = without_extras("shareproof.cli", "report", str(runs), "--site", str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "index.html").exists()
 

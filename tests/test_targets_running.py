@@ -4,10 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, CallTimeout, Connection
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
+from tests.shell import until
 
 ROOT = Path(__file__).parents[1]
 VERSION = DEFAULT_TARGET.partition(":")[2]
@@ -59,13 +58,6 @@ def _create_topic(info: ClusterInfo, name: str) -> None:
     topic = {"name": name, "num_partitions": 1, "replication_factor": 1}
     answer = _call(info, "CreateTopics", topics=[topic], timeout_ms=10_000)
     assert answer.topics[0].error_code == 0
-
-
-def _until(condition: Callable[[], bool], seconds: float = 15.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not (met := condition()) and time.monotonic() < deadline:
-        threading.Event().wait(0.02)
-    return met
 
 
 def _heartbeat(info: ClusterInfo, group: str, member: str, epoch: int) -> Struct:
@@ -192,13 +184,13 @@ def test_kill_9_of_the_suite_leaves_nothing(moment: str, tmp_path: Path) -> None
     ) as suite:
         assert suite.stdout
         assert moment == "starting" or suite.stdout.readline() == "running\n"
-        assert _until(lambda: bool(_brokers_of(suite)))
+        assert until(lambda: bool(_brokers_of(suite)))
         brokers = _brokers_of(suite)
         assert any(tmp_path.iterdir())
         suite.kill()
 
-    assert _until(lambda: not any(broker.is_running() for broker in brokers))
-    assert _until(lambda: not any(tmp_path.iterdir()))
+    assert until(lambda: not any(broker.is_running() for broker in brokers))
+    assert until(lambda: not any(tmp_path.iterdir()))
 
 
 def test_a_stopped_cluster_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

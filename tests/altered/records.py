@@ -31,6 +31,15 @@ def stored(copy: Copy, offset: int) -> Row:
     return found[0]
 
 
+def abort(copy: Copy, offset: int) -> None:
+    """Have the transaction of a record be aborted, and nobody who reads committed ones get it."""
+    stored(copy, offset)["transaction"] = int(Transaction.ABORTED)
+    strict = copy.share_partitions("committed")
+    copy.drop(
+        "deliveries", lambda one: one["offset"] == offset and one["share_partition"] in strict
+    )
+
+
 def _sealed(copy: Copy) -> list[Row]:
     sealed = {row["offset"] for row in copy.tables["produced"] if row["crc"] >= 0}
     return copy.choose(lambda life: _came(life) and life[0]["offset"] in sealed)
@@ -97,10 +106,7 @@ def _nothing_comes_to_a_group(copy: Copy) -> None:
 
 @keeps("INV-05", of=_never_came)
 def _an_aborted_record_never_comes(copy: Copy, row: Row) -> None:
-    stored(copy, row["offset"])["transaction"] = int(Transaction.ABORTED)
-    strict = copy.share_partitions("committed")
-    key = row["offset"]
-    copy.drop("deliveries", lambda one: one["offset"] == key and one["share_partition"] in strict)
+    abort(copy, row["offset"])
 
 
 @keeps("INV-05", of=_never_came)

@@ -18,7 +18,7 @@ from tests.altered.alteration import (
     keeps,
 )
 from tests.altered.deliveries import once
-from tests.altered.records import stored
+from tests.altered.records import abort
 
 TICK = SECOND // 10
 UNKNOWN_SERVER = -1
@@ -332,12 +332,7 @@ def _what_nobody_accepted_is_stored_as_accepted(copy: Copy, row: Row) -> None:
 
 @keeps("INV-37", of=ACCEPTED_CALMLY)
 def _what_was_aborted_is_stored_as_archived(copy: Copy, row: Row) -> None:
-    stored(copy, row["offset"])["transaction"] = int(Transaction.ABORTED)
-    strict = copy.share_partitions("committed")
-    copy.drop(
-        "deliveries",
-        lambda one: one["offset"] == row["offset"] and one["share_partition"] in strict,
-    )
+    abort(copy, row["offset"])
     _store(copy, row, ARCHIVED)
 
 
