@@ -6,29 +6,13 @@
 import argparse
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
-from reports.analysis.files import open_history
-from reports.analysis.rules import load_invariants
 from reports.analysis.session import SMALL, open_session
-from reports.analysis.tables import register, unregister
-from reports.oracle.judging import Verdicts, judge
-from tools.histories.judges import by_spark, differences
+from reports.oracle.judging import Verdicts
+from tools.histories.judges import compare
 
 
 def broken_at(found: Verdicts, place: int) -> set[str]:
     return {rule for rule, places in found.items() if places.get(place, (0, 0))[1]}
-
-
-def compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
-    history = open_history(run)
-    rules = load_invariants()
-    register(spark, [history], name).need(rule.over for rule in rules)
-    try:
-        found = by_spark(spark, rules)
-    finally:
-        unregister(spark, name)
-    return found, list(differences(found, judge(history.folder)))
 
 
 def main() -> int:

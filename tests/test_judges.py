@@ -46,7 +46,7 @@ from spec.history import (
 )
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
-from tests.agreement import broken_at, compare
+from tests.agreement import broken_at
 from tests.altered.__main__ import Altered, alter, mistakes
 from tests.altered.alteration import ALTERATIONS, read_source
 from tests.small_histories import (
@@ -57,7 +57,7 @@ from tests.small_histories import (
     write_share_partition,
 )
 from tools.campaign.histories import histories
-from tools.histories.judges import by_spark, differences
+from tools.histories.judges import by_spark, compare, differences
 
 CASES = read_cases()
 RULES = {rule.id: rule for rule in load_invariants()}

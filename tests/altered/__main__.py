@@ -11,7 +11,6 @@ from reports.analysis.files import open_history
 from reports.analysis.session import MEDIUM, open_session
 from reports.oracle.judging import Verdicts
 from spec.history import log_numbers
-from tests.agreement import compare
 from tests.altered import deliveries, records, state
 from tests.altered.alteration import (
     ALTERATIONS,
@@ -21,6 +20,7 @@ from tests.altered.alteration import (
     read_source,
     write_copies,
 )
+from tools.histories.judges import compare
 
 
 def main() -> int:

@@ -19,16 +19,9 @@ MS, SECOND = 1_000_000, 1_000_000_000
 _OPS = 1 << 48  # how far the requests of one copy are from those of the next
 _ORDER = ("offset", "share_partition", "acquired")
 _PLAIN = ("phases", "faults")  # tables that are about the whole run
-_OF_SHARE_PARTITIONS = (
-    "reloads",
-    "unseen_responses",
-    "offsets",
-    "persisted",
-    "limits",
-    "locks",
-    "dead_letters",
-    "share_partitions",
-)
+_OF_SHARE_PARTITIONS = [
+    name for name in TABLES if name in ROWS and "share_partition" in ROWS[name]._fields
+]
 _UNACKNOWLEDGED = {
     "kind": int(AckType.NONE),
     "ack_sent": NEVER,

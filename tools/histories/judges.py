@@ -63,21 +63,28 @@ def accused(histories: Sequence[History]) -> list[tuple[str, ...]]:
     return [tuple(rules) for rules in broken]
 
 
+def compare(spark: SparkSession, folder: Path, name: str) -> tuple[Verdicts, list[str]]:
+    """Return what Spark says of a compacted history, and where the oracle says something else."""
+    from reports.analysis.tables import register, unregister  # noqa: PLC0415 - with the extra
+
+    history, rules = open_history(folder), load_invariants()
+    register(spark, [history], name).need(rule.over for rule in rules)
+    try:
+        found = by_spark(spark, rules)
+    finally:
+        unregister(spark, name)
+    return found, list(differences(found, judge(history.folder)))
+
+
 def disagreements(histories: Sequence[History]) -> list[str]:
     """Judge histories as one by Spark's SQL, and return where the oracle says something else."""
     from reports.analysis.session import SMALL, open_session  # noqa: PLC0415 - with the extra
-    from reports.analysis.tables import register, unregister  # noqa: PLC0415
 
-    rules = load_invariants()
     with tempfile.TemporaryDirectory(prefix="shareproof-histories-") as room:
-        folder = Path(room)
-        write(folder, histories)
-        compact(folder)
+        write(Path(room), histories)
+        compact(Path(room))
         spark = open_session("local[2]", "1g", SMALL)
         try:
-            register(spark, [open_history(folder)], "random").need(rule.over for rule in rules)
-            found = by_spark(spark, rules)
-            unregister(spark, "random")
+            return compare(spark, Path(room), "random")[1]
         finally:
             spark.stop()
-        return list(differences(found, judge(folder)))
