@@ -1,5 +1,6 @@
 """Alterations of what came, and what never did: INV-04, 05, 06, 08, 11, 34 and 36."""
 
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -58,11 +59,43 @@ def _unseen(copy: Copy, row: Row, since: int, until: int) -> None:
         copy.unseen_response(row["share_partition"], since, until)
 
 
-@breaks("INV-04", "a record comes with the number of its neighbour", of=_sealed, column="sequence")
-@breaks("INV-04", "a record comes from another producer", of=_sealed, column="producer")
-@breaks("INV-04", "a record comes with another byte", of=_sealed, column="crc")
-def _comes_changed(_: Copy, row: Row, column: str) -> None:
-    row[column] ^= 1
+def _committed(copy: Copy) -> list[Row]:
+    def ended(life: list[Row]) -> bool:
+        return bool(life[-1]["kind"] in FINAL and life[0]["present"])
+
+    return copy.choose(ended, "committed")[:1]
+
+
+def _comes(copy: Copy, row: Row, flip: str = "", was: Mapping[str, int] = {}, **now: Any) -> None:
+    """Have a record come with one bit, or with columns, that are others, or have been stored so."""
+    stored(copy, row["offset"]).update(was)
+    row.update(now)
+    if flip:
+        row[flip] ^= 1
+
+
+# fmt: off
+for declare, rules, of, name, fields in (
+    (breaks, "INV-04", _sealed, "a record comes with the number of its neighbour",
+     {"flip": "sequence"}),
+    (breaks, "INV-04", _sealed, "a record comes from another producer", {"flip": "producer"}),
+    (breaks, "INV-04", _sealed, "a record comes with another byte", {"flip": "crc"}),
+    (keeps, "INV-04", _sealed, "a record comes whose producer got no answer",
+     {"was": {"offset": -1, "received": -1, "outcome": Outcome.UNKNOWN}}),
+    (keeps, "INV-04", _sealed, "a batch comes that the log wrote anew",
+     {"was": {"crc": -1}, "flip": "crc"}),
+    (breaks, "INV-05", _sealed, "a record comes without its payload", _ABSENT),
+    (keeps, "INV-05", _sealed, "a record whose batch was compacted comes without its payload",
+     {"was": {"crc": -1}, **_ABSENT}),
+    (breaks, "INV-34 INV-10 INV-37", _committed, "a record comes that was aborted",
+     {"was": {"transaction": Transaction.ABORTED}}),
+    (keeps, "INV-34", _committed, "nobody knows how a transaction ended",
+     {"was": {"transaction": Transaction.OPEN}}),
+    (keeps, "INV-34", _committed, "an aborted record is only a gap",
+     {"was": {"transaction": Transaction.ABORTED}, **_ABSENT}),
+):
+    declare(rules, name, of=of, **fields)(_comes)
+# fmt: on
 
 
 @breaks("INV-04", of=_sealed)
@@ -70,32 +103,19 @@ def _a_record_comes_that_nobody_stored(copy: Copy, row: Row) -> None:
     copy.drop("produced", lambda one: one["offset"] == row["offset"])
 
 
-@keeps("INV-04", of=_sealed)
-def _a_record_comes_whose_producer_got_no_answer(copy: Copy, row: Row) -> None:
-    stored(copy, row["offset"]).update(offset=-1, received=-1, outcome=int(Outcome.UNKNOWN))
-
-
-@keeps("INV-04", of=_sealed)
-def _a_batch_comes_that_the_log_wrote_anew(copy: Copy, row: Row) -> None:
-    stored(copy, row["offset"])["crc"] = -1
-    row["crc"] ^= 1
+def _lost(copy: Copy, row: Row) -> Row:
+    key = row["offset"], row["share_partition"]
+    copy.drop("deliveries", lambda one: (one["offset"], one["share_partition"]) == key)
+    return row
 
 
 def _never_came(copy: Copy) -> list[Row]:
-    (row,) = _stateless(copy)
-    key = row["offset"], row["share_partition"]
-    copy.drop("deliveries", lambda one: (one["offset"], one["share_partition"]) == key)
-    return [row]
+    return [_lost(copy, row) for row in _stateless(copy)]
 
 
 @breaks("INV-05", of=_never_came)
 def _a_record_never_comes(_: Copy, __: Row) -> None:
     pass
-
-
-@breaks("INV-05", of=_sealed)
-def _a_record_comes_without_its_payload(_: Copy, row: Row) -> None:
-    row.update(_ABSENT)
 
 
 @breaks("INV-05 INV-10 INV-37")
@@ -131,15 +151,7 @@ def _never_came_of_the_later(copy: Copy, ended: int) -> None:
     later = {row["offset"]: row["sent"] for row in copy.tables["produced"] if row["sent"] > sent}
     (row,) = copy.choose(lambda life: _came(life) and life[0]["offset"] in later, "calm", "odd")
     copy.store_start_only(row["share_partition"])
-    key = row["offset"], row["share_partition"]
-    copy.drop("deliveries", lambda one: (one["offset"], one["share_partition"]) == key)
-    _unseen(copy, row, 0, later[row["offset"]] + ended)
-
-
-@keeps("INV-05", of=_sealed)
-def _a_record_whose_batch_was_compacted_comes_without_its_payload(copy: Copy, row: Row) -> None:
-    stored(copy, row["offset"])["crc"] = -1
-    row.update(_ABSENT)
+    _unseen(copy, _lost(copy, row), 0, later[row["offset"]] + ended)
 
 
 def _forgotten(copy: Copy) -> list[Row]:
@@ -150,24 +162,16 @@ def _forgotten(copy: Copy) -> list[Row]:
 
 @breaks("INV-06", "a record that nobody acknowledged never comes again", of=_forgotten)
 @breaks("INV-06", "a released record never comes again", of=_forgotten, kind=AckType.RELEASE)
-@keeps(
-    "INV-06",
-    "a record whose acceptance got no answer never comes again",
-    of=_forgotten,
-    kind=AckType.ACCEPT,
-)
+@keeps("INV-06", "an unanswered acceptance is the last", of=_forgotten, kind=AckType.ACCEPT)
+@breaks("INV-06", "what a dead member held never comes again", of=_forgotten, kind=AckType.CLOSED)
 def _never_comes_again(_: Copy, row: Row, kind: AckType | None = None) -> None:
     sent = row["acquired"] + MS
-    if kind is AckType.ACCEPT:
-        row.update(acknowledged(kind, sent, NEVER, Outcome.UNKNOWN))
-    elif kind is not None:
+    if kind is AckType.RELEASE:
         row.update(acknowledged(kind, sent, sent + MS))
-
-
-@breaks("INV-06", of=_forgotten)
-def _what_a_dead_member_held_never_comes_again(_: Copy, row: Row) -> None:
-    row.update(acknowledged(AckType.CLOSED, row["acquired"] + MS, NEVER, Outcome.UNKNOWN))
-    row.update(attempts=0, freed=row["acquired"] + MS)
+    elif kind is not None:
+        row.update(acknowledged(kind, sent, NEVER, Outcome.UNKNOWN))
+    if kind is AckType.CLOSED:
+        row.update(attempts=0, freed=sent)
 
 
 @keeps("INV-06", of=_forgotten)
@@ -209,28 +213,6 @@ def _is_listed_after(_: Copy, row: Row, by: int) -> None:
 @breaks("INV-11", of=_sealed)
 def _an_offset_is_listed_twice(copy: Copy, row: Row) -> None:
     copy.tables["deliveries"].append(dict(row))
-
-
-def _committed(copy: Copy) -> list[Row]:
-    def ended(life: list[Row]) -> bool:
-        return bool(life[-1]["kind"] in FINAL and life[0]["present"])
-
-    return copy.choose(ended, "committed")[:1]
-
-
-@breaks(
-    "INV-34 INV-10 INV-37",
-    "a record comes that was aborted",
-    of=_committed,
-    end=Transaction.ABORTED,
-)
-@keeps("INV-34", "nobody knows how a transaction ended", of=_committed, end=Transaction.OPEN)
-@keeps(
-    "INV-34", "an aborted record is only a gap", of=_committed, end=Transaction.ABORTED, **_ABSENT
-)
-def _comes_of_a_transaction(copy: Copy, row: Row, end: Transaction, **changes: int) -> None:
-    row.update(changes)
-    stored(copy, row["offset"])["transaction"] = int(end)
 
 
 @breaks("INV-36", "a fetch brings what was deleted before", partition=1)
