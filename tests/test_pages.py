@@ -365,7 +365,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_pages_of_a_site_are_accessible_and_fit_a_phone(
     browser: Browser, site: Path, name: str
 ) -> None:
-    for page in site.glob(f"{name}.html"):
+    pages = list(site.glob(f"{name}.html"))
+    assert pages
+    for page in pages:
         for dark in (False, True):
             with look(browser, page, dark=dark) as seen:
                 assert seen.axe() == []
