@@ -25,8 +25,6 @@ def given_to_another(history: History, random: Random) -> Sequence[Event] | None
     if fetch is None:
         return None
     moved = replace(fetch, member=_another(fetch.member, random))
-    if any(isinstance(one, Close) and one.member == moved.member for one in history.events):
-        return None  # a client whose session ends says what it held
     return _instead(_without_op(history.events, fetch.op, acks=False), fetch, moved)
 
 
@@ -157,7 +155,24 @@ def edited(history: History, edit: Edit, random: Random) -> History | None:
                 and offsets & {o for o, _ in other.counts}
             ):
                 return None
-    return replace(history, events=tuple(events))
+    return replace(history, events=tuple(_as_closed(one, events) for one in events))
+
+
+def _as_closed(event: Event, events: Sequence[Event]) -> Event:
+    """Return the end of a session with what its client held: all but what ended with OK before."""
+    if not isinstance(event, Close):
+        return event
+    held: dict[int, int] = {}
+    for one in sorted((one for one in events if one.sent < event.sent), key=lambda one: one.sent):
+        if isinstance(one, Fetch) and (one.member, one.node) == (event.member, event.node):
+            held |= {offset: one.op for offset, _ in one.counts}
+        elif isinstance(one, Ack) and one.outcome is Outcome.OK:
+            for offset, kind in one.kinds:
+                if kind is not AckType.RENEW and held.get(offset) == one.op:
+                    del held[offset]
+        elif isinstance(one, Close) and (one.member, one.node) == (event.member, event.node):
+            held = {}
+    return replace(event, held=tuple(sorted((op, offset) for offset, op in held.items())))
 
 
 def _one(history: History, kind: type[E], random: Random) -> E | None:

@@ -192,13 +192,15 @@ class _Search:
     def _may_end(self, world: World) -> bool:
         if not self.history.drained:
             return True
-        # Until the last look, long after, all locks have ended, and that is stored.
+        # Until the last look, long after, all locks have ended, and that is stored. Members go on
+        # fetching for as long, so that nothing is left to be had.
         records = dict(enumerate(world.of(world.leader)))
         for offset, record in records.items():
             if record.state == ACQUIRED:
                 records[offset] = self._ended(record, AckType.CLOSED, world.now)
         stored = world.storing(world.leader, records).stored
-        return world.start(stored) == self.history.records
+        left = tuple(records.values())
+        return world.start(stored) == world.start(left) == self.history.records
 
     def _happened(self, event: Event, world: World, left: frozenset[int]) -> Iterator[World]:
         match event:
