@@ -30,7 +30,6 @@ from suites.app.scenarios import SCENARIOS
 from suites.options import RunOptions, checked, load_ledger, typed
 
 LONGEST = 60  # characters of a program's name that is made of its command
-
 STRICT = "strict"  # the ledger that knows no failures
 
 

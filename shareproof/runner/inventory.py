@@ -17,9 +17,7 @@ from spec.requirement import Requirement
 from spec.tiers import ALL, rule_tiers
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
 _SUITES = Path(suites.__file__).parent
-
 BROKER = _SUITES / "broker"
 CLIENT = _SUITES / "client"
 

@@ -38,9 +38,7 @@ GRACE = 60.0
 """Seconds beyond the limit after which a phase is broken into, and from one time to the next."""
 
 BREAK_INS = 3  # how often a phase is broken into before the process is ended
-
 BREAK_IN = pytest.StashKey[float]()  # seconds after which one phase of a check is broken into
-
 STACKS = pytest.StashKey[int]()
 """Where a worker says what it was doing when its process was ended: a file descriptor."""
 

@@ -25,7 +25,6 @@ from spec.verdict import (
 from suites.judge import Judge, Vacuous
 
 PROPERTY = "shareproof"  # name of the report property that carries a check's observations
-
 HUNG = "the check hung, and was broken into"  # begins the reason of a check that was broken into
 
 

@@ -28,9 +28,7 @@ from suites.canary import CANARY
 from suites.options import UNSEEN, RunOptions, load_ledger
 
 INTERRUPTED = 130  # exit code after Ctrl-C or SIGTERM, as shells have it
-
 DIED = "harness: the worker process died while it ran"
-
 PRESENT = "shareproof-present"
 """Name of the report property that carries a feature declared absent and found present."""
 

@@ -28,9 +28,7 @@ from suites.canary import CANARY
 from suites.options import RunOptions, checked
 
 FEW = 3  # up to this many checks are not worth the start of a worker
-
 WORKERS = 8  # checks mostly wait for locks to expire, so there are more workers than processors
-
 WORKERS_ELSEWHERE = 12
 """The same on somebody's cluster, where a lock may last 15 s at least and a session 45 s."""
 

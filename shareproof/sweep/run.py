@@ -39,7 +39,6 @@ from suites.client.sweep.working import TOGETHER, AnyCase, Played, work
 from suites.options import RunOptions, load_ledger, typed
 
 SILENCE = 400.0  # seconds without news after which a worker is taken for hung
-
 FEW, ALONE = 4, 1
 """Cases at a time when they are played once more, and when the adapter died then, too."""
 

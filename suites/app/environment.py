@@ -23,7 +23,6 @@ from suites.client.wire import HEARTBEAT, SHARE
 
 # Milliseconds of a group session, or what the target allows: killed members stay so long.
 SESSION_MS = 5000
-
 QUIET = 1.0  # Seconds without a delivery after which nothing more is expected.
 LOOKING = 0.01  # Seconds between two looks at what a program does.
 BUSY = 3  # A program that acts and finishes nothing is given so many times the usual patience.

@@ -12,7 +12,6 @@ from suites.app.load import Sent
 from suites.app.scenarios import Scenario, ScenarioResult
 
 TOO_LATE = 1.5  # What is held for so many times the lock is late on any machine.
-
 WITNESSES = 3
 
 # More than so much of the time on a busy machine makes what is a little late undecided.

@@ -18,9 +18,7 @@ DENIED = 3.0  # Seconds without permission.
 
 # What READ on the group is for.
 GROUP_READS = ["ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge"]
-
 LEAVE_EPOCH = -1  # The member epoch of a heartbeat that leaves the group.
-
 Play = Callable[[Environment], Awaitable[None]]
 
 

@@ -30,10 +30,8 @@ from suites.broker.share import Share, world
 from suites.client.wire import HEARTBEAT, SHARE, lines
 
 T = TypeVar("T")
-
 LIMIT = 5  # Kafka's default of ``group.share.delivery.count.limit``.
 WITHIN = 30.0  # Seconds that a test waits, unless it says otherwise.
-
 _USUAL_LOCK = 30.0
 
 

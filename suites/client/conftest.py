@@ -22,7 +22,6 @@ from suites.judge import REFUSED
 from suites.options import RunOptions
 
 Tapped = Callable[[ClusterInfo, Schemas, Adapter], AbstractAsyncContextManager[Harness]]
-
 _NOWHERE = {"bootstrap": ["127.0.0.1:1"], "group": "nobody"}
 _OPENED: dict[Capability, dict[str, Any]] = {
     Capability.IMPLICIT: {"mode": "implicit"},

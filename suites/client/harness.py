@@ -40,7 +40,6 @@ ARRIVES = 15.0
 
 # Seconds granted to what a check begins with and judges nothing by: slow machines need them.
 READY = 40.0
-
 HASTE = 12  # Attempts in a row, each sent as soon as the one before had failed, that show a loop.
 
 # Requests of one kind within a second that nobody who waits between attempts comes to.

@@ -20,7 +20,6 @@ from suites.client.sequences import TIMED, SequenceRun, Step, judge, play, seque
 MEMORY = "memory"
 # MiB by which a client's process may grow in the second half of a search, when it is warm.
 GROWTH = 200
-
 CONFIRMED = 3  # Times that a shrunk script is played again, to tell how often it breaks.
 SHRINKS = 150.0  # Seconds for making one script shorter.
 

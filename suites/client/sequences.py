@@ -29,7 +29,6 @@ from suites.client.wire import SHARE, Acked, acked, busiest
 # --- Steps ----------------------------------------------------------------------------------------
 
 Step = dict[str, Any]
-
 CONSUMERS = 2
 LONGEST = 14  # Steps of a sequence at most.
 
@@ -105,7 +104,6 @@ BEGINS = 8.0
 
 # Seconds within which an application that comes afterwards has to get everything that is left.
 BACK = 40.0
-
 Place = tuple[str, int]  # Topic and offset: the topics have one partition.
 
 

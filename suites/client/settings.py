@@ -30,13 +30,11 @@ CLOSES = 20.0
 
 # Seconds until a client that was opened has sent its first fetch, and what shows a setting.
 SOON = 10.0
-
 SILENT = 2.5  # Seconds beyond the first fetch in which what must not come does not come.
 SLACK = 6.0  # Seconds that something may come late: heartbeats and timers of a busy machine.
 
 # The part of a time after which it counts as waited for: Kafka's clients vary theirs by 20 %.
 EARLY = 0.75
-
 TELEMETRY = (71, 72)  # The keys of GetTelemetrySubscriptions and PushTelemetry.
 
 

@@ -7,7 +7,6 @@ from fixtures.wire.errors import ErrorCode
 from suites.client.kit import *
 
 FATAL = "GROUP_AUTHORIZATION_FAILED"
-
 LATER = 6.0  # Seconds of polling after an error in which a client either consumes or says why not.
 POLLS = 8  # Polls that are asked for at once.
 

@@ -4,7 +4,6 @@ from suites.client.kit import *
 
 # Reads values of four bytes, and throws on others.
 NUMBERS = "org.apache.kafka.common.serialization.IntegerDeserializer"
-
 VALUES = [b"0000", b"0001", b"odd", b"0003"]
 BAD = 2  # The offset of the value that cannot be read.
 

@@ -3,7 +3,6 @@
 from suites.client.kit import *
 
 AGREES = 8.0  # Seconds within which metrics come to say what was on the wire.
-
 LATE = "INVALID_RECORD_STATE"
 
 

@@ -6,7 +6,6 @@ from suites.client.kit import *
 
 # Seconds within which a client that may not read any more has to unsubscribe, or to close.
 CLOSES = 10.0
-
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 

@@ -15,10 +15,8 @@ from fixtures.proxies.exchange import Body, Exchange
 from fixtures.wire.errors import error_name
 
 Place = tuple[UUID, int]  # Topic id and partition.
-
 SHARE = ("ShareFetch", "ShareAcknowledge")
 HEARTBEAT = "ShareGroupHeartbeat"
-
 _NONE = UUID(int=0)
 _EPOCH = re.compile(r"share_session_epoch \d+")
 # Fields that a line does not show; nor does it what is zero, empty or usual.

@@ -98,7 +98,6 @@ DISTURBANCES = (Do.CLOSE, Do.DROP, Do.LEAVE, Do.DELETE, Do.MOVE, Do.LIMIT, Do.LO
 
 _NEEDS_HOLDER = frozenset({Do.ACK, Do.ACK_ON_FETCH, Do.WAIT})
 _OFTEN = 4  # How many actions of members there are for each disturbance.
-
 seats = st.integers(0, MEMBER_COUNT - 1)
 records = st.integers(1, 10)
 modes = st.sampled_from([0, 0, 1])

@@ -38,7 +38,6 @@ from suites.broker.share import Consumer, Queue, Share
 from suites.model.actions import Action, Do
 
 T = TypeVar("T")
-
 _ROUNDS = 12
 """Turns of the event loop after which whatever was on its way has arrived within one process."""
 _STEP = 10.0  # Milliseconds that pass at once while a request is waiting.

@@ -43,8 +43,7 @@ from tools.campaign import (
 from tools.campaign.options import Options, Outcome, Progress, means_check, means_rule
 from tools.campaign.record import Keeper
 
-CHECK = "check"
-"""Stands for the subjects that a new check has to come through."""
+CHECK = "check"  # Stands for the subjects that a new check has to come through.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,11 +28,8 @@ from suites.judge import Judge
 from tools.campaign.options import Options, Outcome, chosen_mutants, means_check, nothing
 from tools.campaign.player import Case, attempt, cases
 
-LONGEST = 100.0
-"""Seconds after which one check of one mutant is given up."""
-
-TOGETHER, TOGETHER_REPEATED = 4, 12
-"""Mutants at a time; checks at a time where none is a mutant."""
+LONGEST = 100.0  # Seconds after which one check of one mutant is given up.
+TOGETHER, TOGETHER_REPEATED = 4, 12  # Mutants at a time; checks at a time where none is a mutant.
 
 
 class Hunt:

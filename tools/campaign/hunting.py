@@ -18,8 +18,7 @@ from shareproof.runner.inventory import Check, by_rule, read_checks
 from tools.campaign.player import HONEST, Case, Played, cases, play
 from tools.campaign.record import entry_of
 
-TRIES = 6
-"""Seeds with which a mutant is hunted: some are only seen by some random choices."""
+TRIES = 6  # Seeds with which a mutant is hunted: some are only seen by some random choices.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +133,7 @@ def again(entry: Entry) -> list[Entry]:
     return []
 
 
-Lead = tuple[str, int]
-"""A check or a target to begin with, and the seed by which it was a success."""
+Lead = tuple[str, int]  # A check or a target to begin with, and the seed by which it was a success.
 
 
 def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> list[Entry]:

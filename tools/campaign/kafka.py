@@ -40,12 +40,8 @@ PATIENCE = 0.5
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
 
 RELEASE = DEFAULT_TARGET.partition(":")[2]
-
-AT_ONCE = 5
-"""Checks that are played at a time on the broker that is switched."""
-
-LIMIT = 45.0
-"""Seconds that a check may take there at most."""
+AT_ONCE = 5  # Checks that are played at a time on the broker that is switched.
+LIMIT = 45.0  # Seconds that a check may take there at most.
 
 
 def play(options: Options) -> Outcome:

@@ -17,8 +17,7 @@ from spec.verdict import Observation
 
 _PLAYED = ("kind", "name", "release", "date", "commit")
 _SEEN = ("check", "rule", "verdict", "seed", "reason")
-LONGEST = 200
-"""Characters of a reason that are kept."""
+LONGEST = 200  # Characters of a reason that are kept.
 
 
 class Keeper:

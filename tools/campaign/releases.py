@@ -19,8 +19,7 @@ from tools.campaign import runs
 from tools.campaign.options import Options, Outcome, means_rule, nothing
 
 LEDGER = "strict"
-SCENARIO = "scenario:"
-"""What begins the check of an entry that is about a whole history."""
+SCENARIO = "scenario:"  # What begins the check of an entry that is about a whole history.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,7 @@ class Question:
     seed: int = 1
 
 
-Answers = Mapping[Question, Mapping[str, Seen]]
-"""What was seen of each rule in each run."""
+Answers = Mapping[Question, Mapping[str, Seen]]  # What was seen of each rule in each run.
 
 
 def words(question: Question, rules: Iterable[str]) -> list[str]:

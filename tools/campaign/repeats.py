@@ -18,8 +18,7 @@ from spec.verdict import Observation, Verdict
 from tools.campaign import clients, runs
 from tools.campaign.options import Options, Outcome, means_check
 
-TOGETHER = "together"
-"""The checks that share a cluster."""
+TOGETHER = "together"  # The checks that share a cluster.
 
 
 def play(options: Options) -> Outcome:

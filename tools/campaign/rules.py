@@ -24,8 +24,7 @@ from tools.campaign.reference import each, pool
 SHARED, ALONE = "", "alone"
 """Stand for the checks that share any cluster, and those that start one of their own."""
 
-TRIES = 3
-"""Seeds with which a mutant is tried against a check."""
+TRIES = 3  # Seeds with which a mutant is tried against a check.
 
 
 def judged() -> list[str]:

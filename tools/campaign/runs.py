@@ -36,7 +36,6 @@ from shareproof.runner.outcome import PROPERTY, unpack
 from spec.verdict import EnvironmentFault, Observation, Verdict
 
 _PLAY = re.compile(r"<(.+?) (\d+)>")
-
 ROOT = Path(__file__).parents[2]
 MOST_WORKERS = 12
 

@@ -32,9 +32,7 @@ from fixtures.toxiproxy import find_server
 from spec.verdict import EnvironmentFault
 
 __all__ = ["KAFKA", "TOXIPROXY", "RootFileSystem", "linked", "provide"]
-
 KAFKA = f"{LOCAL}kafka"
-
 _HERE = Path(__file__).parent
 _ENTRY, _TRAINING = _HERE / "start-broker.sh", _HERE / "train-broker.sh"
 _LOGGING = _HERE / "log4j2.yaml"

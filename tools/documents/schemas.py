@@ -16,7 +16,6 @@ from reports.reading import SCHEMA_FILE
 from reports.results import SCHEMA, Results
 
 Schema = dict[str, Any]
-
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 _WIDTH = 100
 _ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)

@@ -15,7 +15,6 @@ from tools.findings.program import ONCE, Run, jam, say
 
 MOVES = 9
 WATCHED = 2.0  # seconds for which a new leader is asked, again and again
-
 UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
 
 

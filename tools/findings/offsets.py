@@ -18,8 +18,6 @@ from suites.broker.state import DELETE, INITIALIZE, Store, read_result
 from tools.findings.program import Run, say, stored
 
 OLD = 5  # how many records are older than the groups
-
-
 NEW = 5
 
 
@@ -266,7 +264,6 @@ UNANSWERED = 29.0
 """Seconds without a response: a little less than group.share.initialize.retry.interval.ms."""
 
 REFUSED = 16.5  # seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds
-
 OFTEN = 0.02
 
 

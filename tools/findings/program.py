@@ -20,7 +20,6 @@ from suites.broker.share import Queue, Share, world
 from suites.broker.state import Store, read_result
 
 DIRECT = "DIRECT"  # the listener that leads past the proxies
-
 ONCE = 10**9
 _BEGAN = time.monotonic()
 

@@ -14,7 +14,6 @@ from tools.histories.small import NEVER, Ack, Close, Deletion, Event, Fetch, His
 
 E = TypeVar("E", bound=Event)
 _SECOND = 1_000_000
-
 Edit = Callable[[History, Random], Sequence[Event] | None]
 """Returns the events of the edited history, or None if there is nothing to edit."""
 

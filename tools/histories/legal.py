@@ -30,8 +30,7 @@ from tools.histories.small import (
 
 MEMBERS, NODES = range(3), (1, 2)
 _MS = 1000
-_HEARS = 500 * _MS
-"""How long a leader that was deposed may not hear of it."""
+_HEARS = 500 * _MS  # How long a leader that was deposed may not hear of it.
 _KINDS = (AckType.ACCEPT, AckType.ACCEPT, AckType.RELEASE, AckType.RELEASE, AckType.REJECT)
 
 

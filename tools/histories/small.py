@@ -13,10 +13,8 @@ from fixtures.history.journal import Journal
 from spec.history import ROWS, AckType, Outcome, log_numbers
 
 NEVER = 2**40
-QUIET = 60_000_000
-"""When an admin looks for the last time: all locks have ended long before."""
-_OPERATIONS = 1000
-"""How many numbers of operations a history has for itself."""
+QUIET = 60_000_000  # When an admin looks for the last time: all locks have ended long before.
+_OPERATIONS = 1000  # How many numbers of operations a history has for itself.
 _US = 1000
 
 

@@ -23,7 +23,6 @@ LOCK_MS = 5000  # A short lock: what a failed fetch acquired comes again when it
 
 # A short session: a member that ended by an error leaves its partitions to another one then.
 SESSION_MS = 8000
-
 REQUEST_MS = 5000  # How long a client waits for a response, where that can be set.
 BEGINS = 40.0  # Seconds within which a client has to get going before anything happens to it.
 
@@ -32,7 +31,6 @@ LASTS = 5.0
 
 # Seconds within which an application has to be told of an error that does not pass by itself.
 TOLD = 10.0
-
 RHYTHM = 8.0  # Seconds after which a script that has not been taken whole is taken away.
 
 # Seconds within which all records have to be accepted when the error is over.
@@ -42,10 +40,8 @@ BACK = 40.0
 
 # Seconds after which an application makes another consumer, if a call had told it of an error.
 PATIENCE = 4.0
-
 CLOSES = 15.0  # Seconds within which a consumer has to close that was given two.
 _LATE = "INVALID_RECORD_STATE"  # What an acknowledgement meets when its lock has run out.
-
 At = tuple[int, int]  # Partition and offset.
 
 

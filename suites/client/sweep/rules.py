@@ -24,8 +24,6 @@ MOST = 25
 #
 # reconnect.backoff.ms is 50 ms by default and doubles each time, so that the first few are quick.
 ROW = 6
-
-
 AT_ONCE = 0.05  # Seconds after an error in which nobody who waits sends again.
 
 
@@ -53,7 +51,6 @@ def judge(case: Case, run: CaseRun) -> list[Finding]:
 
 # What is wrong, and the witness of it; empty where a rule holds.
 Broken = tuple[str, tuple[str, ...]]
-
 Look = Callable[[Case, CaseRun], Broken]
 _FINE = ("", ())
 

@@ -21,9 +21,7 @@ from suites.client.sweep.rules import RECOVERS, Finding, judge
 from suites.client.wire import lines
 
 TOGETHER = 32  # Cases at a time in front of one hostile broker: what they do most is wait.
-
 LONGEST = 150.0  # Seconds after which a case is given up.
-
 _ALONE = 1
 _ENDED_BY_OTHERS = ("ended with -9", "ended with -15")
 """By the machine when its memory is full, or by whoever stops the sweep."""
