@@ -34,7 +34,6 @@ STRICT = "strict"  # the ledger that knows no failures
 
 
 def run(asked: AppOptions, console: Console) -> Results:
-    """Try a program, write the report, and return the results."""
     out = asked.out.absolute()
     options = checked(RunOptions(only=asked.only, out=str(out)))
     requirements = load_requirements()
@@ -153,7 +152,6 @@ def reproduce(asked: AppOptions, rule: str) -> str:
 
 
 def list_scenarios() -> list[dict[str, object]]:
-    """Return every scenario, for machines."""
     return [
         {"scenario": one.name, "sentence": one.sentence, "rules": list(one.rules)}
         for one in SCENARIOS.values()

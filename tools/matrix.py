@@ -178,7 +178,6 @@ def _capabilities(runs: Sequence[Run]) -> list[str]:
 
 
 def _known(runs: Sequence[Run]) -> list[str]:
-    """Return all findings about each client by rank, also those of the sweep and of programs."""
     text = (FINDINGS / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| \[\d+\]\((.*?)\.md\) \|.*\| (.*?) \|$", text, re.MULTILINE)
     rows = []

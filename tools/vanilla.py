@@ -31,8 +31,6 @@ from spec.verdict import Undecided
 
 @contextlib.contextmanager
 def hooks(target: Target) -> Iterator[Path]:
-    """Serve the brokers' verbs on a port of this machine; yield a file of hooks that use it."""
-
     class Verbs(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             _, verb, node = self.path.split("/")

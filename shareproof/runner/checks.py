@@ -172,7 +172,6 @@ def transcript_name(nodeid: str, *, first: bool = False) -> str:
 
 
 def existing(out: Path | None, name: str) -> str:
-    """Return the name of a file in the run's directory if it is there, or nothing."""
     return name if out and (out / name).is_file() else ""
 
 

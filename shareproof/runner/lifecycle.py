@@ -49,7 +49,6 @@ class Meeting:
         self._write(self._fault, sentence)
 
     def look(self) -> ClusterInfo | None:
-        """Return the cluster if it is up."""
         if self._fault.exists():
             raise EnvironmentFault(self._fault.read_text(encoding="utf-8"))
         if self._info.exists():
@@ -57,7 +56,6 @@ class Meeting:
         return None
 
     def wait(self, within: float = START_LIMIT) -> ClusterInfo:
-        """Ask for the cluster and wait until it is up."""
         self.want()
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:

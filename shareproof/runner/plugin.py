@@ -81,7 +81,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the checks that were asked for, and prepare each."""
     options = config.stash[OPTIONS]
     known = requirement.load_requirements()
     chosen = config.stash.get(second_try.CHOSEN, None)

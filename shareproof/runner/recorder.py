@@ -101,7 +101,6 @@ class Recorder:
         self.first = {nodeid: self.seen.pop(nodeid) for nodeid in chosen}
 
     def _observations(self) -> list[Observation]:
-        """Return what each check saw: at its second try, if that came about."""
         found = []
         for nodeid in self.seen:
             first = {one.requirement: one for one in self.first.get(nodeid, ())}

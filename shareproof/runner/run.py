@@ -156,7 +156,6 @@ class ProgressLine:
             self._expect(len(session.items))
 
     def _expect(self, number: int) -> None:
-        """Expect some checks; second tries are a few of them."""
         self._total = max(self._total, number)
         self._progress.update(self._task, description="checks", total=self._total)
 

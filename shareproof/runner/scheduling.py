@@ -73,7 +73,6 @@ def stage_scheduler(config: Any, log: Any, exclusive: tuple[str, ...] = ()) -> A
 
 
 def _by_stage() -> Any:
-    """Return pytest-xdist's scheduler by scope, for our scopes."""
     # Pytest wants to rewrite a plugin's assertions before anybody imports it.
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
 
@@ -97,7 +96,6 @@ def _by_stage() -> Any:
 
 
 def put_last(work: OrderedDict[str, Any], *names: str) -> None:
-    """Move entries to the end, those that are there."""
     for name in names:
         if name in work:
             work.move_to_end(name)

@@ -96,7 +96,6 @@ class Controller:
 
     @property
     def _paths(self) -> list[Path]:
-        """The files and folders that were asked for."""
         start = self.config.invocation_params.dir
         return [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
 
@@ -174,7 +173,6 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Settle, publish, and say how the run ended."""
         recorder = self.recorder
         ran = bool(recorder.planned or recorder.seen)
         if self.config.option.collectonly or not (ran or recorder.faults):

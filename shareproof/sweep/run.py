@@ -242,7 +242,6 @@ def spread(
     watch: Watch,
     together: int = TOGETHER,
 ) -> Iterator[Swept]:
-    """Play cases and yield each when it is decided."""
     first: dict[str, Played] = {}
     left = list(cases)
     for stage, at_once in (("cases", together), ("once more", FEW), ("alone", ALONE)):
@@ -322,7 +321,6 @@ def _running(processes: Sequence[BaseProcess]) -> Iterator[None]:
 
 @contextmanager
 def _watching(console: Console) -> Iterator[Watch]:
-    """Show one line on a terminal that moves; it is silent when nobody watches."""
     progress = moving_line(console, "broken")
     task = progress.add_task("starting", total=None, broken="")
     broken: dict[str, int] = {}

@@ -19,7 +19,6 @@ REPLAYS = 3  # times that a script is played by ``--replay``
 
 
 def search(options: RunOptions, minutes: float, console: Console) -> int:
-    """Search for some minutes and write what was found; return the exit code."""
     command, asked, seed = _tested(options)
     out = Path(options.out)
     progress = moving_line(console, "broken")
@@ -77,7 +76,6 @@ def _write(found: Found, out: Path, asked: Sequence[str], console: Console) -> N
 
 
 def replay(options: RunOptions, file: Path, console: Console) -> int:
-    """Play a script again; return the exit code."""
     script = _read(file)
     command, _, seed = _tested(options)
     broken, sentences, story = Searcher(command, seed, lambda _: None).replay(script, REPLAYS)

@@ -66,8 +66,6 @@ def placements(cluster: Cluster, partitions: int) -> list[list[int]]:
 
 
 class Environment:
-    """What one scenario works with, and what is known of it afterwards."""
-
     def __init__(
         self, spec: ProgramSpec, share: Share, tap: Tap, *, group: str, lock: float, folder: Path
     ) -> None:
@@ -145,7 +143,6 @@ class Environment:
         return self.tap.of(*SHARE, group_id=self.group)
 
     def deliveries(self) -> Deliveries:
-        """Return what became of each delivery so far."""
         seen = self.exchanges
         state = len(seen), sum(one.response is None for one in seen)
         if state != self._known[0]:

@@ -38,7 +38,6 @@ class ProgramSpec:
     starting: float = 60.0  # Seconds that it may take to join the group.
 
     def uses(self, name: str) -> bool:
-        """Tell whether the command has a placeholder."""
         return any(f"{{{name}}}" in word for word in self.command)
 
 

@@ -29,7 +29,6 @@ class AppRun:
     tell: Callable[[str], None]
 
     async def play(self, scenarios: Sequence[Scenario], rules: Sequence[str]) -> list[Observation]:
-        """Play scenarios one after the other, and return what each says about its rules."""
         found: list[Observation] = []
         schemas = Schemas.from_jar(self.info.schema_jar)
         for scenario in scenarios:
@@ -67,7 +66,6 @@ class AppRun:
 
 
 def transcript_of(check: str) -> str:
-    """Return the path of a scenario's transcript inside the run's directory."""
     return f"transcripts/{check.rpartition('::')[2]}.txt"
 
 

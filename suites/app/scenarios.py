@@ -24,8 +24,6 @@ Play = Callable[[Environment], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One scenario."""
-
     name: str
     sentence: str  # What happens in it.
     play: Play  # Does it.
@@ -173,14 +171,12 @@ async def paused(env: Environment) -> None:
 
 
 async def _begun(env: Environment) -> bool:
-    """Give the program half of the records; return whether it came to hold some of them."""
     await env.source.produce(env.spec.records // 2)
     await env.start()
     return await env.caught()
 
 
 async def _rest(env: Environment) -> None:
-    """Give it the other half, and wait until all of it is finished."""
     await env.source.produce(env.spec.records - len(env.source.sent))
     await env.drained()
 
@@ -239,7 +235,6 @@ class ScenarioResult:
     healthy: bool = True  # Whether the brokers still delivered to others then.
 
     def records(self, *, poison: bool) -> Iterator[tuple[Sent, list[Delivery]]]:
-        """Yield the poison records, or the others, with their deliveries."""
         for place, one in self.sent.items():
             if one.poison is poison:
                 yield one, self.deliveries.of.get(place, [])
@@ -254,7 +249,6 @@ class ScenarioResult:
 
 
 def result_of(env: Environment, scenario: Scenario, *, healthy: bool) -> ScenarioResult:
-    """Return what happened in an environment."""
     writes = env.tap.of("Produce")
     members: dict[str, Membership] = {}
     for one in env.tap.of(HEARTBEAT):

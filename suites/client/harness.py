@@ -111,8 +111,6 @@ async def refusal(call: Awaitable[object]) -> str:
 
 
 class Records(list[Delivery]):
-    """Records in the order in which polls gave them to the application."""
-
     @property
     def offsets(self) -> list[int]:
         return [record.offset for record in self]

@@ -123,8 +123,6 @@ class Given:
 
 @dataclass(slots=True)
 class SequenceRun:
-    """What became of a sequence."""
-
     given: list[Given] = field(default_factory=list)  # The records that polls gave, in order.
     # When the application first asked for an acknowledgement of a kind for a record.
     asked: dict[tuple[Place, str], float] = field(default_factory=dict)
@@ -259,7 +257,6 @@ class _Player:
             self.run.produced |= {(queue.topic.name, first + n) for n in range(number)}
 
     async def work_on(self) -> None:
-        """Close what is open, and let another application of the group take all that is left."""
         for handle in self.handles:
             if handle.name in self.open:
                 await refusal(self._close(handle))

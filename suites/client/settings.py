@@ -50,7 +50,6 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """What selects it on the command line."""
         return f"{self.setting.name}={self.value}"
 
 
@@ -71,8 +70,6 @@ def _of(setting: Setting) -> Iterator[Trial]:
 
 
 class Attempt:
-    """One consumer that is open, and what came of it."""
-
     def __init__(self, harness: Harness, handle: Handle) -> None:
         self.harness, self.handle = harness, handle
         self.errors: list[Refused] = []
@@ -265,15 +262,12 @@ def _listed(values: set[Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a trial."""
-
     refusals: tuple[str, ...] = ()  # What calls were refused with.
     works: bool = False  # Whether the wanted effect showed.
     shown: str = ""  # What showed, in words.
 
 
 async def play(harness: Harness, trial: Trial) -> Outcome:
-    """Open a consumer with a setting, poll, and return what came of it."""
     queue = await harness.queue(1)
     handle = harness.handle()
     shows = trial.setting.shows if trial.wanted is not None or "." in trial.setting.shows else ""

@@ -28,7 +28,6 @@ async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> No
 
 
 async def _polled(consumer: Handle) -> tuple[set[int], set[int]]:
-    """Poll until five records came; return their offsets, and those that the last poll gave."""
     got: set[int] = set()
     async for _ in attempts(READY):
         if last := {one.offset for one in await consumer.poll(0.5)}:

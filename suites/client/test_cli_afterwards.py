@@ -13,7 +13,6 @@ POLLS = 8  # Polls that are asked for at once.
 
 @contextlib.asynccontextmanager
 async def _frozen(hostile: Harness) -> AsyncIterator[None]:
-    """Stop the client's process, and let it go on."""
     os.kill(hostile.adapter.pid, signal.SIGSTOP)
     try:
         yield

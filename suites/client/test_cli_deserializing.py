@@ -9,7 +9,6 @@ BAD = 2  # The offset of the value that cannot be read.
 
 
 async def _reading_numbers(harness: Harness, queue: Queue, **config: str) -> Handle:
-    """Return a consumer whose values are numbers."""
     try:
         return await harness.consumer(queue, extra={"value.deserializer": NUMBERS}, **config)
     except Refused as error:
@@ -21,7 +20,6 @@ async def _to_error(harness: Harness, consumer: Handle) -> Polled:
 
 
 def _named(error: Refused, queue: Queue) -> bool:
-    """Whether an error names the partition and the offset of the bad record."""
     return f"{queue.topic.name}-0" in error.message and f"offset {BAD}" in error.message
 
 

@@ -13,7 +13,6 @@ def _after_script(hostile: Harness, consumer: Handle) -> list[Exchange]:
 
 
 def _good(hostile: Harness, consumer: Handle) -> list[Exchange]:
-    """Return those after it that were answered without an error."""
     later = _after_script(hostile, consumer)
     return [one for one in later if one.response and not one.response["error_code"]]
 

@@ -83,8 +83,6 @@ _SAME = {"OFF-20": "OFF-26", "OFF-21": "OFF-26"}
 
 
 class Environment:
-    """A cluster to play on, and the event loop to do it in."""
-
     def __init__(
         self, info: ClusterInfo, runner: asyncio.Runner, time: Time, seed: int, version: str = ""
     ) -> None:
@@ -108,7 +106,6 @@ class Environment:
             self.runner.run(self._cluster.close())
 
     def expected(self, rule: str) -> bool:
-        """Tell whether the target's ledger knows a rule to be broken."""
         return rule in self._known or _SAME.get(rule) in self._known
 
     async def begin(self) -> Player:

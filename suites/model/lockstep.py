@@ -141,7 +141,6 @@ class Lockstep(RuleBasedStateMachine):
             self.player = self._guard(self.field.begin())
 
     def _guard(self, work: Awaitable[T]) -> T | None:
-        """Run a step; an expected violation or an undecided step ends the example."""
         try:
             return self.field.runner.run(_coroutine(work))
         except Undecided as reason:
@@ -174,7 +173,6 @@ class Lockstep(RuleBasedStateMachine):
         self._guard(self.player.play(action))
 
     def teardown(self) -> None:
-        """Drain, unless the example has ended already."""
         if self.player:
             try:
                 if not self.over:

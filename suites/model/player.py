@@ -100,12 +100,10 @@ class VirtualTime:
         await self.pass_by(1.0)
 
     async def pass_by(self, milliseconds: float) -> None:
-        """Move the clock, once the event loop is at rest."""
         await self._rest()
         self._clock.advance(milliseconds)
 
     async def during(self, asking: Coroutine[Any, Any, T]) -> T:
-        """Move the clock until the response is there."""
         task = asyncio.ensure_future(asking)
         await self._rest()
         while not task.done():
@@ -271,7 +269,6 @@ class Player:
 
     @classmethod
     async def begin(cls, share: Share, release: Release, time: Time) -> Player:
-        """Return a player with a new topic and group; its members have joined."""
         nodes = sorted(share.cluster.brokers)
         placed = share.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
         queue = await share.queue(assignments=[placed], lock_ms=LOCK_MS)
@@ -288,7 +285,6 @@ class Player:
         return [number for number, seat in enumerate(self.seats) if seat.held]
 
     async def play(self, action: Action) -> None:
-        """Do one action and judge what came back."""
         self.script.append(action)
         await self.act(action)
         self.reached[action.do] += 1
@@ -423,7 +419,6 @@ class Player:
         await self._acknowledge(seat, seat.chosen(self._usable(action.types), keep=[RENEW]))
 
     async def _intrude(self, action: Action) -> None:
-        """Acknowledge what another member holds."""
         seat, holder = (
             self.seats[action.seat % MEMBER_COUNT],
             self.seats[action.other % MEMBER_COUNT],

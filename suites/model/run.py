@@ -25,7 +25,6 @@ PROFILES = {
 
 
 def play(options: ModelOptions) -> int:
-    """Play, or replay; return 0 without a violation and 1 with one."""
     if options.profile not in PROFILES:
         raise UsageFault(f"--profile {options.profile}: there are {', '.join(PROFILES)}.")
     try:

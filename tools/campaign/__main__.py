@@ -181,7 +181,6 @@ def _replayed(options: Options) -> dict[str, Outcome]:
 
 
 def gone(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries whose check, rule, mutant or alteration is no more."""
     known: dict[str, Mapping[str, Any]] = {**BROKEN_THINGS, evidence.ALTERATION: ALTERATIONS}
     checks = {one.id: one.rules for one in (*read_checks(drafts=True), *read_checks(CLIENT))}
     rules = load_requirements()

@@ -149,7 +149,6 @@ def play(options: Options) -> Outcome:
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    """Hunt the mutants of some entries again; return the entries of those not killed again."""
     known = {check.id: check for check in read_checks(CLIENT)}
     entries = [one for one in entries if one.name in MUTANTS]
     first: dict[str, list[Case]] = {}

@@ -66,7 +66,6 @@ def _truth(history: History) -> bool | None:
 
 
 def judged(seeds: Sequence[int]) -> list[Played]:
-    """Return the histories of some seeds with what the oracle finds in each."""
     made = [one for seed in seeds for one in histories(seed)]
     return [
         Played(seed=one.seed, edit=one.edit, legal=one.legal, history=one.history, broken=broken)
@@ -75,7 +74,6 @@ def judged(seeds: Sequence[int]) -> list[Played]:
 
 
 def play(asked: Options) -> Outcome:
-    """Make histories of ``count`` seeds, and hold both judges against the truth about each."""
     seeds = range(asked.seed, asked.seed + asked.count)
     parts = [seeds[at : at + _TOGETHER] for at in range(0, len(seeds), _TOGETHER)]
     found: list[Played] = []

@@ -165,7 +165,6 @@ def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
 def hunt_for(
     check: str, seed: int, first: Sequence[Lead], alterations: Sequence[str]
 ) -> list[Entry]:
-    """Play a check against broken brokers until it rejects one."""
     tried: set[Lead] = set()
     for target, try_ in _candidates(check, seed, first, alterations):
         if (target, try_) not in tried:

@@ -45,7 +45,6 @@ LIMIT = 45.0  # Seconds that a check may take there at most.
 
 
 def play(options: Options) -> Outcome:
-    """Hunt mutants; what killed them has to pass on the release itself."""
     names = chosen_mutants(options.only, MUTANTS, read_checks())
     _hunt_all(names, options)
     dead = {one.name for one in _mine(options) if one.verdict == "fail"}
@@ -81,7 +80,6 @@ def _hunt_all(names: Sequence[str], options: Options) -> None:
 
 
 def _switched(names: Sequence[str], where: str, file: Path, options: Options) -> list[str]:
-    """Hunt mutants in one process on one broker; keep each that is seen there, return the rest."""
     words = [sys.executable, "-m", "tools.campaign.kafka", where, str(file), str(options.seed)]
     left = dict.fromkeys(names)
     with subprocess.Popen(

@@ -92,7 +92,6 @@ def read(journal: Path) -> list[Fate]:
 
 
 def table(found: Sequence[Fate]) -> list[str]:
-    """Return lines for people: by class how many were not reached, noticed and not noticed."""
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     for one in found:
         counted[one.point.partition(".")[0].partition("$")[0]][one.fate] += 1
@@ -244,7 +243,6 @@ class Hunt:
         return None
 
     async def mend(self) -> None:
-        """Start the program again if the canaries do not pass on it."""
         if not await self.is_sound():
             await self.world.start()
             if not await self.is_sound():

@@ -24,16 +24,6 @@ KINDS = (evidence.REFERENCE_MUTANT, evidence.ALTERATION)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to play.
-
-    Attributes:
-        mutants: names of mutants of the reference broker.
-        checks: ids of checks.
-        seed: decides over every random choice.
-        full: whether each mutant meets all checks of its rules, or only what kills it.
-        workers: processes at a time; 0 for as many as there are processors.
-    """
-
     mutants: Sequence[str]
     checks: Sequence[str]
     seed: int = 1
@@ -140,7 +130,6 @@ def everything(*, drafts: bool = False) -> Plan:
 
 
 def matching(plan: Plan, word: str) -> tuple[list[str], list[str]]:
-    """Return the mutants and the checks that a word means: a name, a rule, an area."""
     checks = [check for check in plan.checks if means_check(word, hunting.checks()[check])]
     mutants = [n for n in plan.mutants if word == n or means_rule(word, MUTANTS[n].rules)]
     return mutants, checks
@@ -165,7 +154,6 @@ def _plan(options: Options) -> Plan:
 
 
 def play(options: Options) -> Outcome:
-    """Play the checks against the honest reference broker and against mutants of it."""
     seen, keeper = Seen(plan=_plan(options)), options.keeper
     try:
         carry_out(seen, keeper.known, options.progress)
@@ -178,7 +166,6 @@ def play(options: Options) -> Outcome:
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    """Play again what entries are about; return those that were not seen again."""
     entries = [one for one in entries if one.check in hunting.checks()]
     seen: set[tuple[str, ...]] = set()
     with pool(options.workers) as workers:

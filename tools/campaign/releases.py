@@ -24,8 +24,6 @@ SCENARIO = "scenario:"  # What begins the check of an entry that is about a whol
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one run said of one rule."""
-
     verdict: str
     reason: str
 
@@ -52,7 +50,6 @@ def words(question: Question, rules: Iterable[str]) -> list[str]:
 
 
 def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
-    """Carry out a run and return what was seen of each of its rules."""
     with tempfile.TemporaryDirectory(prefix="shareproof-track-") as folder:
         found = runs.results_of(words(question, rules), Path(folder) / "run")
     seen = {}
@@ -95,7 +92,6 @@ def answers(entries: Iterable[Entry]) -> dict[Question, dict[str, Seen]]:
 
 
 def play(options: Options) -> Outcome:
-    """Ask, compare, keep."""
     return _play(_chosen(options.only), options)
 
 
@@ -134,7 +130,6 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
 
 
 def _chosen(only: Sequence[str]) -> list[Past]:
-    """Return the past defects that words mean: by rule, area or bug."""
     found: list[Past] = []
     for word in only:
         mine = [p for p in load_track_record() if word == p.bug or means_rule(word, [p.rule])]

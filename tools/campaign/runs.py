@@ -88,7 +88,6 @@ def results(
 
 
 def seen(found: Results) -> Iterator[Observation]:
-    """Yield what each check said of each rule."""
     for rule in found.requirements:
         for one in rule.checks:
             yield Observation(

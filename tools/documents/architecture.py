@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def layers() -> list[list[str]]:
-    """Return the folders of each layer of the import contract, the highest layer first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (contract,) = (
         one
@@ -32,7 +31,6 @@ def sentence(folder: Path) -> str:
 
 
 def drawn() -> str:
-    """Return the layers as a block of text, each of which imports those below it only."""
     rows = [" | ".join(f"{name}/" for name in row) for row in layers()]
     wide = max(map(len, rows))
     return "".join(f"    {row:^{wide}}".rstrip() + "\n" for row in rows)

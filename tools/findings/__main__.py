@@ -80,7 +80,6 @@ PROGRAMS = (
 
 
 def play(program: Program, name: str) -> bool:
-    """Start the cluster, play the program on it, and return whether the defect was seen."""
     target_name = parse_target(name)
     if not isinstance(target_name, KafkaName):
         raise UsageFault(f"--target {name}: give a release, such as kafka:4.4.0.")

@@ -136,7 +136,6 @@ PACE = 1.5  # seconds between heartbeats: more than share.assignment.interval.ms
 
 
 async def gone(share: Share, name: str) -> None:
-    """Delete a topic, and wait until its broker has it no more."""
     await share.admin.delete_topics(name)
 
     async def ask() -> bool | None:

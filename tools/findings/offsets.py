@@ -22,7 +22,6 @@ NEW = 5
 
 
 async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
-    """Fetch until an offset came, or anything; return the delivery counts."""
     counts: dict[int, int] = {}
     async for _ in attempts():
         answer = consumer.sound(await consumer.fetch())
@@ -131,7 +130,6 @@ STUCK_FOR = 35.0
 
 
 def refuse_late(run: Run, api: str) -> FrameRule:
-    """Let brokers be refused an API as by a coordinator that is loading."""
     answer = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
     return run.intercept(api, 1, action=Action.RESPOND, refusal=answer)
 
@@ -172,7 +170,6 @@ def errors_of(answer: Struct) -> str:
 
 
 async def use(queue: Queue) -> None:
-    """Accept the first half of the records, release the other, and go."""
     consumer = await queue.consumer()
     await consumer.acquire(LATE_RECORDS)
     await consumer.acked(accept(0, HALF - 1), release(HALF, LATE_RECORDS - 1))

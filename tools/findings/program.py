@@ -66,7 +66,6 @@ class Run:
 
 
 def say(*what: object) -> None:
-    """Print a step with the seconds since the program began."""
     print(f"{time.monotonic() - _BEGAN:6.2f} s ", *what, flush=True)
 
 
@@ -81,7 +80,6 @@ async def stored(queue: Queue, partition: int = 0) -> str:
 
 
 async def jam(share: Share, topic: str, largest: str | None) -> None:
-    """Let a topic of the brokers' own refuse every record, or take them again."""
     limit = "max.message.bytes"
     await alter(share.cluster, TOPIC_RESOURCE, topic, {limit: largest})
     async for _ in attempts():

@@ -38,7 +38,6 @@ async def ask(connection: Connection, api: str, **body: Any) -> bool:
 
 
 async def answered(cluster: Cluster, users: list[str] | None) -> tuple[bool, bool]:
-    """Tell whether a request gets a response, and what follows on its connection."""
     say("users", users)
     node = min(cluster.brokers)
     asked, other = await cluster.dial(node), await cluster.dial(node)
@@ -74,7 +73,6 @@ def told(part: Part) -> str:
 
 
 async def limit(share: Share) -> None:
-    """Let the state topic take small records only."""
     await alter_configs(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: LARGEST})
     async for _ in attempts():
         if (await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC))[LIMIT] == LARGEST:

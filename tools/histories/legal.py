@@ -35,7 +35,6 @@ _KINDS = (AckType.ACCEPT, AckType.ACCEPT, AckType.RELEASE, AckType.RELEASE, AckT
 
 
 def legal(seed: int) -> History:
-    """Return a legal history."""
     return _Run(Random(seed)).history()
 
 
@@ -94,7 +93,6 @@ class _Run:
         )
 
     def session(self, member: int, node: int) -> str:
-        """Return the name of a member in its session with a broker."""
         return f"{member}-{self.sessions[member, node]}"
 
     def wait(self, most: int) -> None:
@@ -114,11 +112,9 @@ class _Run:
         return sent, self.busy[who]
 
     def lost(self) -> bool:
-        """Tell whether nobody sees the response."""
         return self.random.random() < self.losses
 
     def fetch(self) -> None:
-        """Let a member fetch from the leader, or from one that was."""
         member = self.random.choice(MEMBERS)
         if self.busy.get(member, 0) >= self.now:
             return
@@ -147,7 +143,6 @@ class _Run:
         self.held[member, node] = before | {(op, offset) for offset in offsets}
 
     def acknowledge(self) -> None:
-        """Let a member acknowledge some of what one of its fetches acquired."""
         # Hardly any client says twice what it makes of a delivery.
         said = self.over if self.random.random() < 0.98 else set()
         having = [
@@ -189,7 +184,6 @@ class _Run:
         return Outcome.UNKNOWN
 
     def close(self) -> None:
-        """End a member's session by a last request, or by a connection that breaks."""
         having = [key for key in self.held if self.busy[key[0]] < self.now]
         if not having:
             return
@@ -211,7 +205,6 @@ class _Run:
         )
 
     def load(self) -> None:
-        """Let a broker load the share-partition: the leader again, or another one."""
         node, self.stores = self.random.choice(NODES), True
         sent, received = self.around(-1)
         epoch = self.leaders[self.leader].leader_epoch + 1
@@ -219,7 +212,6 @@ class _Run:
         self.events.append(Load(sent=sent, received=received, node=node))
 
     def delete(self) -> None:
-        """Delete the records below an offset."""
         sent, received = self.around(-1)
         before = self.random.randint(0, self.records)
         for leader in self.leaders.values():
@@ -228,7 +220,6 @@ class _Run:
         self.events.append(Deletion(sent=sent, received=received, before=before))
 
     def look(self) -> None:
-        """Let an admin see the start offset."""
         state = self.coordinator.state
         if state is not None and self.busy.get(-1, 0) < self.now:
             sent, received = self.around(-1)
@@ -238,7 +229,6 @@ class _Run:
             )
 
     def drain(self) -> None:
-        """Let one member accept all there is until nothing is left."""
         self.losses, self.reach = 0.0, 20 * _MS
         self.wait(1000 * _MS)
         self.now = max([self.now, *self.busy.values()]) + 1

@@ -99,7 +99,6 @@ class History:
 
 
 def write(folder: Path, histories: Sequence[History]) -> None:
-    """Journal histories as one, each with the number of its place for a share-partition."""
     with Journal(folder, 0) as journal:
         add(journal, histories)
     document = {"target": {"name": "random", "version": "4.4.0"}}

@@ -49,8 +49,6 @@ _PATIENCE = 10_000
 
 
 class Record(NamedTuple):
-    """A record as a broker knows it, or as it is stored."""
-
     state: int = AVAILABLE
     deliveries: int = 0
     holder: int = ANYBODY
@@ -71,11 +69,9 @@ class World(NamedTuple):
     shown: int = 0
 
     def of(self, node: int) -> Records:
-        """Return what a broker knows; nothing if it never loaded the share-partition."""
         return next((records for known, records in self.known if known == node), ())
 
     def knowing(self, node: int, records: Records) -> World:
-        """Return the world in which a broker knows something else."""
         known = ((other, records if other == node else old) for other, old in self.known)
         return self._replace(known=tuple(known))
 
@@ -106,7 +102,6 @@ class World(NamedTuple):
         return world
 
     def is_below(self, records: Records, offset: int) -> bool:
-        """Tell whether an offset is below the start offset, or the log's."""
         return offset < self.start(records)
 
     def start(self, records: Records) -> int:
@@ -156,7 +151,6 @@ class _Search:
         )
 
     def _explained(self, left: frozenset[int], world: World) -> bool:
-        """Tell whether what is left can be explained from here on."""
         known = (left, world.timeless())
         if self.seen.get(known, NEVER) <= world.now:
             return False
@@ -186,7 +180,6 @@ class _Search:
                         yield left, after
 
     def _is_read(self, left: frozenset[int]) -> bool:
-        """Tell whether anybody is going to see what is stored."""
         return self.history.drained or bool(left & self.reading)
 
     def _may_end(self, world: World) -> bool:
@@ -234,7 +227,6 @@ class _Search:
             yield from self._let_go(world, close.node, (*mine, *some), left)
 
     def _is_of(self, close: Close, op: int) -> bool:
-        """Tell whether a fetch was one of the session that ends."""
         fetch = self.fetched.get(op)
         return fetch is not None and fetch.member == close.member and fetch.sent < close.sent
 
@@ -281,7 +273,6 @@ class _Search:
             yield world.storing(fetch.node, stored).knowing(fetch.node, after)
 
     def _ended(self, record: Record, kind: AckType, now: int) -> Record:
-        """Return what becomes of an acquired record."""
         if kind is AckType.RENEW:
             return record._replace(lock_ends=now + self.history.lock_ms * 1000)
         spent = record.deliveries >= self.history.limit

@@ -142,7 +142,6 @@ class _Application:
             self._end(steps)
 
     def _is_enough(self, steps: Sequence[ScriptStep], seconds: float) -> bool:
-        """Tell whether the client has met enough of the script after so many seconds."""
         if self.case.lasting:
             failed = any(one.error for handle in self.handles for one in handle.settled)
             return self.case.owed and (bool(self.run.told) or failed) and seconds > LASTS
@@ -213,7 +212,6 @@ class _Application:
         return (one.partition, one.offset) not in self.run.delivered
 
     def _note(self, error: str | None, *, thrown: bool = False) -> None:
-        """Remember an error, if there is one, that the application was told."""
         if error:
             self._thrown = self._thrown or thrown
             if self.run.began:

@@ -130,7 +130,6 @@ def _about(case: AnyCase) -> str:
 
 
 async def _findings(harness: Harness, case: AnyCase) -> tuple[list[Finding], list[Exchange]]:
-    """Play a case; return what it showed, and what went over the wire."""
     if isinstance(case, Trial):
         sentence = settings.broken(case, await settings.play(harness, case))
         return [Finding(rule=case.rule, broken=sentence, responses=1)], harness.tap.exchanges
