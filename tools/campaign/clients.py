@@ -7,6 +7,7 @@ client does not pass there is not to be trusted.
 
 import asyncio
 import contextlib
+import functools
 import random
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -22,11 +23,12 @@ from fixtures.wire.schema import Schemas
 from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
-from spec.verdict import EnvironmentFault, Violation
+from spec.verdict import EnvironmentFault
 from suites.client.harness import harness_on, hostile_target
 from suites.judge import Judge
 from tools.campaign.options import Options, Outcome, chosen_mutants, means_check, nothing
-from tools.campaign.player import Case, attempt, cases
+from tools.campaign.player import Case, Played, cases, observed
+from tools.campaign.record import entry_of
 
 LONGEST = 100.0  # Seconds after which one check of one mutant is given up.
 TOGETHER, TOGETHER_REPEATED = 4, 12  # Mutants at a time; checks at a time where none is a mutant.
@@ -61,36 +63,22 @@ class Hunt:
         said: list[str] = []
         for case in (*first, *self.suspects(mutant)):
             async with _running(command_of(f"model:{mutant.name}")) as adapter:
-                broken, how = await self.play(adapter, mutant.name, case)
-            said.append(f"{case.check.id.split('::')[-1]}: {how}")
-            if broken in mutant.rules:
-                kill = Entry(
-                    kind=evidence.CLIENT_MUTANT,
-                    name=mutant.name,
-                    rule=broken,
-                    check=case.check.id,
-                    release=evidence.REFERENCE,
-                    seed=self.seed,
-                    reason=how,
-                )
-                return kill, said
+                played = await self.play(adapter, mutant.name, case)
+            said.append(f"{case.check.id.split('::')[-1]}: {played.said}")
+            if (seen := played.broken) and seen.requirement in mutant.rules:
+                return entry_of(evidence.CLIENT_MUTANT, mutant.name, seen, seed=self.seed), said
         return None, said
 
-    async def play(self, adapter: Adapter, name: str, case: Case) -> tuple[str, str]:
-        """Play a case; return the rule that it reports broken, and what it said."""
+    async def play(self, adapter: Adapter, name: str, case: Case) -> Played:
         if strange := case.wanted - self.brokers.keys() - {"judge", "rng", "adapter"}:
             raise EnvironmentFault(f"{case.name} needs fixtures unknown here: {sorted(strange)}.")
-        judge = Judge(case.check.rules)
-        try:
-            rng = random.Random(f"{self.seed} {name} {case.check.id} {case.parameters}")
-            await attempt(self.play_on(adapter, case, judge, rng), judge, LONGEST)
-        except Violation as violation:
-            return violation.rule, str(violation)
-        except Exception as error:  # whatever it is, it names no rule
-            return "", f"{type(error).__name__}: {error}"
-        return "", "passed"
+        rng = random.Random(f"{self.seed} {name} {case.check.id} {case.parameters}")
+        meet = functools.partial(self.play_on, adapter, case, rng=rng)
+        return await observed(case, meet, LONGEST)
 
-    async def play_on(self, adapter: Adapter, case: Case, judge: Judge, rng: random.Random) -> None:
+    async def play_on(
+        self, adapter: Adapter, case: Case, judge: Judge, *, rng: random.Random
+    ) -> None:
         async with contextlib.AsyncExitStack() as stack:
             offered: dict[str, Any] = {"judge": judge, "rng": rng}
             for broker in self.brokers.keys() & case.wanted:
@@ -198,10 +186,10 @@ async def _once(pack: Hunt, shared: Sequence[Case], options: Options) -> list[st
 
     async def one(case: Case) -> None:
         async with turns:
-            _, how = await pack.play(adapter, f"{pack.seed}", case)
-        if how != "passed":
+            played = await pack.play(adapter, f"{pack.seed}", case)
+        if not played.held:
             name = case.check.id.rpartition("/")[2]
-            wrong.append(f"seed {pack.seed}: {name} {dict(case.parameters)}: {how}")
+            wrong.append(f"seed {pack.seed}: {name} {dict(case.parameters)}: {played.said}")
 
     # Who kills its process cannot share it.
     alone = [case for case in shared if "doomed" in case.wanted]

@@ -15,12 +15,11 @@ import asyncio
 import dataclasses
 import hashlib
 import json
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,8 +34,8 @@ from suites.judge import Judge
 from tools.campaign.kafka import PATIENCE, RELEASE
 from tools.campaign.options import Options, Outcome
 from tools.campaign.player import Case
-from tools.campaign.runs import ROOT, with_patience
-from tools.campaign.worlds import Broker, Client, World
+from tools.campaign.runs import ROOT, said_by
+from tools.campaign.worlds import Broker, Client, World, held
 
 WORLDS: Mapping[str, type[World]] = {"random": Broker, "random-client": Client}
 MOST = 160
@@ -64,18 +63,9 @@ def play(subject: str, options: Options) -> Outcome:
     """Turn on a sample of points, or all for ``--mutants 0``, and count who notices."""
     journal = ROOT / "out" / f"{subject}-{RELEASE}-{options.seed}.jsonl"
     journal.parent.mkdir(exist_ok=True)
-    words = [sys.executable, "-m", "tools.campaign.points", subject, str(options.seed)]
-    with subprocess.Popen(
-        [*words, str(options.mutants), str(journal)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=with_patience(PATIENCE),
-    ) as hunting:
-        for line in hunting.stdout or ():
-            options.say(line.rstrip())
-    if hunting.returncode:
-        raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
+    words = [subject, str(options.seed), str(options.mutants), str(journal)]
+    for line in said_by("tools.campaign.points", *words, patience=PATIENCE):
+        options.say(line)
     drawn = frozenset(sample(subject, options.seed, options.mutants))
     found = [one for one in read(journal) if one.point in drawn]
     return Outcome(said=table(found), more={"points": [dataclasses.asdict(one) for one in found]})
@@ -120,11 +110,8 @@ class Hunt:
         self.cases = {case.name: case for case in world.cases()}
         self.canaries: list[Case] = []
 
-    async def play_all(self, some: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Observation]]]:
-        return zip(some, await asyncio.gather(*map(self.world.play, some)), strict=True)
-
     async def is_sound(self) -> bool:
-        return all(_held(seen) for _, seen in await self.play_all(self.canaries))
+        return all(await asyncio.gather(*map(self.world.passes, self.canaries)))
 
     async def reach(self) -> Mapping[str, Sequence[str]]:
         """Return by check the points it may reach: those that any of its group reached.
@@ -138,20 +125,14 @@ class Hunt:
             told: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
             return told
         found: dict[str, list[str]] = {}
-        names = list(self.cases)
-        step = self.world.at_once
-        for at in range(0, len(names), step):
-            group = [self.cases[name] for name in names[at : at + step]]
-            self.world.turn_on("")
-            began = time.monotonic()
-            played = [*await self.play_all(group)]
-            took = time.monotonic() - began
+        played, began = 0, time.monotonic()
+        self.world.turn_on("")
+        async for seen in self.world.in_turns([*self.cases.values()]):
             here = sorted(self.world.turn_on(""))
-            found |= dict.fromkeys([case.name for case, seen in played if _held(seen)], here)
-            print(
-                f"{at + len(group)} of {len(names)} checks: {len(here)} points, {took:.0f} s",
-                flush=True,
-            )
+            found |= dict.fromkeys([case.name for case, told in seen if held(told)], here)
+            played, took = played + len(seen), time.monotonic() - began
+            of = f"{played} of {len(self.cases)} checks"
+            print(f"{of}: {len(here)} points, {took:.0f} s in all", flush=True)
         file.write_text(json.dumps(found), encoding="utf-8")
         return found
 
@@ -201,9 +182,7 @@ class Hunt:
         """Play checks on a mutant until one notices; leave a broker that is sound."""
         self.world.turn_on(point)
         played, looked = 0, False
-        step = self.world.at_once
-        for at in range(0, len(ordered), step):
-            seen = [*await self.play_all(ordered[at : at + step])]
+        async for seen in self.world.in_turns(ordered):
             played += len(seen)
             failed = [(c, one) for c, told in seen for one in told if one.verdict is Verdict.FAIL]
             waited = [c for c, told in seen if any(one.verdict is Verdict.UNKNOWN for one in told)]
@@ -237,7 +216,7 @@ class Hunt:
         self.world.turn_on("")
         await self.mend()
         for case, one in failed:
-            if _held(await self.world.play(case)):
+            if await self.world.passes(case):
                 return case, one
         self.world.turn_on(point)
         return None
@@ -247,10 +226,6 @@ class Hunt:
             await self.world.start()
             if not await self.is_sound():
                 raise EnvironmentFault("a new one without a mutant does not pass the canaries")
-
-
-def _held(seen: Sequence[Observation]) -> bool:
-    return all(one.verdict is Verdict.PASS for one in seen)
 
 
 async def hunt(world: World, drawn: Sequence[str], journal: Path) -> None:

@@ -57,6 +57,20 @@ def call(words: Sequence[str], patience: float = 1) -> None:
     )
 
 
+def said_by(module: str, *words: str, patience: float) -> Iterator[str]:
+    """Run a program of ours with other deadlines, and yield what it prints, line by line."""
+    with subprocess.Popen(
+        [sys.executable, "-m", module, *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=with_patience(patience),
+    ) as hunting:
+        yield from map(str.rstrip, hunting.stdout or ())
+    if hunting.returncode:
+        raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
+
+
 def results_of(command: Sequence[str], out: Path) -> Results:
     """Run a command of ours that writes results to a directory, and return them.
 
