@@ -92,17 +92,12 @@ def observe(
     return found
 
 
-def refused(check: str, rules: Iterable[str], sentence: str) -> list[Observation]:
-    return [
-        Observation(requirement=rule, check=check, verdict=Verdict.UNSUPPORTED, reason=sentence)
-        for rule in rules
-    ]
-
-
-def broken(check: str, rules: Iterable[str], sentence: str) -> list[Observation]:
+def broken(
+    check: str, rules: Iterable[str], sentence: str, verdict: Verdict = Verdict.ERROR
+) -> list[Observation]:
     """Return ``error`` for rules whose check the harness itself could not carry through."""
     return [
-        Observation(requirement=rule, check=check, verdict=Verdict.ERROR, reason=sentence)
+        Observation(requirement=rule, check=check, verdict=verdict, reason=sentence)
         for rule in rules
     ]
 
@@ -124,9 +119,10 @@ def _verdict(rule: str, error: BaseException | None, exercised: bool) -> tuple[V
         if error.rule == rule:
             return Verdict.FAIL, error.sentence
         return Verdict.UNKNOWN, f"the check stopped when {error.rule} broke: {error.sentence}"
-    blame = next(blame for kind, blame in BLAME if isinstance(error, kind))
-    verdict, prefix = blame
-    return verdict, prefix.format(kind=type(error).__name__) + _sentence(error)
+    verdict, prefix = next(blame for kind, blame in BLAME if isinstance(error, kind))
+    text = str(error).strip() or type(error).__name__
+    said = text.split("\n\n", 1)[0][:1000]
+    return verdict, prefix.format(kind=type(error).__name__) + said
 
 
 def cause_of(error: BaseException | None) -> BaseException | None:
@@ -135,8 +131,3 @@ def cause_of(error: BaseException | None) -> BaseException | None:
         return error
     leaves = [cause_of(inner) for inner in error.exceptions]
     return next((leaf for leaf in leaves if isinstance(leaf, Violation)), leaves[0])
-
-
-def _sentence(error: BaseException) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.split("\n\n", 1)[0][:1000]

@@ -10,7 +10,6 @@ import signal
 import threading
 from collections.abc import Generator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -50,16 +49,15 @@ class Controller:
         self.results: Results | None = None
         self.info: ClusterInfo | None = None
         config.add_cleanup(self.host.close)
-        self._prepare_out()
+        if self.options.out:
+            self._prepare_out(Path(self.options.out))
         if threading.current_thread() is threading.main_thread():
-            before = signal.signal(signal.SIGTERM, _interrupt)
+            # End like Ctrl-C does: with a partial report and without a broker left behind.
+            before = signal.signal(signal.SIGTERM, signal.default_int_handler)
             restore: Any = functools.partial(signal.signal, signal.SIGTERM, before)
             config.add_cleanup(restore)
 
-    def _prepare_out(self) -> None:
-        if not self.options.out:
-            return
-        out = Path(self.options.out)
+    def _prepare_out(self, out: Path) -> None:
         for name in (name for name in OWN if name != "pytest.log"):
             (out / name).unlink(missing_ok=True)
         for name in ("allure-results", "transcripts"):
@@ -207,8 +205,3 @@ class Controller:
         if self.results:
             terminalreporter.section("verdicts")
             terminalreporter.write(console.render_text(self.results))
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """End like Ctrl-C does: with a partial report and without a broker left behind."""
-    raise KeyboardInterrupt

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from reports.badge import of_results
 from reports.building import RunRecord, document, timing_of
-from reports.results import Results, Target, Timing
+from reports.results import Results, Target
 from reports.verdicts import FAULT, OK
 from reports.writing import publish
 from shareproof.runner.options import HOSTILE, facing
@@ -88,12 +88,7 @@ def run(
     with _watching(console) as watch:
         try:
             swept += spread(
-                client.command,
-                cases,
-                seed=options.seed,
-                brokers=brokers,
-                watch=watch,
-                together=subject.together,
+                client.command, cases, options.seed, brokers, watch, together=subject.together
             )
         except KeyboardInterrupt:
             interrupted = True
@@ -101,36 +96,9 @@ def run(
     swept.sort(key=lambda one: order[one.played.case])
     seconds = time.monotonic() - began
     by_check = {_PREFIX + one.played.case: one.played.seconds for one in swept}
-    timing = timing_of(total=seconds, checks=seconds, by_check=by_check)
-    whole = len(swept) == len(cases) and not words
-    found = document(
-        replace(
-            _record(options, swept, subject, started=started, timing=timing),
-            unfinished=() if whole else subject.rules,
-            only=words,
-            partial=interrupted,
-            notices=_notices(swept, len(cases)),
-            ended=INTERRUPTED if interrupted else OK,
-        )
-    )
-    publish(out, found)
-    of_results(found).write(out)
-    return found
-
-
-def _record(
-    options: RunOptions,
-    swept: Sequence[Swept],
-    subject: Subject,
-    *,
-    started: datetime,
-    timing: Timing,
-) -> RunRecord:
-    client = options.client
-    assert client is not None
-    profile = load_ledger(options.ledger(""))
+    profile, rules = load_ledger(options.ledger("")), load_requirements()
     seen = observations(swept)
-    frames = _transcripts(swept, Path(options.out), lambda case: command(options, case, subject))
+    frames = _transcripts(swept, out, lambda case: command(options, case, subject))
 
     def reproduce(rule: str) -> str:
         broken = (
@@ -140,30 +108,40 @@ def _record(
         )
         return command(options, next(broken, swept[0].played.case), subject)
 
-    return RunRecord(
-        rules={id_: rule for id_, rule in load_requirements().items() if id_ in subject.rules},
-        observations=seen,
-        ledger=profile,
-        target=Target(
-            name=client.asked[1],
-            version=client.version,
-            profile=profile.name,
-            brokers=3,
-            properties={},
-        ),
-        client=facing(options, None),
-        release=options.version,
-        problems=check_profile(profile, load_requirements()),
-        seed=options.seed,
-        level=options.level,
-        started=started,
-        timing=timing,
-        broken=OK if seen else FAULT,
-        versions={"python": platform.python_version(), "platform": platform.platform()},
-        reproduce=reproduce,
-        transcript=lambda check, first: "" if first else frames.get(check, ""),
-        faced=lambda _check: HOSTILE,
+    found = document(
+        RunRecord(
+            rules={id_: rule for id_, rule in rules.items() if id_ in subject.rules},
+            observations=seen,
+            ledger=profile,
+            target=Target(
+                name=client.asked[1],
+                version=client.version,
+                profile=profile.name,
+                brokers=3,
+                properties={},
+            ),
+            client=facing(options, None),
+            release=options.version,
+            unfinished=() if len(swept) == len(cases) and not words else subject.rules,
+            problems=check_profile(profile, rules),
+            seed=options.seed,
+            level=options.level,
+            only=words,
+            started=started,
+            timing=timing_of(total=seconds, checks=seconds, by_check=by_check),
+            partial=interrupted,
+            notices=_notices(swept, len(cases)),
+            broken=OK if seen else FAULT,
+            ended=INTERRUPTED if interrupted else OK,
+            versions={"python": platform.python_version(), "platform": platform.platform()},
+            reproduce=reproduce,
+            transcript=lambda check, first: "" if first else frames.get(check, ""),
+            faced=lambda _check: HOSTILE,
+        )
     )
+    publish(out, found)
+    of_results(found).write(out)
+    return found
 
 
 def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
@@ -236,10 +214,10 @@ def _notices(swept: Sequence[Swept], planned: int) -> list[str]:
 def spread(
     command: Sequence[str],
     cases: Sequence[AnyCase],
-    *,
     seed: int,
     brokers: int,
     watch: Watch,
+    *,
     together: int = TOGETHER,
 ) -> Iterator[Swept]:
     first: dict[str, Played] = {}
@@ -273,26 +251,18 @@ def _played(
         )
         for number in range(brokers)
     ]
-    with _running(processes):
+    for process in processes:
+        process.start()
+    try:
         for _ in cases:
             yield _next(news, processes)
-
-
-def _next(news: Any, processes: Sequence[BaseProcess]) -> Played:
-    waited = 0.0
-    while waited < SILENCE:
-        try:
-            found: Played | str = news.get(timeout=1.0)
-        except queue.Empty:
-            waited += 1.0
-            dead = [one.exitcode for one in processes if one.exitcode]
-            if dead:
-                raise EnvironmentFault(f"a worker of the sweep ended with {dead[0]}") from None
-            continue
-        if isinstance(found, str):
-            raise EnvironmentFault(found)
-        return found
-    raise EnvironmentFault(f"no case ended within {SILENCE:g} s")
+        for process in processes:
+            process.join(30.0)
+    finally:
+        for process in processes:
+            if process.is_alive():
+                process.terminate()
+                process.join(5.0)
 
 
 def _worker(
@@ -304,19 +274,19 @@ def _worker(
         news.put(str(fault))
 
 
-@contextmanager
-def _running(processes: Sequence[BaseProcess]) -> Iterator[None]:
-    for process in processes:
-        process.start()
-    try:
-        yield
-        for process in processes:
-            process.join(30.0)
-    finally:
-        for process in processes:
-            if process.is_alive():
-                process.terminate()
-                process.join(5.0)
+def _next(news: Any, processes: Sequence[BaseProcess]) -> Played:
+    deadline = time.monotonic() + SILENCE
+    while time.monotonic() < deadline:
+        try:
+            found: Played | str = news.get(timeout=1.0)
+        except queue.Empty:
+            if dead := [one.exitcode for one in processes if one.exitcode]:
+                raise EnvironmentFault(f"a worker of the sweep ended with {dead[0]}") from None
+            continue
+        if isinstance(found, str):
+            raise EnvironmentFault(found)
+        return found
+    raise EnvironmentFault(f"no case ended within {SILENCE:g} s")
 
 
 @contextmanager

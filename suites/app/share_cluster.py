@@ -32,6 +32,7 @@ from suites.client.wire import HEARTBEAT, SHARE, lines
 T = TypeVar("T")
 LIMIT = 5  # Kafka's default of ``group.share.delivery.count.limit``.
 WITHIN = 30.0  # Seconds that a test waits, unless it says otherwise.
+LOOKING = 0.02  # Seconds between two looks meanwhile.
 _USUAL_LOCK = 30.0
 
 
@@ -106,6 +107,14 @@ class ShareCluster:
         """Run a coroutine of the cluster, and return what it returns."""
         return self._loop.run(work)
 
+    def call(self, what: Callable[[], object]) -> None:
+        """Call something in the event loop of the cluster."""
+
+        async def called() -> None:
+            what()
+
+        self.run(called())
+
     def step(self, **fields: Any) -> ScriptStep:
         """Add a step to the script of the tap: what it does to a response, and when.
 
@@ -174,13 +183,13 @@ class Queue:
         """The share fetches and acknowledgements of the group."""
         return self.cluster.tap.of(*SHARE, group_id=self.group)
 
+    def _deliveries(self) -> Deliveries:
+        return deliveries_of(self.exchanges, _USUAL_LOCK)
+
     @property
     def deliveries(self) -> list[Delivery]:
         """Each delivery, record by record: member, delivery count, how it was acknowledged."""
         return [*self._deliveries()]
-
-    def _deliveries(self) -> Deliveries:
-        return deliveries_of(self.exchanges, _USUAL_LOCK)
 
     @property
     def accepted(self) -> list[int]:
@@ -206,8 +215,7 @@ class Queue:
     @property
     def held(self) -> list[int]:
         """The offsets that members hold now."""
-        now = time.monotonic()
-        found = self._deliveries().held(now)
+        found = self._deliveries().held(time.monotonic())
         return sorted(one.place[2] for one in found if one.place[1] == self.partition)
 
     @property
@@ -250,7 +258,7 @@ class Queue:
             if time.monotonic() > deadline:
                 left = f"unfinished offsets {self.unfinished}"
                 raise NotFinished(f"no {what} within {within:g} s; {left}\n{self.cluster.said()}")
-            time.sleep(0.02)
+            time.sleep(LOOKING)
 
 
 class Chaos:
@@ -269,15 +277,11 @@ class Chaos:
     @contextlib.contextmanager
     def frozen(self, queue: Queue, partition: int = 0) -> Iterator[None]:
         """Freeze the broker that leads a partition: its connections stay, and nothing passes."""
-
-        async def thaw() -> None:
-            self.cluster.freezer.thaw()
-
         self.cluster.freezer.freeze(queue.made.leaders[partition])
         try:
             yield
         finally:
-            self.cluster.run(thaw())
+            self.cluster.call(self.cluster.freezer.thaw)
 
     def lose_responses(self, times: int = 1) -> ScriptStep:
         """Close the connection instead of responding to the next acknowledgements."""
@@ -290,8 +294,4 @@ class Chaos:
 
     def close_connections(self) -> None:
         """Close every connection: share sessions, and the locks they hold, end."""
-
-        async def close() -> int:
-            return self.cluster.tap.close_connections()
-
-        self.cluster.run(close())
+        self.cluster.call(self.cluster.tap.close_connections)

@@ -25,7 +25,7 @@ from fixtures.hostile.script import ScriptStep
 from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.exchange import Exchange
-from fixtures.targets import Target, TargetOptions, open_target
+from fixtures.targets import Target, TargetOptions, open_target, started
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.adapter import Capability
@@ -65,12 +65,8 @@ def hostile_target() -> Target:
 @contextlib.contextmanager
 def hostile_broker() -> Iterator[tuple[ClusterInfo, Schemas]]:
     """Run what the hostile broker is made of: three nodes of the reference broker."""
-    target = hostile_target()
-    target.start()
-    try:
+    with started(hostile_target()) as target:
         yield target.info, Schemas.from_jar(target.info.schema_jar)
-    finally:
-        target.stop()
 
 
 class AdapterProcess:
@@ -353,6 +349,11 @@ class Harness:
             return {}
         return {partition: one.start for partition, one in sorted(found.items())}
 
+    async def end(self, handle: Handle, within: float) -> None:
+        """Close a consumer; a library that takes no limit gets a minute."""
+        limit = self.close_limit
+        await handle.close(limit, within=within if limit else 60.0)
+
     async def settle(self, handle: Handle, seconds: float = 10.0) -> None:
         """Get acknowledgements sent by whatever way the client has, and wait until they are."""
         if self.adapter.has(Capability.COMMIT_SYNC):
@@ -427,11 +428,10 @@ class Harness:
         chosen = self.tap.of(*(apis or SHARE))
         if handle is None:
             return chosen
-        name = handle.name
         ids = {
             str(one.request["member_id"])
             for one in self.tap.of(HEARTBEAT, *SHARE)
-            if one.client_id == name or one.client_id.startswith(f"{name}-")
+            if f"{one.client_id}-".startswith(f"{handle.name}-")
         }
         return [one for one in chosen if one.request.get("member_id") in ids]
 
@@ -443,8 +443,7 @@ class Harness:
 
     def acks(self, handle: Handle, kind: AckType | None = None) -> list[Acked]:
         """Return what a consumer acknowledged on the wire, in a way or in any."""
-        found = acked(self.seen(handle))
-        return [one for one in found if kind is None or one.kind == kind]
+        return [one for one in acked(self.seen(handle)) if kind in (None, one.kind)]
 
     async def close(self) -> None:
         if not self.adapter.running:

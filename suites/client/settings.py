@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import isfinite
 from statistics import median
@@ -54,16 +55,14 @@ class Trial:
 
 
 def trials(settings: Settings) -> list[Trial]:
-    return [trial for setting in settings.settings for trial in _of(setting)]
-
-
-def _of(setting: Setting) -> Iterator[Trial]:
-    for value, wanted in setting.values.items():
-        yield Trial(setting=setting, value=value, rule=TAKES_EFFECT, wanted=wanted)
-    for value, wanted in setting.either.items():
-        yield Trial(setting=setting, value=value, rule=TAKES_EFFECT, wanted=wanted, may_refuse=True)
-    for value in setting.refused:
-        yield Trial(setting=setting, value=value, rule=FOREIGN if setting.foreign else REFUSED)
+    found = []
+    for one in settings.settings:
+        make = partial(Trial, setting=one)
+        found += [make(value=v, rule=TAKES_EFFECT, wanted=w) for v, w in one.values.items()]
+        for value, wanted in one.either.items():
+            found.append(make(value=value, rule=TAKES_EFFECT, wanted=wanted, may_refuse=True))
+        found += [make(value=v, rule=FOREIGN if one.foreign else REFUSED) for v in one.refused]
+    return found
 
 
 # --- Effects on the wire ------------------------------------------------------------------------
@@ -276,7 +275,12 @@ async def play(harness: Harness, trial: Trial) -> Outcome:
     one = Attempt(harness, handle)
     works, shown = False, ""
     try:
-        await handle.open(harness.config(handle, queue.group, **_config(trial)))
+        # A setting is given as the adapter takes it: by its own name, or by the protocol's key.
+        key, value = trial.setting.key, trial.value
+        named = {key: int(value) if value.isdigit() else value}
+        extra = {**trial.setting.beside, trial.setting.name: value}
+        config = named if key else {"extra": extra}
+        await handle.open(harness.config(handle, queue.group, **config))
         await handle.subscribe(queue.topic.name)
         works, shown = await look(one, trial.wanted)
     except Refused as error:
@@ -287,14 +291,6 @@ async def play(harness: Harness, trial: Trial) -> Outcome:
         await refusal(handle.close(harness.close_limit, within=CLOSES))
     refusals = tuple(f"{error.name}: {error.message}" for error in one.errors)
     return Outcome(refusals=refusals, works=works, shown=shown)
-
-
-def _config(trial: Trial) -> dict[str, Any]:
-    """Return the setting as the adapter takes it: by its own name, or by the protocol's key."""
-    setting, value = trial.setting, trial.value
-    if setting.key:
-        return {setting.key: int(value) if value.isdigit() else value}
-    return {"extra": {**setting.beside, setting.name: value}}
 
 
 def broken(trial: Trial, outcome: Outcome) -> str:

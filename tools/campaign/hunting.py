@@ -23,22 +23,13 @@ TRIES = 6  # Seeds with which a mutant is hunted: some are only seen by some ran
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """What came of a check on the honest broker.
-
-    Attributes:
-        check: its id.
-        evidence: what a pass rests on, by rule and counted.
-        reachable: whether a reference broker has what the check needs.
-        trouble: what did not hold, or was not exercised, in a sentence.
-        digest: of all frames of all its cases.
-        cases: how many there are.
-    """
+    """What came of a check on the honest broker."""
 
     check: str
-    evidence: Mapping[str, Mapping[str, int]]
-    reachable: bool
-    trouble: str
-    digest: str
+    evidence: Mapping[str, Mapping[str, int]]  # What a pass rests on, by rule and counted.
+    reachable: bool  # Whether a reference broker has what the check needs.
+    trouble: str  # What did not hold, or was not exercised, in a sentence.
+    digest: str  # Of all frames of all its cases.
     cases: int
 
 

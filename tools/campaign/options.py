@@ -22,13 +22,7 @@ def split(only: Iterable[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of a campaign, and where its evidence and its progress go.
-
-    Attributes:
-        keeper: where evidence goes.
-        say: prints a line about progress.
-        progress: moves a bar.
-    """
+    """The options of a campaign, and where its evidence and its progress go."""
 
     subjects: Annotated[
         tuple[str, ...],
@@ -76,25 +70,18 @@ class Options:
     client: Annotated[str, Option("With repeat: repeat a client's checks.")] = ""
     as_json: AsJson = False
     keeper: Keeper = field(default_factory=lambda: Keeper(record=False))
-    say: Callable[[str], None] = print
+    say: Callable[[str], None] = print  # Prints a line about progress.
     progress: Progress = lambda what, done, total: None  # noqa: ARG005
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of a subject.
+    """What came of a subject: by ``broken`` the exit code is 1, by ``faults`` 3."""
 
-    Attributes:
-        said: the result in a sentence or more.
-        broken: what was not as it must be, a line each; the exit code is 1.
-        faults: what says that the suite itself is wrong; the exit code is 3.
-        more: what ``--json`` prints beside that.
-    """
-
-    said: list[str] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    more: dict[str, Any] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)  # The result in a sentence or more.
+    broken: list[str] = field(default_factory=list)  # What was not as it must be, a line each.
+    faults: list[str] = field(default_factory=list)  # What says that the suite itself is wrong.
+    more: dict[str, Any] = field(default_factory=dict)  # What ``--json`` prints beside that.
 
 
 def means_rule(word: str, rules: Iterable[str]) -> bool:

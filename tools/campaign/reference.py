@@ -27,8 +27,8 @@ class Plan:
     mutants: Sequence[str]
     checks: Sequence[str]
     seed: int = 1
-    full: bool = False
-    workers: int = 0
+    full: bool = False  # Whether each mutant meets all checks of its rules, or what kills it.
+    workers: int = 0  # Processes at a time; 0 for as many as there are processors.
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from math import isinf
 
 from fixtures.clients.adapter import DEADLINE, AdapterHang, Refused
 from fixtures.clients.cluster import attempts
-from fixtures.clients.handle import Delivery, Handle, Settled
+from fixtures.clients.handle import Handle, Settled
 from fixtures.hostile.script import ScriptStep
 from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
@@ -112,7 +112,7 @@ class _Application:
         await self._meet_script()
         await self._produce(1)
         await self._recover()
-        await self._close(self.handles[-1])
+        await refusal(self.harness.end(self.handles[-1], CLOSES))
 
     async def _meet_script(self) -> None:
         """Let the client meet the script until it is over.
@@ -189,10 +189,11 @@ class _Application:
         except Refused as error:
             self._note(error.name, thrown=True)
             return
-        released = [one for one in found if self.chooses and one.offset % 2 and self._is_new(one)]
+        before, now = run.delivered, time.monotonic()
+        run.delivered = before | {(one.partition, one.offset) for one in found}
+        new = [one for one in found if (one.partition, one.offset) not in before]
+        released = [one for one in new if self.chooses and one.offset % 2]
         accepted = [one for one in found if one not in released]
-        now = time.monotonic()
-        run.delivered |= {(one.partition, one.offset) for one in found}
         for one in accepted:
             run.accepted.setdefault((one.partition, one.offset), now)
         for kind, records in (("accept", accepted), ("release", released)):
@@ -207,9 +208,6 @@ class _Application:
                     await handle.commit_async()
             except Refused as error:
                 self._note(error.name)
-
-    def _is_new(self, one: Delivery) -> bool:
-        return (one.partition, one.offset) not in self.run.delivered
 
     def _note(self, error: str | None, *, thrown: bool = False) -> None:
         if error:
@@ -234,14 +232,10 @@ class _Application:
                 return
             if not again and self._thrown and BACK - left > PATIENCE:
                 again = True
-                await self._close(self.handles[-1])
+                await refusal(self.harness.end(self.handles[-1], CLOSES))
                 await self._open()
         if any(name == _LATE for at, name in run.told if at > run.ended):
             raise Undecided("locks ran out before records were acknowledged: the machine is slow")
         missing = sorted(run.produced - run.accepted.keys())
         starts = await self.harness.starts(self.queue)
         run.left = f"never delivered or accepted: {missing}; start offsets {starts}"
-
-    async def _close(self, handle: Handle) -> None:
-        limit = self.harness.close_limit
-        await refusal(handle.close(limit, within=CLOSES if limit else 60.0))

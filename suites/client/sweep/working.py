@@ -64,69 +64,67 @@ def work(
     together: int = TOGETHER,
 ) -> None:
     """Play cases and tell of each; start and end a hostile broker for them."""
-    with hostile_broker() as cluster:
-        asyncio.run(_Worker(command, seed, tell, together).play(cluster, cases))
+    adapter, turns = AdapterProcess(command), asyncio.Semaphore(together)
 
-
-class _Worker:
-    def __init__(self, command: Sequence[str], seed: int, tell: Tell, together: int) -> None:
-        self.seed, self.tell = seed, tell
-        self._turns = asyncio.Semaphore(together)
-        self._alone = together == _ALONE
-        self._adapter = AdapterProcess(command)
-
-    async def play(self, cluster: tuple[ClusterInfo, Schemas], cases: Sequence[AnyCase]) -> None:
+    async def play_all(cluster: tuple[ClusterInfo, Schemas]) -> None:
         async def one(case: AnyCase) -> None:
-            async with self._turns:
-                self.tell(await self._one(cluster, case))
+            async with turns:
+                tell(await _played(cluster, adapter, case, seed, alone=together == _ALONE))
 
         try:
             await asyncio.gather(*map(one, cases))
         finally:
-            await self._adapter.stop()
+            await adapter.stop()
 
-    async def _one(self, cluster: tuple[ClusterInfo, Schemas], case: AnyCase) -> Played:
-        began, died = time.monotonic(), False
-        transcripts: list[Transcript] = []
-        rng = random.Random(f"{self.seed} {case.name}")
-        findings: list[Finding] = []
-        said = {"undecided": "", "fault": ""}
-        frames = ""
-        try:
-            async with asyncio.timeout(LONGEST):
-                adapter = await self._adapter.running()
-                async with harness_on(*cluster, adapter, rng, transcripts) as harness:
-                    findings, exchanges = await _findings(harness, case)
-            if any(one.broken for one in findings):
-                frames = "\n".join(list(lines(exchanges))[:_FRAMES])
-        except Undecided as why:
-            said["undecided"] = str(why)
-        except TimeoutError:
-            said["undecided"] = f"not over after {LONGEST:g} s"
-        except AdapterDied as death:
-            died = True
-            if self._alone and not any(end in str(death) for end in _ENDED_BY_OTHERS):
-                rule = _about(case)
-                findings = [Finding(rule=rule, broken=f"{case.name}: {death}", responses=1)]
-            else:
-                said["fault"] = str(death)
-        except (AdapterFault, EnvironmentFault) as fault:
-            said["fault"] = str(fault)
-        except Exception as error:  # ours to repair, and no reason to lose all other cases
-            said["fault"] = f"harness: {type(error).__name__}: {error}"
-        return Played(
-            case=case.name,
-            rule=_about(case),
-            findings=tuple(findings),
-            died=died,
-            seconds=time.monotonic() - began,
-            frames=frames,
-            **said,
-        )
+    with hostile_broker() as cluster:
+        asyncio.run(play_all(cluster))
 
 
-def _about(case: AnyCase) -> str:
-    return case.rule if isinstance(case, Trial) else RECOVERS
+async def _played(
+    cluster: tuple[ClusterInfo, Schemas],
+    process: AdapterProcess,
+    case: AnyCase,
+    seed: int,
+    *,
+    alone: bool,
+) -> Played:
+    began, died = time.monotonic(), False
+    transcripts: list[Transcript] = []
+    rng = random.Random(f"{seed} {case.name}")
+    about = case.rule if isinstance(case, Trial) else RECOVERS
+    findings: list[Finding] = []
+    said = {"undecided": "", "fault": ""}
+    frames = ""
+    try:
+        async with asyncio.timeout(LONGEST):
+            adapter = await process.running()
+            async with harness_on(*cluster, adapter, rng, transcripts) as harness:
+                findings, exchanges = await _findings(harness, case)
+        if any(one.broken for one in findings):
+            frames = "\n".join(list(lines(exchanges))[:_FRAMES])
+    except Undecided as why:
+        said["undecided"] = str(why)
+    except TimeoutError:
+        said["undecided"] = f"not over after {LONGEST:g} s"
+    except AdapterDied as death:
+        died = True
+        if alone and not any(end in str(death) for end in _ENDED_BY_OTHERS):
+            findings = [Finding(rule=about, broken=f"{case.name}: {death}", responses=1)]
+        else:
+            said["fault"] = str(death)
+    except (AdapterFault, EnvironmentFault) as fault:
+        said["fault"] = str(fault)
+    except Exception as error:  # ours to repair, and no reason to lose all other cases
+        said["fault"] = f"harness: {type(error).__name__}: {error}"
+    return Played(
+        case=case.name,
+        rule=about,
+        findings=tuple(findings),
+        died=died,
+        seconds=time.monotonic() - began,
+        frames=frames,
+        **said,
+    )
 
 
 async def _findings(harness: Harness, case: AnyCase) -> tuple[list[Finding], list[Exchange]]:
