@@ -115,13 +115,6 @@ def worst(rules: Sequence[RuleResult]) -> str:
     return min(ranks, key=RANKS.index, default="")
 
 
-def read(directory: Path) -> Run:
-    try:
-        return Run(results=read_results(directory))
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
-
-
 def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
     if kind == "clients":
         lines = [_CLIENTS, *_summary([*runs, *beside]), _CHOOSING, *_capabilities(runs)]
@@ -193,7 +186,7 @@ def _known(runs: Sequence[Run]) -> list[str]:
 
 
 def _matrix(runs: Sequence[Run]) -> list[str]:
-    ids = sorted(set().union(*(run.rules for run in runs)), key=_order)
+    ids = sorted(set().union(*(run.rules for run in runs)), key=lambda id_: (id_[:3], int(id_[4:])))
     seen = {id_: [run.rules[id_] for run in runs if id_ in run.rules] for id_ in ids}
     shown = [id_ for id_ in ids if any(rule.verdict in _SHOWN for rule in seen[id_])]
     shown.sort(key=lambda id_: (RANKS.index(worst(seen[id_])), _LEVELS.index(seen[id_][0].level)))
@@ -211,16 +204,8 @@ def _matrix(runs: Sequence[Run]) -> list[str]:
 
 
 def _cell(rule: RuleResult | None) -> str:
-    if rule is None:
-        return ""
-    if rule.verdict == "error":
-        return "not judged"
-    return f"**{rule.verdict}**" if rule.verdict == "fail" else str(rule.verdict)
-
-
-def _order(rule: str) -> tuple[str, int]:
-    area, _, number = rule.partition("-")
-    return area, int(number)
+    verdict = str(rule.verdict) if rule else ""
+    return {"fail": "**fail**", "error": "not judged"}.get(verdict, verdict)
 
 
 def main() -> int:
@@ -230,7 +215,14 @@ def main() -> int:
     parser.add_argument("--beside", nargs="*", default=[], type=Path, help="runs without a column")
     parser.add_argument("--write", type=Path, help="the page; default: standard output")
     options = parser.parse_args()
-    text = page(options.kind, list(map(read, options.runs)), list(map(read, options.beside)))
+    try:
+        runs, beside = (
+            [Run(results=read_results(folder)) for folder in folders]
+            for folders in (options.runs, options.beside)
+        )
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    text = page(options.kind, runs, beside)
     if options.write:
         options.write.write_text(text, encoding="utf-8")
     else:

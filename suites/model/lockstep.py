@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
@@ -140,9 +140,9 @@ class Lockstep(RuleBasedStateMachine):
         if not self.over:
             self.player = self._guard(self.field.begin())
 
-    def _guard(self, work: Awaitable[T]) -> T | None:
+    def _guard(self, work: Coroutine[Any, Any, T]) -> T | None:
         try:
-            return self.field.runner.run(_coroutine(work))
+            return self.field.runner.run(work)
         except Undecided as reason:
             self.tally.undecided[str(reason)] += 1
         except Violation as violation:
@@ -179,10 +179,6 @@ class Lockstep(RuleBasedStateMachine):
                     self._guard(self.field.finish(self.player))
             finally:
                 self.tally.add(self.player)
-
-
-async def _coroutine(work: Awaitable[T]) -> T:
-    return await work
 
 
 ROUND = 10

@@ -154,18 +154,12 @@ class LockstepMember:
         return acks
 
 
-def batches_of(acks: Sequence[Ack]) -> tuple[Batch, ...]:
-    return tuple(Batch(ack.first, ack.last, ack.types) for ack in acks)
-
-
 @dataclass(slots=True)
 class _End:
-    """The end of a session that began ``at`` some time; ``reopened``: there is a new one."""
-
-    at: float
+    at: float  # When the end of a session began.
     operation: Operation
     seat: LockstepMember
-    reopened: bool = False
+    reopened: bool = False  # Whether there is a new one.
 
 
 class Endings:
@@ -206,18 +200,17 @@ class Endings:
         certain = self._time.now() - self._time.settled
         over = [end for end in self._under_way if end.at <= certain]
         self._under_way = [end for end in self._under_way if end.at > certain]
-        return [self._told(end) for end in over]
+        return [
+            (self._judge.over if end.reopened else self._judge.closed)(
+                end.operation, self._time.now()
+            )
+            for end in over
+        ]
 
     def moved(self) -> list[Judgement]:
         """Tell the judge that all ends are over, as another broker leads now."""
         over, self._under_way = self._under_way, []
         return [self._judge.over(end.operation, self._time.now()) for end in over]
-
-    def _told(self, end: _End) -> Judgement:
-        now = self._time.now()
-        if end.reopened:
-            return self._judge.over(end.operation, now)
-        return self._judge.closed(end.operation, now)
 
 
 LOCK_MS = 1000
@@ -257,14 +250,11 @@ class Player:
             Do.ACK_ON_FETCH: self._fetch,
             Do.INTRUDE: self._intrude,
             Do.CLOSE: self._close,
-            Do.DROP: self._drop,
             Do.LEAVE: self._leave,
-            Do.WAIT: self._wait,
             Do.DELETE: self._delete,
-            Do.CUT: self._cut,
+            Do.CUT: lambda one: self._start_log_at(min(self.log_start + one.n, self.end)),
             Do.MOVE: self._move,
             Do.LIMIT: self._limit,
-            Do.LOOK: self._look,
         }
 
     @classmethod
@@ -293,7 +283,16 @@ class Player:
         await self.time.step()
         for judgement in self.endings.settle():
             self._heed(judgement)
-        await self._plays[action.do](action)
+        match action.do:
+            case Do.DROP:
+                self._disconnect(self.seats[action.seat % MEMBER_COUNT])
+            case Do.LOOK:
+                await self.start()
+            case Do.WAIT:
+                # Nothing is waited for: that time passes, so that locks end, is the action itself.
+                await self.time.pass_by(action.n)
+            case do:
+                await self._plays[do](action)
 
     async def start(self) -> int:
         """Look at the start offset that the group shows, and judge it."""
@@ -317,10 +316,6 @@ class Player:
         left = [last for last in self.batches if last >= self.log_start]
         if left:
             await self._start_log_at(left[min(action.n, len(left)) - 1] + 1)
-
-    async def _cut(self, action: Action) -> None:
-        """Delete records, and so perhaps the first ones of a batch only."""
-        await self._start_log_at(min(self.log_start + action.n, self.end))
 
     async def _start_log_at(self, offset: int) -> None:
         if offset > self.log_start:
@@ -360,7 +355,10 @@ class Player:
             seat.connected = True
         types = self._usable(action.types) if action.do is Do.ACK_ON_FETCH else []
         acks = seat.chosen(types, keep=[RENEW]) if seat.opened else []
-        options = self._options(action, acks)
+        mode = {"share_acquire_mode": action.mode} if self.release.record_limit else {}
+        options: dict[str, Any] = {"max_records": action.n, "max_wait_ms": action.wait} | mode
+        if _renews(acks):
+            options = {"max_records": 0} | _RENEWING | mode
         if not seat.opened:
             self.endings.reopened(seat)
         telling = self._begin_ack(seat, acks)
@@ -377,12 +375,6 @@ class Player:
             self._disconnect(seat)
         else:
             self._fetched(seat, operation, received, response)
-
-    def _options(self, action: Action, acks: Sequence[Ack]) -> dict[str, Any]:
-        mode = {"share_acquire_mode": action.mode} if self.release.record_limit else {}
-        if _renews(acks):
-            return {"max_records": 0} | _RENEWING | mode
-        return {"max_records": action.n, "max_wait_ms": action.wait} | mode
 
     def _fetched(
         self, seat: LockstepMember, operation: Operation, received: float, response: Response
@@ -419,10 +411,7 @@ class Player:
         await self._acknowledge(seat, seat.chosen(self._usable(action.types), keep=[RENEW]))
 
     async def _intrude(self, action: Action) -> None:
-        seat, holder = (
-            self.seats[action.seat % MEMBER_COUNT],
-            self.seats[action.other % MEMBER_COUNT],
-        )
+        seat, holder = (self.seats[n % MEMBER_COUNT] for n in (action.seat, action.other))
         types = self._usable(action.types)
         await self._acknowledge(seat, holder.chosen(types, keep=types))
 
@@ -447,7 +436,8 @@ class Player:
     def _begin_ack(self, seat: LockstepMember, acks: Sequence[Ack]) -> Operation | None:
         if not acks:
             return None
-        told = Acknowledge(member=seat.member, batches=batches_of(acks), renew=_renews(acks))
+        batches = tuple(Batch(ack.first, ack.last, ack.types) for ack in acks)
+        told = Acknowledge(member=seat.member, batches=batches, renew=_renews(acks))
         return self.judge.begin_acknowledge(self.time.now(), told)
 
     def _end_ack(self, operation: Operation, received: float, error: int | None) -> None:
@@ -481,9 +471,6 @@ class Player:
         if response is None:
             self._disconnect(seat)
 
-    async def _drop(self, action: Action) -> None:
-        self._disconnect(self.seats[action.seat % MEMBER_COUNT])
-
     async def _leave(self, action: Action) -> None:
         seat = self.seats[action.seat % MEMBER_COUNT]
         if seat.joined:
@@ -501,10 +488,6 @@ class Player:
 
     # ------------------------------------------------------------------ time, limits, views
 
-    async def _wait(self, action: Action) -> None:
-        # Nothing is waited for: that time passes, so that locks end, is the action itself.
-        await self.time.pass_by(action.n)
-
     async def _limit(self, action: Action) -> None:
         if not self.release.group_limits:
             return
@@ -513,9 +496,6 @@ class Player:
         wanted = {"share.delivery.count.limit": str(action.n)}
         await self.queue.share.admin.group_config(self.queue.group, wanted)
         self.judge.configured(Span(asked, self.time.now()), self.settings)
-
-    async def _look(self, _action: Action) -> None:
-        await self.start()
 
     # ------------------------------------------------------------------ inside
 

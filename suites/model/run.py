@@ -45,18 +45,14 @@ def _run(field: Environment, options: ModelOptions) -> int:
     print(said, file=sys.stderr, flush=True)
     tally = run(field, plan, Progress())
     again = confirm(field, tally) if tally.violation else ""
-    out = _written(options, tally) if tally.violation else None
+    reproduce = _written(options, tally) if tally.violation else ""
     if options.as_json:
-        print(json.dumps(_document(options, tally, out), indent=1))
+        print(json.dumps(_document(options, tally, reproduce), indent=1))
     else:
         _summary(tally)
-    if out is None:
-        return 0
-    if not options.as_json:
-        print(
-            f"{tally.violation}\n{again}\n{to_text(tally.failing)}reproduce: {_again(options, out)}"
-        )
-    return 1
+        if reproduce:
+            print(f"{tally.violation}\n{again}\n{to_text(tally.failing)}reproduce: {reproduce}")
+    return int(bool(reproduce))
 
 
 class Progress:
@@ -79,22 +75,20 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
 
-def _written(options: ModelOptions, tally: Tally) -> Path:
+def _written(options: ModelOptions, tally: Tally) -> str:
+    """Write the shortest script that fails; return the command that plays it again."""
     out: Path = options.out or Path(tempfile.mkdtemp(prefix="shareproof-model-")) / "script.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)
     told = f"# {tally.violation}\n# {options.target}, seed {options.seed}\n"
     out.write_text(told + to_text(tally.failing), encoding="utf-8")
-    return out
-
-
-def _again(options: ModelOptions, out: Path) -> str:
     command = ["shareproof", "model", "--target", options.target]
     command += ["--brokers", str(options.brokers), "--seed", str(options.seed)]
     return shlex.join([*command, "--replay", str(out)])
 
 
-def _document(options: ModelOptions, tally: Tally, out: Path | None) -> dict[str, object]:
-    document: dict[str, object] = {
+def _document(options: ModelOptions, tally: Tally, reproduce: str) -> dict[str, object]:
+    script = [json.loads(str(action)) for action in tally.failing] if reproduce else []
+    return {
         "seed": options.seed,
         "target": options.target,
         "examples": tally.examples,
@@ -103,11 +97,8 @@ def _document(options: ModelOptions, tally: Tally, out: Path | None) -> dict[str
         "expected": dict(tally.expected),
         "undecided": dict(tally.undecided),
         "violation": tally.violation or None,
+        **({"script": script, "reproduce": reproduce} if reproduce else {}),
     }
-    if out is not None:
-        script = [json.loads(str(action)) for action in tally.failing]
-        document |= {"script": script, "reproduce": _again(options, out)}
-    return document
 
 
 def _summary(tally: Tally) -> None:

@@ -36,34 +36,24 @@ class Strikes:
     healed: int
 
     def __add__(self, other: Strikes) -> Strikes:
-        return Strikes(
-            struck=self.struck + other.struck,
-            hit=self.hit + other.hit,
-            healed=self.healed + other.healed,
-        )
+        theirs = asdict(other)
+        return Strikes(**{name: count + theirs[name] for name, count in asdict(self).items()})
+
+
+_NONE = Strikes(struck=0, hit=0, healed=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A run of a scenario, or of a schedule.
+    """A run of a scenario, or of a schedule."""
 
-    Attributes:
-        name: The scenario, or ``seed`` and the seed of a drawn schedule.
-        release: Of Kafka.
-        on: The day on which it was played.
-        seed: What its load was drawn from.
-        verdict: Of the whole run, as a scenario's.
-        rules: The rules that are behind the verdict if it is no pass.
-        faults: What broke, by kind.
-    """
-
-    name: str
-    release: str
-    on: str
-    seed: int
-    verdict: str
-    rules: tuple[str, ...]
-    faults: Mapping[str, Strikes]
+    name: str  # The scenario, or ``seed`` and the seed of a drawn schedule.
+    release: str  # Of Kafka.
+    on: str  # The day on which it was played.
+    seed: int  # What its load was drawn from.
+    verdict: str  # Of the whole run, as a scenario's.
+    rules: tuple[str, ...]  # Those that are behind the verdict if it is no pass.
+    faults: Mapping[str, Strikes]  # What broke, by kind.
 
 
 def read(file: Path = RECORD) -> list[Played]:
@@ -116,10 +106,7 @@ def verdict_of(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the verdict of a whole run, and the rules behind it if it is no pass.
 
-    Args:
-        record: what was injected.
-        found: the oracle's verdicts.
-        known: the rules that have known failures.
+    ``found`` are the oracle's verdicts, ``known`` the rules that have known failures.
     """
     broken = sorted(rule for rule, at in found.items() if any(bad for _, bad in at.values()))
     if unexpected := [rule for rule in broken if rule not in known]:
@@ -136,7 +123,7 @@ def strikes_of(faults: Sequence[InjectedFault]) -> dict[str, Strikes]:
     found: dict[str, Strikes] = {}
     for one in faults:
         seen = Strikes(struck=1, hit=int(bool(one.hit)), healed=int(bool(one.healed)))
-        found[one.fault] = found.get(one.fault, Strikes(struck=0, hit=0, healed=0)) + seen
+        found[one.fault] = found.get(one.fault, _NONE) + seen
     return found
 
 
@@ -146,7 +133,6 @@ def _order(release: str) -> tuple[int, ...]:
 
 PAGE = Path("docs") / "chaos.md"
 _MANY = 10
-_NONE = Strikes(struck=0, hit=0, healed=0)
 
 
 def faults() -> str:

@@ -19,6 +19,7 @@ from spec.catalogue import Past
 from spec.requirement import load_requirements
 from tools.campaign.releases import Answers, about, words
 
+LONGEST = 160  # characters of a cell
 DETECTION = """\
 # Detection
 
@@ -109,9 +110,9 @@ def _checks(entries: Iterable[Entry]) -> Iterator[str]:
         yield "\n".join([f"### {Path(file).name}", "", *rows])
 
 
-def _cell(text: str, longest: int = 160) -> str:
+def _cell(text: str) -> str:
     flat = " ".join(text.split())
-    cut = flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
+    cut = flat if len(flat) <= LONGEST else f"{flat[: LONGEST - 1]}…"
     return html.escape(cut, quote=False).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
 
 

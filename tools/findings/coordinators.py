@@ -11,7 +11,7 @@ from fixtures.wire.errors import error_name
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.share import Consumer, Share
 from suites.broker.state import SUMMARY, StateKey, Store
-from tools.findings.program import ONCE, Run, jam, say
+from tools.findings.program import ONCE, Run, limit_records, say
 
 MOVES = 9
 WATCHED = 2.0  # seconds for which a new leader is asked, again and again
@@ -169,10 +169,10 @@ async def topic_not_forgotten(run: Run) -> bool:
             member = await share.member(share.cluster.fresh_name("g"), one, two)
             say("  two topics are there; member epochs", await epochs(member, 3))
             if jammed:
-                await jam(share, OFFSETS, "1")
+                await limit_records(share, OFFSETS, "1")
             await gone(share, one.name)
             await asyncio.sleep(PACE)  # the coordinator hears of it by itself
-            await jam(share, OFFSETS, None)
+            await limit_records(share, OFFSETS, None)
             say("  one is deleted; member epochs", await epochs(member, 5))
             await share.admin.create_topic(name=one.name)
             say("  it is made anew; member epochs", await epochs(member, 5))
