@@ -26,7 +26,7 @@ from shareproof.runner.inventory import CLIENT, by_rule, read_checks
 from spec.verdict import EnvironmentFault
 from suites.client.harness import harness_on, hostile_target
 from suites.judge import Judge
-from tools.campaign.options import Options, Outcome, chosen_mutants, means_check, nothing
+from tools.campaign.options import Options, Outcome, chosen_mutants, meant, nothing
 from tools.campaign.player import Case, Played, cases, observed
 from tools.campaign.record import entry_of
 
@@ -151,12 +151,8 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
 
 def repeat(options: Options) -> Outcome:
     """Play all checks of clients, or some, with one seed after the other."""
-    checks = [
-        check
-        for check in read_checks(CLIENT)
-        if not options.only or any(means_check(word, check) for word in options.only)
-    ]
-    if not checks:
+    checks = read_checks(CLIENT)
+    if options.only and not (checks := meant(options.only, checks)):
         raise nothing(", ".join(options.only))
     return asyncio.run(_repeat(options, [case for check in checks for case in cases(check)]))
 

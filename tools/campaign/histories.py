@@ -6,10 +6,10 @@ left it legal counts as legal. All are judged by the oracle; Spark must say the 
 """
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from random import Random
 
@@ -67,19 +67,15 @@ def _truth(history: History) -> bool | None:
 
 def judged(seeds: Sequence[int]) -> list[Played]:
     made = [one for seed in seeds for one in histories(seed)]
-    return [
-        Played(seed=one.seed, edit=one.edit, legal=one.legal, history=one.history, broken=broken)
-        for one, broken in zip(made, accused([one.history for one in made]), strict=True)
-    ]
+    found = accused([one.history for one in made])
+    return [replace(one, broken=broken) for one, broken in zip(made, found, strict=True)]
 
 
 def play(asked: Options) -> Outcome:
     seeds = range(asked.seed, asked.seed + asked.count)
     parts = [seeds[at : at + _TOGETHER] for at in range(0, len(seeds), _TOGETHER)]
-    found: list[Played] = []
-    if len(parts) == 1:
-        found = judged(seeds)
-    else:
+    found = judged(seeds) if len(parts) == 1 else []
+    if not found:
         with ProcessPoolExecutor(asked.workers or os.cpu_count()) as pool:
             for done, some in enumerate(pool.map(judged, parts), start=1):
                 found += some
@@ -106,11 +102,9 @@ def summary(found: Sequence[Played]) -> Outcome:
         f"{sum(map(bool, (one.broken for one in fine)))} accused; "
         f"{sum(one.legal is None for one in found)} undecided"
     )
-    false = defaultdict(list)
-    for one in fine:
-        for rule in one.broken:
-            false[rule].append(one.seed)
-    outcome.broken += [f"{rule} accuses legal histories: {_seeds(s)}" for rule, s in false.items()]
+    for rule in dict.fromkeys(rule for one in fine for rule in one.broken):
+        false = [one.seed for one in fine if rule in one.broken]
+        outcome.broken.append(f"{rule} accuses legal histories: {_seeds(false)}")
     outcome.broken += [
         f"no execution is found for what the model did: {_seeds([one.seed])}"
         for one in found

@@ -93,6 +93,10 @@ def means_check(word: str, check: Check) -> bool:
     return means_rule(word, check.rules) or (len(word) > len("ACK-01") and word in check.id)
 
 
+def meant(words: Iterable[str], checks: Iterable[Check]) -> list[Check]:
+    return [one for one in checks if any(means_check(word, one) for word in words)]
+
+
 def chosen(
     only: Sequence[str], names: Iterable[str], checks: Iterable[Check]
 ) -> tuple[list[str], list[Check]]:
@@ -101,10 +105,9 @@ def chosen(
     found = [name for name in names if name in only]
     rest = [word for word in only if word not in names]
     for word in rest:
-        if not any(means_check(word, check) for check in checks):
+        if not meant([word], checks):
             raise nothing(word)
-    reached = [check for check in checks if any(means_check(word, check) for word in rest)]
-    return found or names, reached if rest else checks
+    return found or names, meant(rest, checks) if rest else checks
 
 
 def chosen_mutants(
@@ -113,7 +116,7 @@ def chosen_mutants(
     """Return the mutants that words mean by name, rule, area or a check of their rules."""
     found = dict[str, None]()
     for word in only:
-        rules = {rule for check in checks if means_check(word, check) for rule in check.rules}
+        rules = {rule for check in meant([word], checks) for rule in check.rules}
         mine = [
             name
             for name, one in mutants.items()

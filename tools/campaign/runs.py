@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,15 +112,14 @@ def seen(found: Results) -> Iterator[Observation]:
 def sweep(
     target: str,
     checks: Sequence[Check],
-    take: Callable[[str, int, Observation], None],
     more: Iterable[str],
     *,
     patience: float = 1,
     brokers: int = 1,
-) -> None:
-    """Play checks on one cluster by the plugin, even if cut short.
+) -> Iterator[tuple[str, int, Observation]]:
+    """Play checks on one cluster by the plugin; yield what was seen, even if that is cut short.
 
-    ``take`` is given what each said, behind which alteration, and in which round.
+    That is behind which alteration, in which round, each said what.
     """
     with tempfile.TemporaryDirectory(prefix="shareproof-sweep-") as folder:
         seen = Path(folder) / "seen.jsonl"
@@ -131,7 +130,7 @@ def sweep(
         finally:
             text = seen.read_text(encoding="utf-8") if seen.exists() else ""
             for line in map(json.loads, text.splitlines()):
-                take(line["name"], line["round"], from_plain(Observation, line["seen"]))
+                yield line["name"], line["round"], from_plain(Observation, line["seen"])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

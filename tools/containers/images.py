@@ -32,6 +32,7 @@ from fixtures.toxiproxy import find_server
 from spec.verdict import EnvironmentFault
 
 __all__ = ["KAFKA", "TOXIPROXY", "RootFileSystem", "linked", "provide"]
+
 KAFKA = f"{LOCAL}kafka"
 _HERE = Path(__file__).parent
 _ENTRY, _TRAINING = _HERE / "start-broker.sh", _HERE / "train-broker.sh"
@@ -63,16 +64,14 @@ def provide(client: Any, image: str) -> None:
         version = image.partition(":")[2]
         if image == TOXIPROXY:
             server = find_server()
-            archive = _archived(
-                f"toxiproxy-{server.stat().st_size}", lambda to: _toxiproxy(server, to)
-            )
+            name = f"toxiproxy-{server.stat().st_size}"
+            archive = _archived(name, lambda to: _toxiproxy(server, to))
             _import(client, image, archive, 'ENTRYPOINT ["/toxiproxy", "-host=0.0.0.0"]')
         else:
             ours = b"".join(file.read_bytes() for file in (_ENTRY, _TRAINING, _LOGGING))
             made_of = f"{find_java().identity}-{hashlib.sha256(ours).hexdigest()[:8]}"
-            archive = _archived(
-                f"kafka-{version}-{made_of}", lambda to: _kafka(client, version, to)
-            )
+            name = f"kafka-{version}-{made_of}"
+            archive = _archived(name, lambda to: _kafka(client, version, to))
             _import(client, image, archive, _COMMAND, *_PORTS)
 
 
@@ -174,8 +173,7 @@ class RootFileSystem:
         if name not in self._has:
             self._has.add(name)
             info = tarfile.TarInfo(name)
-            info.size = len(content)
-            for attribute, value in attributes.items():
+            for attribute, value in {**attributes, "size": len(content)}.items():
                 setattr(info, attribute, value)
             self._tar.addfile(info, io.BytesIO(content))
 
