@@ -89,5 +89,4 @@ def hostile_broker(hostile_target: ClusterInfo) -> Iterator[ShareCluster]:
 def chaos(request: pytest.FixtureRequest) -> Chaos:
     """What breaks around the clients of the test's cluster."""
     hostile = "hostile_broker" in request.fixturenames
-    found = request.getfixturevalue("hostile_broker" if hostile else "share_cluster")
-    return Chaos(found)
+    return Chaos(request.getfixturevalue("hostile_broker" if hostile else "share_cluster"))

@@ -189,8 +189,7 @@ def try_app(options: AppOptions) -> None:
         raise typer.Exit
     if not options.command:
         raise UsageFault("Give the command of your program after --.")
-    results = app.run(options, screen(stderr=True))
-    end(results, options.out, as_json=options.as_json)
+    end(app.run(options, screen(stderr=True)), options.out, as_json=options.as_json)
 
 
 @takes()

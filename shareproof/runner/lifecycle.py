@@ -45,7 +45,6 @@ class Meeting:
         self._write(self._info, info.to_json())
 
     def give_up(self, sentence: str) -> None:
-        """Tell everybody that there will be no cluster, and why."""
         self._write(self._fault, sentence)
 
     def look(self) -> ClusterInfo | None:
@@ -72,8 +71,6 @@ class Meeting:
 
 
 class Host:
-    """Starts the target when it is wanted and stops it at the end; lives in the controller."""
-
     def __init__(self, options: RunOptions) -> None:
         self.meeting = Meeting(Path(tempfile.mkdtemp(prefix="shareproof-run-")))
         self.start_seconds = 0.0

@@ -35,8 +35,6 @@ PRESENT = "shareproof-present"
 
 @dataclass(slots=True)
 class Recorder:
-    """What the controller knows of a run; filled by the plugin's hooks."""
-
     options: RunOptions
     checks_folder: Path
     began: float = field(default_factory=time.monotonic)

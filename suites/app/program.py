@@ -26,8 +26,6 @@ _LAST = 3  # Lines of a program's output that are shown when it ends too early.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramSpec:
-    """The program under test, and what it gets."""
-
     command: tuple[str, ...]  # The program and its arguments, with placeholders.
     records: int = 40  # How many records it gets in each scenario.
     template: Template = field(default_factory=Template)  # What they look like.

@@ -133,8 +133,7 @@ async def seen_refusing(adapter: Adapter, capability: Capability) -> str:
         return f"the adapter does not declare {capability}"
     name = f"lacking-{capability}"
     try:
-        config = _NOWHERE | _OPENED.get(capability, {})
-        await adapter.call("open", consumer=name, config=config)
+        await adapter.call("open", consumer=name, config=_NOWHERE | _OPENED.get(capability, {}))
         if capability in _CALLED:
             op, fields = _CALLED[capability]
             await adapter.call(op, consumer=name, **fields)

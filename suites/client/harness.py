@@ -473,8 +473,7 @@ async def harness_on(
 ) -> AsyncIterator[Harness]:
     """Put a tap in front of a cluster for one check; its frames are kept in case it fails."""
     async with world(info, rng, [], schemas) as share:
-        brokers = dict(share.cluster.brokers)
-        tap = Tap(schemas=schemas, brokers=brokers, security=info.security)
+        tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), security=info.security)
         transcripts += [tap.transcript, AdapterTranscript(adapter)]
         await tap.start()
         try:

@@ -349,7 +349,6 @@ def _nothing_lost(run: SequenceRun) -> str:
 
 
 def _once(run: SequenceRun) -> str:
-    """One delivery of a record is given to the application once."""
     seen = Counter(
         (given.by, given.place, given.count)
         for given in run.given

@@ -59,7 +59,6 @@ Calls = dict[str, Callable[[], Awaitable[object]]]
 
 
 def _calls(consumer: Handle, got: list[Delivery], topic: str) -> Calls:
-    """Return every call that the library has, but for closing again and for waking a poll."""
     has = consumer.adapter.has
     calls: Calls = {
         "poll": lambda: consumer.poll(1.0),

@@ -29,8 +29,7 @@ async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> No
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
     first = await _to_error(harness, consumer)
-    when = f"delivered before the first error, {BAD} is unreadable"
-    judge.equal([0, 1], first.offsets, when)
+    judge.equal([0, 1], first.offsets, f"delivered before the first error, {BAD} is unreadable")
     # Nothing is said of it: it comes again, and what is behind it may come before that.
     await harness.settle(consumer)
     behind = await _to_error(harness, consumer)

@@ -115,8 +115,7 @@ async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
     left = hostile.leaves(consumer)
     judge.holds(left, "no heartbeat with epoch -1 was sent")
     members = [member.member_id for member in described.members]
-    said = f"members after {len(left)} leaves, the first of which was refused"
-    judge.equal([], members, said)
+    judge.equal([], members, f"members after {len(left)} leaves, the first of which was refused")
 
 
 @check("CLI-06", needs="max-poll-interval")
@@ -246,8 +245,7 @@ async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
     got = await hostile.arrival(consumer, within=16.0)
     late = [one for one in hostile.tap.of("Metadata") if one.scripted]
     judge.holds(late, "metadata was asked for")
-    said = f"records after {len(late)} responses without the topic"
-    judge.equal([0], got.offsets, said)
+    judge.equal([0], got.offsets, f"records after {len(late)} responses without the topic")
 
 
 @check("CLI-52", needs="unsubscribe")

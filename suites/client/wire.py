@@ -75,7 +75,6 @@ def acquired(exchanges: Iterable[Exchange]) -> list[Acquired]:
 
 
 def acked(exchanges: Iterable[Exchange]) -> list[Acked]:
-    """Return every acknowledgement that was sent, in order."""
     return [ack for one in exchanges for ack in _acked(one)]
 
 

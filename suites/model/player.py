@@ -64,8 +64,6 @@ class Time(Protocol):
 
 
 class RealTime:
-    """The machine's time, which machines are not exact about."""
-
     def __init__(self) -> None:
         self.slack = Slack(early_ms=5.0, late_ms=3000.0, linger_ms=20_000.0)
         self.settled = 5000.0
@@ -121,8 +119,6 @@ MEMBER_COUNT = 3
 
 @dataclass(slots=True)
 class LockstepMember:
-    """One of the members: its consumer, and the offsets that it believes to hold."""
-
     consumer: Consumer
     held: set[int] = field(default_factory=set)
     joined: bool = True
@@ -208,7 +204,6 @@ class Endings:
         ]
 
     def moved(self) -> list[Judgement]:
-        """Tell the judge that all ends are over, as another broker leads now."""
         over, self._under_way = self._under_way, []
         return [self._judge.over(end.operation, self._time.now()) for end in over]
 

@@ -44,6 +44,7 @@ class Subject:
 
     play: Callable[[Options], Outcome]
     broken: Mapping[str, Mutant[Any] | Alteration] = field(default_factory=dict)
+    # Plays again what entries are about; returns those that were not seen again.
     replay: Callable[[Sequence[Entry], Options], list[Entry]] | None = None
     owns: Callable[[Entry], bool] = lambda entry: False  # noqa: ARG005
 

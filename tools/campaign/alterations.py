@@ -53,7 +53,6 @@ def play(options: Options) -> Outcome:
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    """Play what entries are about again; return those that were not seen again."""
     known = {check.id: check for check in read_checks(drafts=True)}
     entries = [one for one in entries if one.check in known and one.name in ALTERATIONS]
     before = len(options.keeper.new)

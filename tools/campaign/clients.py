@@ -108,7 +108,6 @@ async def _running(command: Sequence[str]) -> AsyncIterator[Adapter]:
 async def hunt(
     names: Sequence[str], options: Options, first: dict[str, list[Case]]
 ) -> dict[str, Entry | None]:
-    """Hunt mutants, some at a time; return what killed each."""
     async with _started(hostile_target()) as info:
         pack, turns = Hunt(info, options.seed), asyncio.Semaphore(options.workers or TOGETHER)
         found: dict[str, Entry | None] = {}
@@ -176,7 +175,6 @@ async def _repeat(options: Options, shared: Sequence[Case]) -> Outcome:
 
 
 async def _once(pack: Hunt, shared: Sequence[Case], options: Options) -> list[str]:
-    """Play cases with one seed; return what did not pass."""
     turns = asyncio.Semaphore(options.workers or TOGETHER_REPEATED)
     wrong: list[str] = []
 

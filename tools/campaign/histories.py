@@ -93,7 +93,6 @@ def play(asked: Options) -> Outcome:
 
 
 def summary(found: Sequence[Played]) -> Outcome:
-    """Say how many legal histories were accused, and how many of the others were."""
     outcome = Outcome()
     fine = [one for one in found if one.legal]
     unedited = sum(not one.edit for one in fine)

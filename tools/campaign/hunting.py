@@ -41,7 +41,6 @@ def checks() -> dict[str, Check]:
 
 
 def playable(*, drafts: bool = False) -> list[str]:
-    """Return the checks that can be played against the reference broker; drafts if asked for."""
     found = checks().items()
     return [name for name, check in found if (drafts or not check.draft) and cases_of(name)]
 
@@ -128,7 +127,6 @@ Lead = tuple[str, int]  # A check or a target to begin with, and the seed by whi
 
 
 def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> list[Entry]:
-    """Play the checks that name a rule of a mutant until one kills it."""
     target = f"{HONEST}:{name}"
     found: dict[str, Entry] = {}
     for check, try_ in _attempts(name, seed, first):

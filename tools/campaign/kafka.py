@@ -50,7 +50,6 @@ def play(options: Options) -> Outcome:
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    """Hunt the mutants of some entries again; return the entries of those not killed again."""
     names = [name for name in dict.fromkeys(one.name for one in entries) if name in MUTANTS]
     _hunt_all(names, options)
     seen = {one.name for one in options.keeper.new}

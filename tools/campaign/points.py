@@ -102,8 +102,6 @@ def table(found: Sequence[Fate]) -> list[str]:
 
 
 class Hunt:
-    """The points of a sample, and the checks that may notice them."""
-
     def __init__(self, world: World, journal: Path) -> None:
         self.world, self.journal = world, journal
         self.kills: Counter[tuple[str, str]] = Counter()

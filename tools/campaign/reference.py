@@ -116,7 +116,6 @@ def pool(workers: int) -> ProcessPoolExecutor:
 
 
 def each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]:
-    """Yield results as they come, and tell how many there are."""
     waiting = list(futures)
     tell(what, 0, len(waiting))
     for done, future in enumerate(as_completed(waiting), 1):
@@ -125,7 +124,6 @@ def each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]
 
 
 def everything(*, drafts: bool = False) -> Plan:
-    """Return the plan with all mutants and all checks that can be played here."""
     return Plan(mutants=tuple(MUTANTS), checks=hunting.playable(drafts=drafts))
 
 

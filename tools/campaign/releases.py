@@ -122,7 +122,6 @@ def _play(chosen: Sequence[Past], options: Options) -> Outcome:
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    """Ask again about the defects of some entries; return the entries of those not confirmed."""
     rules = {(one.rule, one.release) for one in entries}
     wanted = [p for p in load_track_record() if {(p.rule, p.seen), (p.rule, p.mended)} & rules]
     doubted = len(_play(wanted, options).broken)

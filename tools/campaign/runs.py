@@ -41,7 +41,6 @@ MOST_WORKERS = 12
 
 
 def command(target: str, more: Iterable[str], brokers: int = 1) -> list[str]:
-    """Return the command that runs checks; drafts run, too."""
     pytest = [sys.executable, "-m", "pytest", "-q", "--target", target, "--brokers", str(brokers)]
     return [*pytest, "--drafts", "--once", *more]
 
@@ -89,7 +88,6 @@ def results_of(command: Sequence[str], out: Path) -> Results:
 def results(
     target: str, checks: Sequence[str], *, patience: float = 1, brokers: int = 1, seed: int = 0
 ) -> Results:
-    """Run checks, several at a time, and return the run's results."""
     hands = min(MOST_WORKERS, len(checks))
     with tempfile.TemporaryDirectory(prefix="shareproof-campaign-") as out:
         more = ["-n", str(hands if hands > 1 else 0), "--dist", "loadscope", "--out", out]
@@ -185,7 +183,7 @@ class Sweep:
         """Leave out what was seen failing for each of its rules, or behind this very alteration."""
         if self._full:
             return
-        failed, name = self._failed[_check_of(item.nodeid)], _play_of(item.nodeid)[0]
+        failed, name = self._failed[item.nodeid.partition("[")[0]], _play_of(item.nodeid)[0]
         seen = [failed.get(rule, set()) for rule in rules_of(item)]
         if all(seen) or any(name in names for names in seen):
             pytest.skip("was seen failing for each of its rules, or behind this alteration")
@@ -203,7 +201,7 @@ class Sweep:
         if report.when != "call" or told is None:
             return
         name, number = _play_of(report.nodeid)
-        check = _check_of(report.nodeid)
+        check = report.nodeid.partition("[")[0]
         for one in unpack(str(told)):
             if one.verdict is Verdict.FAIL:
                 self._failed[check].setdefault(one.requirement, set()).add(name)
@@ -211,10 +209,6 @@ class Sweep:
             if self._seen is not None:
                 with self._seen.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def _check_of(nodeid: str) -> str:
-    return nodeid.partition("[")[0]
 
 
 def _play_of(nodeid: str) -> tuple[str, str]:

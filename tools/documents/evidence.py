@@ -73,7 +73,6 @@ def _mutants(mutants: Mapping[str, Mutant[Any]], entries: Iterable[Entry]) -> st
 
 
 def _rules(entries: Sequence[Entry]) -> str:
-    """Return a table of the rules that checks judge, each with something that breaks just it."""
     found = detected(entries)
     rules = [*by_rule(read_checks()), *by_rule(read_checks(CLIENT))]
     killed = sum(rule in found.kills for rule in rules)
@@ -128,7 +127,6 @@ def badge(entries: Iterable[Entry]) -> Badge:
 
 
 def track_record(entries: Iterable[Past], answers: Answers) -> str:
-    """Return the page about past defects that were found again."""
     rules = load_requirements()
     rows = ["| bug | what went wrong | rule | broken on | holds on |", "|---|---|---|---|---|"]
     parts: list[str] = []

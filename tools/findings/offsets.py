@@ -78,7 +78,6 @@ ACCEPT = (1,)
 
 
 async def seen(queue: Queue) -> str:
-    """Return what an admin is shown, and what the share coordinator has."""
     found = await queue.offsets()
     return f"start offset {found.start}, lag {found.lag}; stored: {await stored(queue)}"
 
@@ -131,7 +130,6 @@ def refuse(
 
 
 async def asked(queue: Queue, api: str, **fields: Any) -> Struct:
-    """Send an administrator's request on a connection of its own."""
     cluster = queue.share.cluster
     connection = await cluster.dial(await cluster.coordinator(queue.group))
     return await connection.call(api, timeout=90.0, **fields)

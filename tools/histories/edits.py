@@ -165,7 +165,6 @@ def _is_about(event: Event, op: int) -> bool:
 
 
 def _without_op(events: Iterable[Event], op: int, *, acks: bool = True) -> list[Event]:
-    """Return events in which no session's end, nor acknowledgement, is about a fetch."""
     left: list[Event] = []
     for event in events:
         if isinstance(event, Close):

@@ -111,9 +111,6 @@ class _Run:
         self.busy[who] = self.now + self.random.randint(1, self.reach)
         return sent, self.busy[who]
 
-    def lost(self) -> bool:
-        return self.random.random() < self.losses
-
     def fetch(self) -> None:
         member = self.random.choice(MEMBERS)
         if self.busy.get(member, 0) >= self.now:
@@ -122,7 +119,7 @@ class _Run:
         node = self.random.choice(list(self.leaders)) if moved else self.leader
         sent, received = self.around(member)
         most, session = self.random.randint(1, self.records), self.session(member, node)
-        if self.lost():
+        if self.random.random() < self.losses:  # nobody sees the response
             if self.random.random() < 0.7:
                 self.leaders[node].acquire(self.now, session, max_records=most)
             self.events.append(Unseen(sent=sent, received=received + self.random.randint(0, 900)))
@@ -177,7 +174,7 @@ class _Run:
             renew = kinds[0][1] is AckType.RENEW
             return self.leaders[node].acknowledge(self.now, session, batches, renew=renew)
 
-        if not self.lost():
+        if self.random.random() >= self.losses:
             return Outcome.OK if act() is Error.NONE else Outcome.FAILED
         when = self.random.choice((0, 0, self.random.randint(1, 500 * _MS), NEVER))
         self.late.append((self.now + when, act))
@@ -223,10 +220,8 @@ class _Run:
         state = self.coordinator.state
         if state is not None and self.busy.get(-1, 0) < self.now:
             sent, received = self.around(-1)
-            start = self.log.start
-            self.events.append(
-                Look(sent=sent, received=received, spso=state.start, log_start=start)
-            )
+            shown, start = state.start, self.log.start
+            self.events.append(Look(sent=sent, received=received, spso=shown, log_start=start))
 
     def drain(self) -> None:
         self.losses, self.reach = 0.0, 20 * _MS

@@ -52,8 +52,6 @@ class Unseen(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load(Event):
-    """A broker loads the share-partition."""
-
     node: int
 
 
@@ -69,8 +67,6 @@ class Close(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion(Event):
-    """The records below an offset are deleted."""
-
     before: int
 
 

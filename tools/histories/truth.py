@@ -81,9 +81,8 @@ class World(NamedTuple):
             return self
         stored = list(self.stored)
         for offset, record in changed.items():
-            stored[offset] = max(
-                stored[offset], _as_stored(record), key=lambda one: (one.deliveries, one.state)
-            )
+            kept = stored[offset], Record(record.state, record.deliveries)
+            stored[offset] = max(kept, key=lambda one: (one.deliveries, one.state))
         return self._replace(stored=tuple(stored))
 
     def timeless(self) -> World:
@@ -101,17 +100,10 @@ class World(NamedTuple):
             world = world.knowing(node, tuple(records))
         return world
 
-    def is_below(self, records: Records, offset: int) -> bool:
-        return offset < self.start(records)
-
     def start(self, records: Records) -> int:
         """Return the start offset: behind all that is finished or gone from the log."""
         waiting = (o for o, one in enumerate(records) if one.state != DONE and o >= self.log_start)
         return next(waiting, len(records))
-
-
-def _as_stored(record: Record) -> Record:
-    return Record(record.state, record.deliveries)
 
 
 def is_legal(history: History) -> bool:
@@ -158,7 +150,7 @@ class _Search:
         if len(self.seen) > _PATIENCE:
             raise Undecided(f"no execution among {_PATIENCE} situations explains this history")
         waiting = [n for n in left if _must_happen(self.events[n])]
-        if not waiting and self._may_end(world):
+        if not waiting and (not self.history.drained or self._ends_drained(world)):
             return True
         deadline = min((self.events[n].received for n in waiting), default=NEVER)
         return any(self._explained(*one) for one in self._steps(left, world, deadline))
@@ -182,9 +174,7 @@ class _Search:
     def _is_read(self, left: frozenset[int]) -> bool:
         return self.history.drained or bool(left & self.reading)
 
-    def _may_end(self, world: World) -> bool:
-        if not self.history.drained:
-            return True
+    def _ends_drained(self, world: World) -> bool:
         # Until the last look, long after, all locks have ended, and that is stored.
         records = dict(enumerate(world.of(world.leader)))
         for offset, record in records.items():
@@ -257,7 +247,7 @@ class _Search:
         changed = {}
         for offset, kind in ack.kinds:
             record = records[offset]
-            if world.is_below(records, offset):
+            if offset < world.start(records):
                 continue
             holder = self.fetched.get(record.holder)
             if record.state != ACQUIRED or (holder and holder.member != fetch.member):
