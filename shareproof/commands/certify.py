@@ -71,16 +71,14 @@ def _tested(client: str, adapter: str) -> Client:
 
 def _certify(options: RunOptions, workers: int | None, *, as_json: bool) -> NoReturn:
     from reports.console import line, screen
-    from reports.plain import text_of
-    from shareproof.runner.run import run_checks, show_end
+    from shareproof.runner.run import run_checks
 
     console = screen(stderr=True)
     ended = run_checks(options, workers, console)
-    if as_json and ended.results:
-        typer.echo(text_of(ended.results), nl=False)
-    else:
-        show_end(ended, screen(stderr=as_json))
-        line(console, f"reports in {options.out}")
+    if ended.results:
+        end(ended.results, options.out, as_json=as_json)
+    line(screen(stderr=as_json), f"The run produced no results; see {ended.log}.")
+    line(console, f"reports in {options.out}")
     raise typer.Exit(ended.code)
 
 

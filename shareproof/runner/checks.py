@@ -105,7 +105,8 @@ def conclude(
     troubled = [o for o in observations if o.verdict not in {Verdict.PASS, Verdict.UNSUPPORTED}]
     if not troubled:
         return
-    text = "\n\n".join(map(str, item.stash.get(TRANSCRIPTS, [])))
+    frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
+    text = "\n\n".join(map(str, frames))
     if text and options.out:
         allure.attach(text, "decoded frames", allure.attachment_type.TEXT)
         file = Path(options.out) / transcript_name(item.nodeid)

@@ -178,8 +178,7 @@ async def refusal_of_absent_features(
     ledger = load_ledger(run_options.profile or cluster_info.profile)
     absent = ledger.absences(run_options.expect_version or cluster_info.version)
     for name in lacking(request.node, absent):
-        sentence = await features.refusal(cluster_info, absent[name].probe)
-        if sentence:
+        if sentence := await features.refusal(cluster_info, absent[name].probe):
             request.node.stash[REFUSED] = f"{absent[name].reason}; seen refusing: {sentence}"
             pytest.skip(sentence)
         request.node.user_properties.append((PRESENT, name))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
-from reports.console import COLOURS, line, show
+from reports.console import COLOURS, line
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof import ROOT
@@ -68,7 +67,7 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     commission = Commission(options)
     with (
         log.open("w", encoding="utf-8") as sink,
-        _watching(console) as progress,
+        ProgressLine(console) as progress,
         contextlib.redirect_stdout(sink),
     ):
         code = int(pytest.main(_arguments(options, workers), plugins=[commission, progress]))
@@ -78,23 +77,6 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
     usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
     return Ended(code=USAGE if usage else FAULT, results=None, log=log)
-
-
-def show_end(ended: Ended, console: Console) -> None:
-    if ended.results:
-        show(ended.results, console)
-    else:
-        line(console, f"The run produced no results; see {ended.log}.")
-
-
-@contextlib.contextmanager
-def _watching(console: Console) -> Iterator[ProgressLine]:
-    # Where checks run in this process pytest captures file descriptor 2, so progress needs a
-    # descriptor of its own.
-    with os.fdopen(os.dup(2), "w", encoding="utf-8", buffering=1) as screen:
-        own = Console(file=screen, width=console.width) if console.is_terminal else console
-        with ProgressLine(own) as line:
-            yield line
 
 
 def _arguments(options: RunOptions, workers: int) -> list[str]:
@@ -134,7 +116,11 @@ class ProgressLine:
     """A pytest plugin that watches the controller's reports go by."""
 
     def __init__(self, console: Console) -> None:
-        self._progress = moving_line(console, "counts")
+        # Where checks run in this process pytest captures file descriptor 2, so progress needs a
+        # descriptor of its own.
+        self._screen = os.fdopen(os.dup(2), "w", encoding="utf-8", buffering=1)
+        own = Console(file=self._screen, width=console.width) if console.is_terminal else console
+        self._progress = moving_line(own, "counts")
         self._task = self._progress.add_task("starting the target", total=None, counts="")
         self._verdicts: dict[str, Verdict] = {}
         self._done: set[str] = set()
@@ -146,6 +132,7 @@ class ProgressLine:
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
+        self._screen.close()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:

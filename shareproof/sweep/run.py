@@ -14,7 +14,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -30,6 +30,7 @@ from reports.writing import publish
 from shareproof.runner.options import HOSTILE, facing
 from shareproof.runner.recorder import INTERRUPTED
 from shareproof.runner.run import moving_line
+from shareproof.runner.second_try import merged
 from spec.profile import check_profile
 from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault, Observation, Verdict
@@ -154,11 +155,11 @@ def observations(swept: Sequence[Swept]) -> list[Observation]:
     """Return what the cases say of the rules, with what was no pass at the first try beside it."""
     found = []
     for one in swept:
-        first = {o.requirement: o for o in _seen(one.first)} if one.first else {}
+        tried = _seen(one.first) if one.first else []
+        first = {o.requirement: o for o in tried if o.verdict is not Verdict.PASS}
         for seen in _seen(one.played):
             before = first.get(seen.requirement)
-            shown = before is not None and before.verdict is not Verdict.PASS
-            found.append(replace(seen, first=before) if shown else seen)
+            found.append(merged(before, seen) if before else seen)
     return found
 
 

@@ -68,8 +68,11 @@ class AppRun:
             verdict, open_ones = Verdict.UNKNOWN, rules
             if isinstance(why, OutOfReach):
                 verdict, open_ones = Verdict.OUT_OF_REACH, [r for r in rules if r not in ALWAYS]
-            told = {"check": check_of(scenario), "verdict": verdict, "reason": str(why)}
-            return [Observation(requirement=rule, **told) for rule in open_ones]
+            check, said = check_of(scenario), str(why)
+            return [
+                Observation(requirement=rule, check=check, verdict=verdict, reason=said)
+                for rule in open_ones
+            ]
         owed = {"FRM-04": self.spec.uses("dead_letters"), "FRM-09": self.spec.uses("output")}
         return [observe(rule, seen, owed=owed.get(rule, True)) for rule in rules]
 

@@ -94,7 +94,7 @@ def _schema(hint: Any, definitions: dict[str, Schema]) -> Schema:
     if origin is Mapping:
         values, keys = _schema(args[1], definitions), list(get_args(args[0]))
         properties = {"required": keys, "properties": dict.fromkeys(keys, values)} if keys else {}
-        return {"type": "object", "additionalProperties": not keys and values, **properties}
+        return {"type": "object", "additionalProperties": False if keys else values, **properties}
     return _named(hint, definitions)
 
 
