@@ -50,30 +50,21 @@ def observe(
     *,
     throttled: str = "",
 ) -> list[Observation]:
-    """Return what a check saw of each of its rules.
+    """Return what a check saw of each of its rules; ``error`` ended it, if anything did.
 
-    Args:
-        check: its name.
-        judge: what it put to the test.
-        error: what ended it, if anything did.
-        seconds: how long it took.
-        refusal: what the target does not let this user do, which then explains the error.
-        throttled: what a quota of the target slows down. It explains what stayed open; a violation
-            stays open with it, as a broken broker may throttle, too.
+    What the target does not let this user do (``refusal``) explains the error. What a quota of the
+    target slows down (``throttled``) explains what stayed open; a violation stays open with it, as
+    a broken broker may throttle, too.
     """
     error = cause_of(error)
-    if error and refusal and not isinstance(error, OutOfReach):
-        error = OutOfReach(refusal)
-    elif error and throttled and not isinstance(error, OutOfReach):
-        broke = isinstance(error, AssertionError)
-        error = Undecided(f"{throttled}: {error}") if broke else OutOfReach(throttled)
+    if error and (refusal or throttled) and not isinstance(error, OutOfReach):
+        broke = isinstance(error, AssertionError) and not refusal
+        error = Undecided(f"{throttled}: {error}") if broke else OutOfReach(refusal or throttled)
     if isinstance(error, Stalled) and judge.rules:
         error = Violation((*judge.unexercised(), judge.rules[-1])[0], str(error), error.witness)
-    rules = list(judge.rules)
-    if isinstance(error, Violation) and error.rule not in rules:
-        rules.append(error.rule)
+    other = [error.rule] if isinstance(error, Violation) else []
     found = []
-    for rule in rules:
+    for rule in dict.fromkeys([*judge.rules, *other]):
         evidence = dict(judge.evidence(rule))
         verdict, reason = _verdict(rule, error, bool(evidence))
         proof = error.witness if isinstance(error, Violation) else ()

@@ -1,12 +1,11 @@
 """Runs the checks with pytest, in this process, and shows how far it is and how it ended."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import pytest
 from rich.console import Console
@@ -42,12 +41,9 @@ class Ended:
 
 
 def run_checks(options: RunOptions, workers: int | None, console: Console) -> Ended:
-    """Run the checks that ``options`` select and return how it ended.
+    """Run the checks that ``options`` select, which have an ``out``; return how it ended.
 
-    Args:
-        options: the run's choices; ``out`` must be given.
-        workers: number of pytest-xdist workers, or None to let the number of checks decide.
-        console: where progress goes.
+    ``workers`` are those of pytest-xdist, or None to let the number of checks decide.
     """
     checked(options)
     selected = _selected(options)
@@ -126,7 +122,7 @@ class ProgressLine:
         self._done: set[str] = set()
         self._total = 0
 
-    def __enter__(self) -> ProgressLine:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 

@@ -100,8 +100,7 @@ def wait(nodeid: str) -> int:
 def first_open(work: dict[str, dict[str, bool]]) -> str | None:
     """Take the first check that is not done out of the work of one worker, and return it.
 
-    Args:
-        work: whether each check is done, by scope; scopes without an open check are dropped.
+    By scope, ``work`` has whether each check is done; scopes without an open one are dropped.
     """
     open_ones = [(unit, nodeid) for unit in work.values() for nodeid in unit if not unit[nodeid]]
     if open_ones:

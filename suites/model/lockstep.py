@@ -8,8 +8,6 @@ All actions are one rule of the machine, because Hypothesis leaves whole rules o
 of the disturbances, which every example chooses anew.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
@@ -43,7 +41,7 @@ class Tally:
     """The state of a run; ``told`` is called after each example, and when a violation is found."""
 
     plan: Plan
-    told: Callable[[Tally], None]
+    told: Callable[["Tally"], None]
     examples: int = 0
     actions: int = 0
     reached: Counter[str] = field(default_factory=Counter)

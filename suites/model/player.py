@@ -5,14 +5,12 @@ when it comes; what it does not allow is raised as a :class:`spec.verdict.Violat
 does in its own time stays open in the model until it is certain; see :class:`Endings`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from fixtures.clients.cluster import WITHIN, eventually
 from fixtures.clients.member import Ack, AckType, Response
@@ -253,7 +251,7 @@ class Player:
         }
 
     @classmethod
-    async def begin(cls, share: Share, release: Release, time: Time) -> Player:
+    async def begin(cls, share: Share, release: Release, time: Time) -> Self:
         nodes = sorted(share.cluster.brokers)
         placed = share.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
         queue = await share.queue(assignments=[placed], lock_ms=LOCK_MS)

@@ -7,7 +7,7 @@ against the same check, played by the same seed, on the honest broker.
 import functools
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fixtures.proxies.alterations import ALTERATIONS
@@ -94,6 +94,17 @@ def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | Non
     return None
 
 
+def first(plays: Iterable[tuple[str, str, int]], rule: str = "") -> list[Entry]:
+    """Play checks against targets, by seeds, none twice, until one is rejected."""
+    tried: set[tuple[str, str, int]] = set()
+    for one in plays:
+        if one not in tried:
+            tried.add(one)
+            if seen := rejection(*one, rule):
+                return [seen]
+    return []
+
+
 def broken_by(target: str) -> tuple[str, str]:
     """Return the kind and the name of what is broken in a broken reference broker."""
     kind, _, name = target.partition(":")
@@ -116,11 +127,8 @@ def kills(entry: Entry) -> bool:
 
 def again(entry: Entry) -> list[Entry]:
     """Play what an entry is about again, with further seeds if need be; nothing if it is lost."""
-    seeds = dict.fromkeys([entry.seed or 1, *range(1, 1 + TRIES)])
-    for seed in seeds:
-        if seen := rejection(target_of(entry), entry.check, seed, entry.rule):
-            return [seen]
-    return []
+    target, seeds = target_of(entry), [entry.seed or 1, *range(1, 1 + TRIES)]
+    return first(((target, entry.check, seed) for seed in seeds), entry.rule)
 
 
 Lead = tuple[str, int]  # A check or a target to begin with, and the seed by which it was a success.
@@ -152,15 +160,10 @@ def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
 
 
 def hunt_for(
-    check: str, seed: int, first: Sequence[Lead], alterations: Sequence[str]
+    check: str, seed: int, leads: Sequence[Lead], alterations: Sequence[str]
 ) -> list[Entry]:
-    tried: set[Lead] = set()
-    for target, try_ in _candidates(check, seed, first, alterations):
-        if (target, try_) not in tried:
-            tried.add((target, try_))
-            if seen := rejection(target, check, try_):
-                return [seen]
-    return []
+    targets = _candidates(check, seed, leads, alterations)
+    return first((target, check, try_) for target, try_ in targets)
 
 
 def _candidates(

@@ -87,10 +87,8 @@ def hunt(rule: str, seed: int, only: Sequence[str] = ()) -> list[Entry]:
     targets = {f"{HONEST}:{name}": name for name in _mutants(rule)}
     targets |= {f"altered:{name}@{HONEST}": name for name in _alterations(rule)}
     named = [target for target, name in targets.items() if name in only]
-    for try_, check, target in product(range(seed, seed + TRIES), checks, named or targets):
-        if seen := hunting.rejection(target, check, try_, rule):
-            return [seen]
-    return []
+    plays = product(range(seed, seed + TRIES), checks, named or targets)
+    return hunting.first(((target, check, try_) for try_, check, target in plays), rule)
 
 
 def by_alteration(rules: Iterable[str]) -> dict[str, list[str]]:

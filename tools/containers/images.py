@@ -5,8 +5,6 @@ busybox for a shell, and the jars of the release, laid out as those of ``apache/
 are kept in the cache as archives of files, and an engine imports them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import logging
@@ -17,7 +15,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import docker.errors
 import requests
@@ -160,7 +158,7 @@ class RootFileSystem:
         self._tar = tarfile.open(archive, "w")  # noqa: SIM115 - closed by __exit__
         self._has: set[str] = set()
 
-    def __enter__(self) -> RootFileSystem:
+    def __enter__(self) -> Self:
         for name, text in _ETC.items():
             self.text(name, text)
         self.folder("tmp", 0o1777)

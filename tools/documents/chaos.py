@@ -4,14 +4,13 @@ They are filled in when the documentation is built. ``python -m tools.documents.
 judges runs, and puts what came of them on record, by release.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Self
 
 from chaos.faults import FAULTS
 from chaos.run import RECORD as CHAOS
@@ -35,9 +34,9 @@ class Strikes:
     hit: int
     healed: int
 
-    def __add__(self, other: Strikes) -> Strikes:
+    def __add__(self, other: Self) -> Self:
         theirs = asdict(other)
-        return Strikes(**{name: count + theirs[name] for name, count in asdict(self).items()})
+        return replace(self, **{name: count + theirs[name] for name, count in asdict(self).items()})
 
 
 _NONE = Strikes(struck=0, hit=0, healed=0)
