@@ -79,7 +79,6 @@ def spend(asked: NightOptions, tell: Tell) -> tuple[Night, int]:
 
 
 def new_night(asked: NightOptions) -> Night:
-    """Return a night that begins now."""
     began = _now()
     return Night(
         name=f"night-{re.sub(r'[^0-9]', '', began)[:12]}-{asked.seed}",
@@ -165,19 +164,22 @@ class _Spending:
         left = f"{max(0.0, night.hours * 60 - night.spent / 60):.0f} minutes left"
         self.tell(f"seed {seed}, {left}: {', '.join(kinds)}")
         play = Play(
-            seed=seed,
-            run=f"seed-{seed}",
-            faults=kinds,
-            began=_now(),
-            seconds=0,
-            exit_code=FAULT,
+            seed=seed, run=f"seed-{seed}", faults=kinds, began=_now(), seconds=0, exit_code=FAULT
         )
         options = ["--seed", str(seed), "--minutes", f"{night.minutes:g}", "--overlap"]
         options += [night.overlap, "--faults", ",".join(kinds)]
         play = self._run(play, options, play.run)
         took = time.monotonic() - began
         play = replace(play, seconds=round(took, 1))
-        self.tell(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {_said(play)}")
+        told = {
+            "broken": play.broken,
+            "known failures": [one.rule for one in play.failures if one.known],
+            "not seen to hit": [one.fault for one in play.missed],
+            "went wrong": play.trouble,
+        }
+        words = [f"{what}: {', '.join(which)}" for what, which in told.items() if which]
+        said = "; ".join(words) or "nothing broken"
+        self.tell(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {said}")
         self._keep(plays=(*night.plays, play), spent=night.spent + took)
 
     def _run(self, play: Play, options: Sequence[str], name: str) -> Play:
@@ -284,7 +286,6 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-
     def stop(*_: object) -> None:
         raise Stop
 
@@ -294,18 +295,6 @@ def _stopping() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _said(play: Play) -> str:
-    known = [one.rule for one in play.failures if one.known]
-    said = {
-        "broken": play.broken,
-        "known failures": known,
-        "not seen to hit": [one.fault for one in play.missed],
-        "went wrong": play.trouble,
-    }
-    words = [f"{what}: {', '.join(which)}" for what, which in said.items() if which]
-    return "; ".join(words) or "nothing broken"
 
 
 def _now() -> str:

@@ -39,7 +39,7 @@ from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
 from reports.analysis.request import Request
 from reports.console import line
-from reports.results import InjectedFault, Results
+from reports.results import Results
 from reports.telling import cases
 from shareproof.chaos.judging import judge, spark_settings
 from shareproof.chaos.warming import Tell, telling
@@ -282,7 +282,6 @@ def _hosts(asked: ChaosOptions) -> Hosts | None:
 
 
 def list_faults() -> list[dict[str, object]]:
-    """Return every kind of fault, for machines."""
     return [
         {
             "fault": fault.name,
@@ -302,7 +301,6 @@ def _brokers(fault: Fault) -> int:
 
 
 def list_scenarios() -> list[dict[str, object]]:
-    """Return every scenario, for machines."""
     return [
         {
             "scenario": one.name,
@@ -336,8 +334,10 @@ def show_scenarios(console: Console) -> None:
 def show_struck(results: Results, console: Console) -> None:
     for chaos in results.chaos or ():
         name = chaos.scenario or "schedule"
-        said = f"{name}: {len(chaos.faults)} faults, {_missed(chaos.faults) or 'all took effect'}"
-        console.print(said, highlight=False)
+        blocked = {one.fault: one.blocked_by for one in chaos.faults if not one.hit}
+        missed = (f"{fault} (blocked by {by})" if by else fault for fault, by in blocked.items())
+        said = f"never took effect: {', '.join(missed)}" if blocked else "all took effect"
+        console.print(f"{name}: {len(chaos.faults)} faults, {said}", highlight=False)
         for case in cases(results, Path(chaos.run).name):
             console.print(f"  {case.rule}: {case.sentence}", highlight=False)
     totals: Counter[str] = Counter()
@@ -345,10 +345,3 @@ def show_struck(results: Results, console: Console) -> None:
         totals.update({state.state: state.count for state in states})
     for name, count in totals.items():
         console.print(f"{count or 'never':>8} {name}", highlight=False)
-
-
-def _missed(faults: Sequence[InjectedFault]) -> str:
-    """Return which faults never took effect, and what blocked them; nothing if all did."""
-    blocked = {one.fault: one.blocked_by for one in faults if not one.hit}
-    said = (f"{name} (blocked by {by})" if by else name for name, by in blocked.items())
-    return f"never took effect: {', '.join(said)}" if blocked else ""

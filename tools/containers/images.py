@@ -5,6 +5,8 @@ busybox for a shell, and the jars of the release, laid out as those of ``apache/
 are kept in the cache as archives of files, and an engine imports them.
 """
 
+from __future__ import annotations
+
 import hashlib
 import io
 import logging
@@ -15,7 +17,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import docker.errors
 import requests
@@ -32,6 +34,7 @@ from spec.verdict import EnvironmentFault
 __all__ = ["KAFKA", "TOXIPROXY", "RootFileSystem", "linked", "provide"]
 
 KAFKA = f"{LOCAL}kafka"
+
 _HERE = Path(__file__).parent
 _ENTRY, _TRAINING = _HERE / "start-broker.sh", _HERE / "train-broker.sh"
 _LOGGING = _HERE / "log4j2.yaml"
@@ -62,14 +65,16 @@ def provide(client: Any, image: str) -> None:
         version = image.partition(":")[2]
         if image == TOXIPROXY:
             server = find_server()
-            name = f"toxiproxy-{server.stat().st_size}"
-            archive = _archived(name, lambda to: _toxiproxy(server, to))
+            archive = _archived(
+                f"toxiproxy-{server.stat().st_size}", lambda to: _toxiproxy(server, to)
+            )
             _import(client, image, archive, 'ENTRYPOINT ["/toxiproxy", "-host=0.0.0.0"]')
         else:
             ours = b"".join(file.read_bytes() for file in (_ENTRY, _TRAINING, _LOGGING))
             made_of = f"{find_java().identity}-{hashlib.sha256(ours).hexdigest()[:8]}"
-            name = f"kafka-{version}-{made_of}"
-            archive = _archived(name, lambda to: _kafka(client, version, to))
+            archive = _archived(
+                f"kafka-{version}-{made_of}", lambda to: _kafka(client, version, to)
+            )
             _import(client, image, archive, _COMMAND, *_PORTS)
 
 
@@ -158,7 +163,7 @@ class RootFileSystem:
         self._tar = tarfile.open(archive, "w")  # noqa: SIM115 - closed by __exit__
         self._has: set[str] = set()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> RootFileSystem:
         for name, text in _ETC.items():
             self.text(name, text)
         self.folder("tmp", 0o1777)
@@ -171,7 +176,8 @@ class RootFileSystem:
         if name not in self._has:
             self._has.add(name)
             info = tarfile.TarInfo(name)
-            for attribute, value in {**attributes, "size": len(content)}.items():
+            info.size = len(content)
+            for attribute, value in attributes.items():
                 setattr(info, attribute, value)
             self._tar.addfile(info, io.BytesIO(content))
 
