@@ -140,8 +140,7 @@ async def seen_refusing(adapter: Adapter, capability: Capability) -> str:
     except Unsupported as refusal:
         return f"the adapter does not declare {capability}; seen refusing: {refusal}"
     except Refused as refusal:
-        raise AdapterFault(
-            f"the adapter does not declare {capability} and answered {refusal.name} where the "
-            "protocol wants unsupported"
-        ) from None
-    raise AdapterFault(f"the adapter does not declare {capability}, and does it all the same")
+        what = f" and answered {refusal.name} where the protocol wants unsupported"
+    else:
+        what = ", and does it all the same"
+    raise AdapterFault(f"the adapter does not declare {capability}{what}")

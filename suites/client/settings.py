@@ -7,7 +7,7 @@ that a setting took effect is a field of a request, or what is sent when.
 import contextlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -150,27 +150,20 @@ async def acknowledges(one: Attempt, wanted: Any) -> Shown:
 
 async def telemetry(one: Attempt, wanted: Any) -> Shown:
     """Whether it asks for subscriptions to its metrics, where a cluster offers them."""
-
-    def asked() -> bool:
-        return bool(one.of("GetTelemetrySubscriptions"))
-
-    await one.until(asked if wanted else lambda: one.fetches)
-    await one.until(asked, SILENT)
-    told = "was" if asked() else "was not"
-    return asked() == wanted, f"GetTelemetrySubscriptions {told} sent"
+    api = "GetTelemetrySubscriptions"
+    await one.until(lambda: one.of(api) if wanted else one.fetches)
+    asked = await one.until(lambda: one.of(api), SILENT)
+    return asked == wanted, f"{api} {'was' if asked else 'was not'} sent"
 
 
 async def metadata(one: Attempt, wanted: Any) -> Shown:
     """Metadata is asked for that often, in milliseconds, while nothing happens."""
     await one.until(lambda: one.fetches)
     before, began = len(one.of("Metadata")), time.monotonic()
-
-    def count() -> int:
-        return len(one.of("Metadata")) - before
-
-    came = await one.until(lambda: count() >= 3, 3 * (wanted or 500) / 1000 + SLACK)
-    took = time.monotonic() - began
-    return came, f"{count()} Metadata requests in {took:.1f} s"
+    limit = 3 * (wanted or 500) / 1000 + SLACK
+    came = await one.until(lambda: len(one.of("Metadata")) >= before + 3, limit)
+    took, count = time.monotonic() - began, len(one.of("Metadata")) - before
+    return came, f"{count} Metadata requests in {took:.1f} s"
 
 
 async def leaves(one: Attempt, wanted: Any) -> Shown:
@@ -225,8 +218,8 @@ def _later_gaps(one: Attempt, api: str) -> list[float]:
     nodes: dict[int, list[float]] = {}
     for each in one.of(api):
         nodes.setdefault(each.node if api == "ApiVersions" else 0, []).append(each.sent)
-    rows: Iterator[list[float]] = iter(nodes.values())
-    return [1000 * (after - before) for row in rows for before, after in list(pairwise(row))[2:]]
+    pairs = [list(pairwise(row))[2:] for row in nodes.values()]
+    return [1000 * (after - before) for row in pairs for before, after in row]
 
 
 _ALWAYS = {"applied": False, "times": 0}
@@ -295,7 +288,10 @@ async def play(harness: Harness, trial: Trial) -> Outcome:
 
 def broken(trial: Trial, outcome: Outcome) -> str:
     """Say what is wrong with the outcome of a trial, or nothing."""
-    named = any(_names(trial, one) for one in outcome.refusals)
+    # A refusal names the setting in any spelling: ``maxWaitMs`` is ``max.wait.ms``.
+    setting = trial.setting
+    known = {_letters(name) for name in (setting.name, setting.called)} - {""}
+    named = any(name in _letters(one) for one in outcome.refusals for name in known)
     if outcome.works and trial.wanted is not None:
         return ""
     if named and (trial.wanted is None or trial.may_refuse):
@@ -309,10 +305,5 @@ def broken(trial: Trial, outcome: Outcome) -> str:
     return f"{trial.name}: no effect; {outcome.shown}"
 
 
-def _names(trial: Trial, refusal: str) -> bool:
-    """Tell whether a refusal names the setting; ``maxWaitMs`` is ``max.wait.ms``."""
-    said, *names = (
-        re.sub(r"[^a-z0-9]", "", text.lower())
-        for text in (refusal, trial.setting.name, trial.setting.called)
-    )
-    return any(name and name in said for name in names)
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())

@@ -32,9 +32,7 @@ async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, fl
     queue, consumer = await hostile.consuming(1, settle=True, request_timeout_ms=3000)
     before = len(hostile.tap.exchanges)
     hostile.play({"on": api, "do": "frame", "flaw": flaw})
-    await hostile.polls(
-        consumer, lambda _: any(one.scripted for one in hostile.tap.exchanges[before:])
-    )
+    await hostile.polls(consumer, lambda _: any(o.scripted for o in hostile.tap.exchanges[before:]))
     since = time.monotonic()
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer, 1, within=25)
