@@ -17,7 +17,7 @@ from reports.console import COLOURS, line
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof import ROOT
-from shareproof.runner.inventory import Check, read_checks
+from shareproof.runner.inventory import read_checks
 from shareproof.runner.options import Commission, introduced
 from shareproof.runner.outcome import PROPERTY, unpack
 from spec.requirement import load_requirements
@@ -46,7 +46,13 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     ``workers`` are those of pytest-xdist, or None to let the number of checks decide.
     """
     checked(options)
-    selected = _selected(options)
+    folder, known = ROOT / "suites" / options.suite, load_requirements()
+    selected = [
+        check
+        for check in read_checks(folder, drafts=options.drafts)
+        if (check.fast or not options.fast)
+        and any(options.wants(rule) for rule in check.rules if rule in known)
+    ]
     if not selected:
         chosen = [f"--only {','.join(options.only)}"] if options.only else []
         chosen += ["--fast"] if options.fast else []
@@ -66,32 +72,17 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
         ProgressLine(console) as progress,
         contextlib.redirect_stdout(sink),
     ):
-        code = int(pytest.main(_arguments(options, workers), plugins=[commission, progress]))
+        words = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "--tb=short"]
+        # Hypothesis has no part in these checks, and would double the time a worker needs to start.
+        words += ["-p", "no:hypothesispytest", "-n", str(workers)]
+        words += [*(["--dist", "loadscope"] if workers else []), str(folder)]
+        code = int(pytest.main(words, plugins=[commission, progress]))
     if commission.results:
         found = commission.results
         return Ended(code=found.run.exit_code, results=found, log=log)
     # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
     usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
     return Ended(code=USAGE if usage else FAULT, results=None, log=log)
-
-
-def _arguments(options: RunOptions, workers: int) -> list[str]:
-    arguments = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
-    # Hypothesis has no part in these checks, and would double the time a worker needs to start.
-    arguments += ["-p", "no:hypothesispytest", "--tb=short", "-n", str(workers)]
-    if workers:
-        arguments += ["--dist", "loadscope"]
-    return [*arguments, str(ROOT / "suites" / options.suite)]
-
-
-def _selected(options: RunOptions) -> list[Check]:
-    known = load_requirements()
-    return [
-        check
-        for check in read_checks(ROOT / "suites" / options.suite, drafts=options.drafts)
-        if (check.fast or not options.fast)
-        and any(options.wants(rule) for rule in check.rules if rule in known)
-    ]
 
 
 def moving_line(console: Console, last: str = "") -> Progress:

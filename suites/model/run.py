@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fixtures.targets import UsageFault
 from spec.verdict import Violation
-from suites.model.actions import Action, read_script, to_text
+from suites.model.actions import read_script, to_text
 from suites.model.environment import Environment, open_environment
 from suites.model.lockstep import Plan, Tally, confirm, run
 from suites.options import ModelOptions
@@ -34,7 +34,15 @@ def play(options: ModelOptions) -> int:
     with open_environment(
         options.target, brokers=options.brokers, seed=options.seed, version=options.expect_version
     ) as field:
-        return _run(field, options) if script is None else _replay(field, script)
+        if script is None:
+            return _run(field, options)
+        try:
+            player = field.replay(script)
+        except Violation as violation:
+            print(f"{violation}")
+            return 1
+        print(f"{len(player.script)} actions played, everything allowed")
+        return 0
 
 
 def _run(field: Environment, options: ModelOptions) -> int:
@@ -64,13 +72,13 @@ class Progress:
 
     def __call__(self, tally: Tally) -> None:
         now, line = time.monotonic(), f"{tally.examples} examples, {tally.actions} actions"
-        if tally.violation and not self._found:
-            line = (
-                f"{tally.violation}\nlooking for a script shorter than {len(tally.failing)} actions"
-            )
-        elif tally.violation:
-            line = f"{len(tally.failing)} actions: {tally.violation}"
-        if now - self._last >= _EVERY or (tally.violation and not self._found):
+        new = bool(tally.violation) and not self._found
+        if tally.violation:
+            length = f"{len(tally.failing)} actions"
+            line = f"{length}: {tally.violation}"
+            if new:
+                line = f"{tally.violation}\nlooking for a script shorter than {length}"
+        if now - self._last >= _EVERY or new:
             self._last, self._found = now, bool(tally.violation)
             print(line, file=sys.stderr, flush=True)
 
@@ -109,13 +117,3 @@ def _summary(tally: Tally) -> None:
         ("undecided", tally.undecided),
     ):
         print(f"{title}: " + (", ".join(f"{k} {v}" for k, v in sorted(counter.items())) or "none"))
-
-
-def _replay(field: Environment, script: list[Action]) -> int:
-    try:
-        player = field.replay(script)
-    except Violation as violation:
-        print(f"{violation}")
-        return 1
-    print(f"{len(player.script)} actions played, everything allowed")
-    return 0

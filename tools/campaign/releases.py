@@ -92,7 +92,13 @@ def answers(entries: Iterable[Entry]) -> dict[Question, dict[str, Seen]]:
 
 
 def play(options: Options) -> Outcome:
-    return _play(_chosen(options.only), options)
+    record, found = load_track_record(), list[Past]()
+    for word in options.only:
+        mine = [one for one in record if word == one.bug or means_rule(word, [one.rule])]
+        if not mine:
+            raise nothing(word)
+        found += mine
+    return _play([one for one in record if not options.only or one in found], options)
 
 
 def _play(chosen: Sequence[Past], options: Options) -> Outcome:
@@ -126,13 +132,3 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     wanted = [p for p in load_track_record() if {(p.rule, p.seen), (p.rule, p.mended)} & rules]
     doubted = len(_play(wanted, options).broken)
     return [one for one in entries if doubted]
-
-
-def _chosen(only: Sequence[str]) -> list[Past]:
-    found: list[Past] = []
-    for word in only:
-        mine = [p for p in load_track_record() if word == p.bug or means_rule(word, [p.rule])]
-        if not mine:
-            raise nothing(word)
-        found += mine
-    return [one for one in load_track_record() if not only or one in found]

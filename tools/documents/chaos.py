@@ -158,9 +158,12 @@ def scenarios() -> str:
 
 def played(runs: Sequence[Played]) -> str:
     columns = _well_played(runs)
-    found = {(one.name, one.release): one for one in runs}
+    found = {
+        (one.name, one.release): f"{one.verdict} {', '.join(one.rules)}".strip() + f" ({one.on})"
+        for one in runs
+    }
     rows = (
-        (f"`{name}`", *(_came_of(found.get((name, release))) for release in columns))
+        (f"`{name}`", *(found.get((name, release), "not played") for release in columns))
         for name in SCENARIOS
     )
     return _table(("scenario", *columns), rows)
@@ -180,12 +183,6 @@ def _well_played(runs: Sequence[Played]) -> list[str]:
         for release in sorted({one.release for one in runs}, key=_order, reverse=True)
     }
     return [release for release, played in names.items() if len(played) >= _MANY]
-
-
-def _came_of(one: Played | None) -> str:
-    if one is None:
-        return "not played"
-    return f"{' '.join((one.verdict, ', '.join(one.rules))).strip()} ({one.on})"
 
 
 def _strikes(runs: Sequence[Played], kind: str, release: str) -> str:

@@ -108,7 +108,13 @@ class _Application:
         await self._produce(2)
         if not self.case.joining:
             await self._open()
-            await self._begin()
+            async for _ in attempts(BEGINS):
+                await self._work()
+                if await self._all_accepted():
+                    break
+            else:
+                said = f"the consumer did not get going within {BEGINS:g} s"
+                raise Undecided(f"{said}, and no script had begun")
         await self._meet_script()
         await self._produce(1)
         await self._recover()
@@ -170,16 +176,6 @@ class _Application:
         for partition in range(PARTITIONS):
             first = await self.queue.produce(number, partition)
             self.run.produced |= {(partition, first + n) for n in range(number)}
-
-    async def _begin(self) -> None:
-        """Take what is there, so that the client is well before anything happens to it."""
-        async for _ in attempts(BEGINS):
-            await self._work()
-            if await self._all_accepted():
-                return
-        raise Undecided(
-            f"the consumer did not get going within {BEGINS:g} s, and no script had begun"
-        )
 
     async def _work(self) -> None:
         """Poll once, and acknowledge what came: the odd ones are released once."""
