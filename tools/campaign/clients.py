@@ -42,19 +42,18 @@ class Hunt:
 
     def __init__(self, hostile: ClusterInfo, seed: int, facing: ClusterInfo | None = None) -> None:
         own = facing or hostile
-        self.brokers = {name: _spoken(own) for name in ("harness", "doomed")}
-        self.brokers["hostile"] = _spoken(hostile)
+        self.brokers = {
+            name: (info, Schemas.from_jar(info.schema_jar))
+            for name, info in (("harness", own), ("doomed", own), ("hostile", hostile))
+        }
         self.seed = seed
         self.rules = by_rule(read_checks(CLIENT))
 
     def suspects(self, mutant: Mutant[Any]) -> Iterator[Case]:
         """Yield the cases that may kill a mutant, those of its first rule first."""
-        seen: set[str] = set()
-        for rule in mutant.rules:
-            for check in self.rules.get(rule, ()):
-                if check.id not in seen:
-                    seen.add(check.id)
-                    yield from cases(check)
+        named = (check for rule in mutant.rules for check in self.rules.get(rule, ()))
+        for check in {one.id: one for one in named}.values():
+            yield from cases(check)
 
     async def kill(
         self, mutant: Mutant[Any], first: Sequence[Case] = ()
@@ -91,10 +90,6 @@ class Hunt:
             await case.function(**fixtures, **case.parameters)
 
 
-def _spoken(info: ClusterInfo) -> tuple[ClusterInfo, Schemas]:
-    return info, Schemas.from_jar(info.schema_jar)
-
-
 @contextlib.asynccontextmanager
 async def _running(command: Sequence[str]) -> AsyncIterator[Adapter]:
     adapter = Adapter(command)
@@ -115,13 +110,13 @@ async def hunt(
         async def one(name: str) -> None:
             async with turns:
                 began = time.monotonic()
-                found[name], said = await pack.kill(MUTANTS[name], first.get(name, ()))
-                kill = found[name]
+                kill, said = await pack.kill(MUTANTS[name], first.get(name, ()))
+                found[name] = kill
                 options.keeper.add([kill] if kill else [])
                 told = f"{kill.rule} by {kill.check.split('/')[-1]}" if kill else f"alive {said}"
                 options.say(f"{name}: {told} ({time.monotonic() - began:.1f} s)")
 
-        await asyncio.gather(*(one(name) for name in names))
+        await asyncio.gather(*map(one, names))
     return found
 
 

@@ -176,12 +176,8 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
 
 def _outcome(seen: Seen) -> Outcome:
     plan, alive, blind, beyond = seen.plan, seen.alive, seen.blind, seen.beyond
-    outcome = Outcome(
-        faults=[
-            f"the honest broker does not satisfy {one.check}: {one.trouble}"
-            for one in seen.troubled
-        ]
-    )
+    said = "the honest broker does not satisfy"
+    outcome = Outcome(faults=[f"{said} {one.check}: {one.trouble}" for one in seen.troubled])
     for name in alive:
         mutant = MUTANTS[name]
         outcome.broken.append(f"alive: {name} ({', '.join(mutant.rules)}): {mutant.sentence}")
