@@ -88,11 +88,7 @@ class ShareCluster:
     ) -> Queue:
         """Create a topic with records in its first partition, and a group that reads all of it.
 
-        Args:
-            values: Values of the records.
-            partitions: How many partitions the topic has.
-            lock_ms: How long locks last; None leaves the cluster's default.
-            group_config: Further configurations of the group.
+        Locks last ``lock_ms``, or by the cluster's default; ``group_config`` is what else is set.
         """
         queue = Queue(self, self.topic(partitions), self.share.cluster.fresh_name("g"))
         wanted = {"share.auto.offset.reset": "earliest", **(group_config or {})}
@@ -232,27 +228,15 @@ class Queue:
         return [place[2] for place in places if not seen.finished(place, LIMIT, now)]
 
     def wait(self, within: float = WITHIN) -> None:
-        """Wait until every record is finished.
-
-        Raises:
-            NotFinished: some are not, after ``within`` seconds.
-        """
+        """Wait until every record is finished; raises NotFinished after ``within`` seconds."""
         self.wait_for(lambda: not self.unfinished, f"{self.topic}: finished records", within)
 
     def wait_held(self, within: float = WITHIN) -> None:
-        """Wait until members hold records.
-
-        Raises:
-            NotFinished: nobody holds any, after ``within`` seconds.
-        """
+        """Wait until members hold records; raises NotFinished after ``within`` seconds."""
         self.wait_for(lambda: self.held, f"{self.topic}: records in hand", within)
 
     def wait_for(self, look: Callable[[], object], what: str, within: float = WITHIN) -> None:
-        """Wait until something is true.
-
-        Raises:
-            NotFinished: it is not, after ``within`` seconds; says ``what`` was waited for.
-        """
+        """Wait until something is true; the NotFinished that is raised else says ``what``."""
         deadline = time.monotonic() + within
         while not look():
             if time.monotonic() > deadline:

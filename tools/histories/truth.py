@@ -107,11 +107,7 @@ class World(NamedTuple):
 
 
 def is_legal(history: History) -> bool:
-    """Return whether any legal execution explains a history.
-
-    Raises:
-        Undecided: there are too many to try them all.
-    """
+    """Return whether any legal execution explains a history; Undecided if there are too many."""
     return _Search(history).finds()
 
 
