@@ -81,19 +81,12 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
 
 def analyse(asked: AnalyseOptions, console: Console) -> Results:
     require("pyarrow", "pyspark")
+    _known(asked.only)
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from reports.analysis.analysis import analyse  # noqa: PLC0415
     from reports.analysis.request import Request  # noqa: PLC0415
-    from reports.analysis.rules import load_invariants  # noqa: PLC0415
     from shareproof.chaos.judging import spark_settings  # noqa: PLC0415
 
-    rules = {rule.id for rule in load_invariants()}
-    for word in asked.only:
-        if word not in {*rules, *(rule[:3] for rule in rules)}:
-            raise UsageFault(
-                f"--only {word}: no history is judged by that; these rules are: "
-                f"{', '.join(sorted(rules))}."
-            )
     places = [*asked.runs, *([asked.control] if asked.control else [])]
 
     def tell(text: str) -> None:
@@ -117,6 +110,18 @@ def analyse(asked: AnalyseOptions, console: Console) -> Results:
     with kept_at(asked.folder, tell) as folder:
         writing.publish(folder, found.results, found.timelines)
     return found.results
+
+
+def _known(only: Iterable[str]) -> None:
+    from reports.analysis.rules import load_invariants  # noqa: PLC0415
+
+    rules = {rule.id for rule in load_invariants()}
+    for word in only:
+        if word not in {*rules, *(rule[:3] for rule in rules)}:
+            raise UsageFault(
+                f"--only {word}: no history is judged by that; these rules are: "
+                f"{', '.join(sorted(rules))}."
+            )
 
 
 def _prepare(runs: Iterable[Path], tell: Callable[[str], None]) -> None:

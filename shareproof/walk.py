@@ -42,9 +42,7 @@ class Walk:
     """One adapter on its way."""
 
     def __init__(self, adapter: Adapter, admin: Admin) -> None:
-        self.adapter = adapter
-        self.admin = admin
-        self.cluster = admin.cluster
+        self.adapter, self.admin, self.cluster = adapter, admin, admin.cluster
         self.wrong: list[str] = []
         self.mode = "explicit" if adapter.has(Capability.EXPLICIT) else "implicit"
 
@@ -90,9 +88,9 @@ class Walk:
         self.expect("errors of the commit", set(), {each.error for each in told} - {None})
         (again,) = await _polled(consumer, 1)
         self.expect("what comes again", (released.place, 2), (again.place, again.count))
-        if self.adapter.has(Capability.RENEW):
+        if renews := self.adapter.has(Capability.RENEW):
             await consumer.acknowledge([again], "renew")
-        if self.adapter.has(Capability.EXPLICIT) and self.adapter.has(Capability.RENEW):
+        if renews and self.adapter.has(Capability.EXPLICIT):
             await consumer.commit_sync()
             with contextlib.suppress(Refused):  # Java gives renewed records once more, krafka waits
                 await consumer.poll(0.1)

@@ -132,11 +132,8 @@ class Harness:
     """A cluster seen through a tap, and the client under test in front of it."""
 
     def __init__(self, share: Share, tap: Tap, adapter: Adapter, rng: Random) -> None:
-        self.share = share
-        self.admin = share.admin
-        self.tap = tap
-        self.adapter = adapter
-        self.rng = rng
+        self.share, self.admin, self.tap = share, share.admin, tap
+        self.adapter, self.rng = adapter, rng
         self._handles: list[Handle] = []
 
     # ------------------------------------------------------------------ making things
@@ -456,8 +453,7 @@ class Harness:
 class AdapterTranscript(Transcript):
     def __init__(self, adapter: Adapter) -> None:
         super().__init__()
-        self._adapter = adapter
-        self._from = len(adapter.lines)
+        self._adapter, self._from = adapter, len(adapter.lines)
 
     def __str__(self) -> str:
         return self._adapter.transcript(self._from)

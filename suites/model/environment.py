@@ -83,20 +83,18 @@ class Environment:
     def __init__(
         self, info: ClusterInfo, runner: asyncio.Runner, time: Time, seed: int, version: str = ""
     ) -> None:
-        self.runner = runner
-        self.info = info
-        self.time = time
+        self.runner, self.info, self.time = runner, info, time
         self.version = version or info.version
         self.release: Release = release_of(self.version)
         self.rng = Random(seed)
         self._schemas = Schemas.from_jar(info.schema_jar)
         self._cluster: Cluster | None = None
         expected = load_profile(info.profile).expectations(self.version)
-        self._known = frozenset(
+        self._known = {
             rule
             for rule, entries in expected.items()
             if any(entry.verdict is Verdict.FAIL for entry in entries)
-        )
+        }
 
     def close(self) -> None:
         if self._cluster:

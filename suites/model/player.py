@@ -166,8 +166,7 @@ class Endings:
     """
 
     def __init__(self, judge: SharePartition, time: Time) -> None:
-        self._judge = judge
-        self._time = time
+        self._judge, self._time = judge, time
         self._under_way: list[_End] = []
         self._desertion: Operation | None = None
 
@@ -223,17 +222,13 @@ class Player:
     def __init__(
         self, queue: Queue, release: Release, seats: list[LockstepMember], time: Time
     ) -> None:
-        self.queue = queue
-        self.release = release
-        self.seats = seats
-        self.time = time
+        self.queue, self.release, self.seats, self.time = queue, release, seats, time
         self.settings = Settings(lock_ms=LOCK_MS, renewal=release.renewal)
         self.judge = SharePartition(settings=self.settings, release=release, slack=time.slack)
         self.endings = Endings(self.judge, time)
         self.script: list[Action] = []
         self.reached: Counter[str] = Counter()
-        self.batches: list[int] = []
-        """The last offset of each record batch."""
+        self.batches: list[int] = []  # The last offset of each record batch.
         self.log_start = 0
         self._plays: dict[Do, Callable[[Action], Awaitable[None]]] = {
             Do.PRODUCE: self._produce,

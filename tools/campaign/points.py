@@ -87,10 +87,8 @@ def table(found: Sequence[Fate]) -> list[str]:
         counted[one.point.partition(".")[0].partition("$")[0]][one.fate] += 1
     total = sum(counted.values(), Counter[str]())
     lines = [f"{'class':36} {NOTICED:>9} {SURVIVED:>9} {UNREACHED:>12}"]
-    for name, fates in [
-        *sorted(counted.items(), key=lambda item: -item[1].total()),
-        ("all", total),
-    ]:
+    rows = sorted(counted.items(), key=lambda item: -item[1].total())
+    for name, fates in [*rows, ("all", total)]:
         numbers = f"{fates[NOTICED]:9} {fates[SURVIVED]:9} {fates[UNREACHED]:12}"
         lines.append(f"{name:36} {numbers}")
     lines += [
@@ -165,8 +163,7 @@ class Hunt:
 
         The crossed situations of a check come after all others.
         """
-        method = point.partition(":")[0]
-        places = (method, method.partition(".")[0], "")
+        places = _places(point)
         drawn = Random(point).sample(reaching, len(reaching))
         first = {name.partition("[")[0]: name for name in reversed(drawn)}
 
@@ -191,8 +188,7 @@ class Hunt:
                     failed = [(waited[0], observe(waited[0].name, judge, stalled, 0.0)[0])]
             if failed and (found := await self.confirmed(point, failed)):
                 case, one = found
-                method = point.partition(":")[0]
-                for place in (method, method.partition(".")[0], ""):
+                for place in _places(point):
                     self.kills[place, case.name] += 1
                 where = case.name.rpartition("::")[2]
                 return Fate(
@@ -226,20 +222,23 @@ class Hunt:
                 raise EnvironmentFault("a new one without a mutant does not pass the canaries")
 
 
-async def hunt(world: World, drawn: Sequence[str], journal: Path) -> None:
-    try:
-        await Hunt(world, journal).run(drawn)
-    finally:
-        await world.stop()
+def _places(point: str) -> tuple[str, str, str]:
+    """Return the method and the class of a point, and what stands for all."""
+    method = point.partition(":")[0]
+    return method, method.partition(".")[0], ""
 
 
-def main(subject: str, seed: str, mutants: str, journal: str) -> None:
+async def main(subject: str, seed: str, mutants: str, journal: str) -> None:
     with tempfile.TemporaryDirectory(prefix="shareproof-points-") as folder:
+        drawn = sample(subject, int(seed), int(mutants))
         world = WORLDS[subject](Path(folder), RELEASE, int(seed))
-        asyncio.run(hunt(world, sample(subject, int(seed), int(mutants)), Path(journal)))
+        try:
+            await Hunt(world, Path(journal)).run(drawn)
+        finally:
+            await world.stop()
 
 
 PLAYS = {subject: partial(play, subject) for subject in WORLDS}
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    asyncio.run(main(*sys.argv[1:]))
