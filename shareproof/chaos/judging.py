@@ -26,10 +26,7 @@ Tell = Callable[[str], None]
 
 
 def judge(request: Request, out: Path, tell: Tell) -> Results:
-    """Judge the histories of runs, add the faults injected, and write all of it to ``out``.
-
-    It may be done again and again, so that an archive of runs meets newer rules.
-    """
+    """Judge the histories of runs, add the faults injected, and write all of it to ``out``."""
     with reached(request.runs[0]):
         played = [read(run) for run in request.runs]
         for run in request.runs:
@@ -67,10 +64,7 @@ def read(run: Path) -> ChaosRun:
 
 
 def with_chaos(results: Results, played: Sequence[ChaosRun], *, strict: bool = False) -> Results:
-    """Return results of judged histories with the faults injected, and what that changes.
-
-    ``strict``: a scenario fails that did without one of its faults, or excused too much.
-    """
+    """Return results with the faults injected; ``strict`` fails for a lack, or for an excuse too many."""
     trouble = [f"{Path(one.run).name}: {what}" for one in played for what in one.trouble]
     missed = []
     for one in played:

@@ -62,10 +62,7 @@ Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
 
 
 def run(asked: ChaosOptions, console: Console) -> Results | None:
-    """Carry out a chaos run and return its results, which are also in ``out``.
-
-    Nothing is returned where nothing was to be judged.
-    """
+    """Carry out a chaos run; return its results, also in ``out``, if it was to be judged."""
     out = asked.out.absolute()
     request = Request(
         runs=(out,),
@@ -178,10 +175,7 @@ def play_all(
     hosts: Hosts | None = None,
     processes: int = 2,
 ) -> tuple[Path, ...]:
-    """Play scenarios, and return the directory of each inside ``out``.
-
-    The processes of their loads run on ``hosts``, if there are any.
-    """
+    """Play scenarios, their loads on ``hosts`` if there are any; return the directory of each."""
     runs: list[Path] = []
     left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
     clocks = any(needs_clocks(chaos) for chaos in left)

@@ -24,18 +24,15 @@ CLIENT = _SUITES / "client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One test function; ``id`` is its pytest node id without parameters.
+    """One test function."""
 
-    ``fixtures`` are the names of its arguments, those that ``parametrize`` fills among them.
-    """
-
-    id: str
+    id: str  # Its pytest node id without parameters.
     rules: tuple[str, ...]
     features: tuple[str, ...]
     fast: bool
     solo: bool
     draft: bool
-    fixtures: tuple[str, ...] = ()
+    fixtures: tuple[str, ...] = ()  # Its arguments, those that ``parametrize`` fills among them.
 
 
 def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:

@@ -80,10 +80,7 @@ class Recorder:
             self.ordinary_failures += 1
 
     def undecided(self) -> set[str]:
-        """Return the checks that a second try may decide.
-
-        Nothing of them is decided, nor broken by the harness but by a worker's death.
-        """
+        """Return what a second try may decide: nothing is decided, or broken but by a death."""
         decided = {Verdict.FAIL, Verdict.ERROR}
         return {
             nodeid

@@ -98,10 +98,7 @@ def wait(nodeid: str) -> int:
 
 
 def first_open(work: dict[str, dict[str, bool]]) -> str | None:
-    """Take the first check that is not done out of the work of one worker, and return it.
-
-    By scope, ``work`` has whether each check is done; scopes without an open one are dropped.
-    """
+    """Take the first check that is not done out of a worker's scopes; drop those that are done."""
     open_ones = [(unit, nodeid) for unit in work.values() for nodeid in unit if not unit[nodeid]]
     if open_ones:
         unit, nodeid = open_ones[0]

@@ -330,10 +330,7 @@ class Harness:
         return look()
 
     async def meets(self, handle: Handle, *apis: str, since: int = 0) -> list[Exchange]:
-        """Poll and accept until the script changed a response; return those that it changed.
-
-        Of the consumer's exchanges the first ``since`` do not count.
-        """
+        """Poll and accept until the script changed a response but the first ``since``; return it."""
         return await self.polls_until(
             handle, lambda: [one for one in self.seen(handle, *apis)[since:] if one.scripted]
         )
@@ -395,10 +392,7 @@ class Harness:
             await asyncio.gather(task, return_exceptions=True)
 
     async def timed(self, work: Awaitable[T]) -> tuple[float, T | None]:
-        """Return how many seconds something took, and what it returned.
-
-        That is None if it was refused, or given up as hanging.
-        """
+        """Return the seconds that something took, and its result: None if refused, or hanging."""
         began, result = time.monotonic(), None
         with contextlib.suppress(Refused, AdapterHang):
             result = await work

@@ -111,12 +111,10 @@ Place = tuple[str, int]  # Topic and offset: the topics have one partition.
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A record as a call gave it to the application.
+    """A record as a call gave it to the application."""
 
-    ``at`` is when the call returned; where another call ran beside it, which may accept the record
-    before we read the reply, it is when the call began.
-    """
-
+    # When the call returned; where another call ran beside it, which may accept the record before
+    # we read the reply, when it began.
     at: float
     by: str
     place: Place

@@ -106,10 +106,7 @@ Look = Callable[[Attempt, Any], Awaitable[Shown]]
 
 
 def field_of(shows: str) -> Look:
-    """Return what looks for a value of a request's field.
-
-    A client may send others before: @kafkats/client opens a session by a fetch that does not wait.
-    """
+    """Return what looks for a value of a request's field: a client may send others before."""
     api, _, name = shows.partition(".")
 
     async def look(one: Attempt, wanted: Any) -> Shown:

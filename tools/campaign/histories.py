@@ -31,14 +31,11 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A history of a seed, by the edit it is of (nothing for the first), and what was found.
-
-    ``legal`` is None where the truth was not found in time.
-    """
+    """A history of a seed, and what was found."""
 
     seed: int
-    edit: str
-    legal: bool | None
+    edit: str  # What it is of; nothing for the first.
+    legal: bool | None  # None where the truth was not found in time.
     history: History
     broken: tuple[str, ...] = ()
 

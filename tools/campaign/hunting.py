@@ -81,10 +81,7 @@ def control(check: str, seed: int) -> Control:
 
 
 def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | None:
-    """Return how a check rejects a broken broker, None if it does not, or not for its own rule.
-
-    ``rule``: only by this one.
-    """
+    """Return how a check rejects a broken broker, by ``rule`` or any of its own, if it does."""
     rules = (rule,) if rule else checks()[check].rules
     for at, case in enumerate(cases_of(check)):
         played = play(target, case, seed)

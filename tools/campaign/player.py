@@ -100,13 +100,10 @@ def _choices(names: str | Sequence[str], values: Iterable[Any]) -> list[dict[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What came of a case: one observation for each rule that the check names.
+    """What came of a case."""
 
-    ``digest`` is of every request and every response, as hexadecimal digits, in virtual time.
-    """
-
-    observations: Sequence[Observation]
-    digest: str = ""
+    observations: Sequence[Observation]  # One for each rule that the check names.
+    digest: str = ""  # Of every request and every response, in virtual time.
 
     @property
     def reachable(self) -> bool:

@@ -110,10 +110,7 @@ class Hunt:
         return all(await asyncio.gather(*map(self.world.passes, self.canaries)))
 
     async def reach(self) -> Mapping[str, Sequence[str]]:
-        """Return by check the points it may reach: those that any of its group reached.
-
-        Kept in the cache: one healthy run takes minutes.
-        """
+        """Return by check the points that any of its group reached; cached, as it takes minutes."""
         known = hashlib.sha256(f"{source()}{sorted(self.cases)}".encode()).hexdigest()[:16]
         kind = type(self.world).__name__.lower()
         file = cache_root() / f"reach-{kind}-{RELEASE}-{known}.json"
@@ -159,10 +156,7 @@ class Hunt:
             print(f"{fate.fate}: {point} {fate.rule} {fate.check} {fate.seconds:g} s", flush=True)
 
     def ordered(self, point: str, reaching: Sequence[str]) -> list[Case]:
-        """Return checks: those that noticed other points of the method or class, then one of each.
-
-        The crossed situations of a check come after all others.
-        """
+        """Return checks: those that noticed others near first, crossed situations last."""
         places = _places(point)
         drawn = Random(point).sample(reaching, len(reaching))
         first = {name.partition("[")[0]: name for name in reversed(drawn)}

@@ -81,10 +81,7 @@ def noticed(entries: Iterable[Entry], check: str) -> list[Entry]:
 
 
 def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
-    """Play a plan, beginning each hunt with what is known to succeed.
-
-    What was found up to an interruption is in ``seen``.
-    """
+    """Play a plan, beginning with what is known to succeed; ``seen`` has it even if interrupted."""
     plan = seen.plan
     altered: dict[str, dict[str, None]] = defaultdict(dict)  # what a check fails on, really
     for one in known:

@@ -71,10 +71,7 @@ def said_by(module: str, *words: str, patience: float) -> Iterator[str]:
 
 
 def results_of(command: Sequence[str], out: Path) -> Results:
-    """Run a command of ours that writes results to a directory, and return them.
-
-    What it says is in a file beside the directory.
-    """
+    """Run a command of ours, which writes to ``out``, and says more in a file beside it."""
     log = out.with_name(f"{out.name}.log")
     with log.open("wb") as said:
         words = [sys.executable, "-m", *command, "--out", str(out)]

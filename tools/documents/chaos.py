@@ -103,10 +103,7 @@ def judged(run: Path) -> Played:
 def verdict_of(
     record: ChaosRun, found: Verdicts, known: Collection[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the verdict of a whole run, and the rules behind it if it is no pass.
-
-    ``found`` are the oracle's verdicts, ``known`` the rules that have known failures.
-    """
+    """Return the verdict of a run, and the rules behind it if it is no pass; ``known`` may fail."""
     broken = sorted(rule for rule, at in found.items() if any(bad for _, bad in at.values()))
     if unexpected := [rule for rule in broken if rule not in known]:
         return "fail", tuple(unexpected)

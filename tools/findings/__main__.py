@@ -25,12 +25,9 @@ from tools.findings.program import DIRECT, Run
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One scenario of a module of this package, and the cluster that it needs.
+    """One scenario of a module of this package, and the cluster that it needs."""
 
-    ``name`` is the finding's number, and the scenario's name where the module has several.
-    """
-
-    name: str
+    name: str  # The finding's number, and the scenario's name where the module has several.
     play: Callable[[Run], Coroutine[Any, Any, bool]]
     _: KW_ONLY
     release: str = "4.4.0"

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
-    """Return the cases and the broken cases of the registered history as the oracle counts them.
-
-    Rules over one view are asked together, as the judge does it.
-    """
+    """Return the cases and the broken ones of the registered history, as the oracle counts them."""
     found: Verdicts = {}
     for some in by_relation(rules).values():
         counts = [f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in range(len(some))]

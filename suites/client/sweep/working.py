@@ -31,21 +31,16 @@ _FRAMES = 400  # Lines of frames kept of a case that broke a rule.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A case that was played: what it showed, or why it could not be decided.
-
-    ``rule`` is what it is about, if nothing else says so. ``fault`` is what broke the adapter or
-    the suite; ``died`` says that it ended the adapter's process, in which other cases ran, too.
-    ``frames`` went over the wire if a rule was broken.
-    """
+    """A case that was played: what it showed, or why it could not be decided."""
 
     case: str
-    rule: str = RECOVERS
+    rule: str = RECOVERS  # What it is about, if nothing else says so.
     findings: tuple[Finding, ...] = ()
     seconds: float = 0.0
     undecided: str = ""
-    fault: str = ""
-    died: bool = False
-    frames: str = ""
+    fault: str = ""  # What broke the adapter or the suite.
+    died: bool = False  # Whether that ended the adapter's process, in which others ran, too.
+    frames: str = ""  # What went over the wire, if a rule was broken.
 
     @property
     def is_clear(self) -> bool:
