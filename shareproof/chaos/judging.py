@@ -64,7 +64,7 @@ def read(run: Path) -> ChaosRun:
 
 
 def with_chaos(results: Results, played: Sequence[ChaosRun], *, strict: bool = False) -> Results:
-    """Return results with the faults injected; ``strict`` fails for a lack, or for an excuse too many."""
+    """Return results with the faults injected; ``strict``: one that never hit is no pass."""
     trouble = [f"{Path(one.run).name}: {what}" for one in played for what in one.trouble]
     missed = []
     for one in played:

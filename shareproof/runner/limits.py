@@ -44,7 +44,8 @@ STACKS = pytest.StashKey[int]()
 
 
 def open_stacks(config: pytest.Config) -> None:
-    """Have a worker, which others replace, tell its stacks on the standard error of before capture."""
+    """Have a worker tell its stacks on standard error, as it is before pytest captures it."""
+    # Only workers have someone who goes on without them.
     config.stash[STACKS] = os.dup(2)
 
 

@@ -88,7 +88,12 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        if self._may_reach_checks() and not self._stages_only():
+        # Files of stages, which have their own clusters, want none of the run's.
+        root = self.config.rootpath
+        files = [file / "test_.py" if file.is_dir() else file for file in self._paths]
+        ids = [file.relative_to(root).as_posix() for file in files if file.is_relative_to(root)]
+        staged = len(ids) == len(files) and all(scope(id_) != id_ for id_ in ids)
+        if self._may_reach_checks() and not staged:
             self.host.meeting.want()
         self.host.begin()
 
@@ -106,13 +111,6 @@ class Controller:
     @property
     def _ours(self) -> bool:
         return Capability.OWN_CLUSTER in self.options.offers
-
-    def _stages_only(self) -> bool:
-        """Tell whether nothing was asked for but files of stages, which have their own clusters."""
-        root = self.config.rootpath
-        files = [file / "test_.py" if file.is_dir() else file for file in self._paths]
-        ids = [file.relative_to(root).as_posix() for file in files if file.is_relative_to(root)]
-        return len(ids) == len(files) and all(scope(id_) != id_ for id_ in ids)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without workers: wait for the cluster before the first check, or give up at once."""

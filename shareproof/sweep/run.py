@@ -28,6 +28,7 @@ from reports.results import Results, Target
 from reports.verdicts import FAULT, OK
 from reports.writing import publish
 from shareproof.runner.options import HOSTILE, facing
+from shareproof.runner.outcome import broken
 from shareproof.runner.recorder import INTERRUPTED
 from shareproof.runner.run import moving_line
 from shareproof.runner.second_try import merged
@@ -102,12 +103,12 @@ def run(
     frames = _transcripts(swept, out, lambda case: command(options, case, subject))
 
     def reproduce(rule: str) -> str:
-        broken = (
+        failed = (
             one.played.case
             for one in swept
             if any(each.rule == rule and each.broken for each in one.played.findings)
         )
-        return command(options, next(broken, swept[0].played.case), subject)
+        return command(options, next(failed, swept[0].played.case), subject)
 
     found = document(
         RunRecord(
@@ -168,8 +169,7 @@ def _seen(played: Played) -> list[Observation]:
     trouble = played.fault or played.undecided
     if trouble:
         verdict = Verdict.ERROR if played.fault else Verdict.UNKNOWN
-        sentence = f"{played.case}: {trouble}"
-        return [Observation(requirement=played.rule, check=check, verdict=verdict, reason=sentence)]
+        return broken(check, [played.rule], f"{played.case}: {trouble}", verdict)
     return [
         Observation(
             requirement=one.rule,
@@ -294,15 +294,15 @@ def _next(news: Any, processes: Sequence[BaseProcess]) -> Played:
 def _watching(console: Console) -> Iterator[Watch]:
     progress = moving_line(console, "broken")
     task = progress.add_task("starting", total=None, broken="")
-    broken: dict[str, int] = {}
+    unclear: dict[str, int] = {}
 
     def watch(stage: str, number: int, played: Played | None) -> None:
-        if stage not in broken:
-            broken[stage] = 0
+        if stage not in unclear:
+            unclear[stage] = 0
             progress.update(task, description=stage, total=number, completed=0)
         if played is not None:
-            broken[stage] += not played.is_clear
-            told = f"[bold red]{broken[stage]} not clear[/]" if broken[stage] else ""
+            unclear[stage] += not played.is_clear
+            told = f"[bold red]{unclear[stage]} not clear[/]" if unclear[stage] else ""
             progress.update(task, advance=1, broken=told)
 
     with progress:

@@ -101,8 +101,7 @@ def _read(file: Path) -> list[Step]:
         raise UsageFault(f"--replay {file}: {error.strerror}.") from None
     except ValueError as error:
         raise UsageFault(f"--replay {file}: {error}.") from None
-    if not isinstance(script, list) or not all(
-        isinstance(step, dict) and "call" in step for step in script
-    ):
+    steps = script if isinstance(script, list) else [None]
+    if not all(isinstance(step, dict) and "call" in step for step in steps):
         raise UsageFault(f"--replay {file}: a list of steps is needed, each with a call.")
     return script

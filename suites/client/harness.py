@@ -177,12 +177,8 @@ class Harness:
 
     def config(self, handle: Handle, group: str | None, **config: Any) -> dict[str, Any]:
         """Return what to open a consumer with: what is None is left out."""
-        chosen = {
-            "bootstrap": self.tap.bootstrap,
-            "client_id": handle.name,
-            "max_wait_ms": 300,
-            **config,
-        }
+        usual = {"bootstrap": self.tap.bootstrap, "client_id": handle.name, "max_wait_ms": 300}
+        chosen = usual | config
         chosen["mode"] = chosen.get("mode") or self.acking
         if self.adapter.has(Capability.CALLBACK):
             chosen.setdefault("callback", "record")
@@ -284,9 +280,8 @@ class Harness:
         """
         polled = await self.comes(handle, number, within, kind, **options)
         if len(polled) < number:
-            raise Undecided(
-                f"{len(polled)} of {number} records reached the application within {within:g} s"
-            )
+            came = f"{len(polled)} of {number} records"
+            raise Undecided(f"{came} reached the application within {within:g} s")
         return polled
 
     async def comes(
@@ -300,14 +295,11 @@ class Harness:
         **options: Any,
     ) -> Records:
         """Poll until so many records came, or one is refused; the caller judges what came."""
-        polled = await self.polls(
-            handle,
-            lambda seen: seen.errors or len(seen.records) >= number,
-            within,
-            kind=kind,
-            seconds=seconds,
-            **options,
-        )
+
+        def done(seen: Polled) -> bool:
+            return bool(seen.errors) or len(seen.records) >= number
+
+        polled = await self.polls(handle, done, within, kind=kind, seconds=seconds, **options)
         for error in polled.errors:
             raise error
         return polled.records
@@ -317,9 +309,7 @@ class Harness:
     ) -> Polled:
         """Poll and accept until a record came, or the one with an offset; the caller judges it."""
         return await self.polls(
-            handle,
-            lambda seen: offset in seen.offsets if offset is not None else seen.records,
-            within,
+            handle, lambda seen: seen.records if offset is None else offset in seen.offsets, within
         )
 
     async def polls_until(
@@ -330,7 +320,7 @@ class Harness:
         return look()
 
     async def meets(self, handle: Handle, *apis: str, since: int = 0) -> list[Exchange]:
-        """Poll and accept until the script changed a response but the first ``since``; return it."""
+        """Poll and accept until the script changed a response; return those, after ``since``."""
         return await self.polls_until(
             handle, lambda: [one for one in self.seen(handle, *apis)[since:] if one.scripted]
         )

@@ -6,8 +6,8 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+import psutil
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
@@ -174,8 +174,6 @@ class _OverError(BaseException):
 
 def _memory(pid: int) -> int:
     """Return the MiB that a process has in memory; 0 where the machine does not tell."""
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) // 1024
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(pid).memory_info().rss) >> 20
     return 0

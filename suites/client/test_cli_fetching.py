@@ -76,8 +76,7 @@ async def test_lower_offsets_come_again(harness: Harness, judge: Judge) -> None:
 @check("CLI-16", fast=True)
 async def test_order_and_counts(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.reading(20, batches=4)
-    got: list[int] = []
-    counts: dict[int, int | None] = {}
+    got, counts = list[int](), dict[int, int | None]()
     for _ in range(30):
         batch = await consumer.poll(0.5)
         offsets = [r.offset for r in batch]

@@ -31,13 +31,11 @@ async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
     gaps = [b.sent - a.sent for a, b in pairwise(steady)]
     judge.holds(gaps, f"{len(steady)} heartbeats in 3 s, interval {interval} s")
     longest, usual = max(gaps), sorted(gaps)[len(gaps) // 2]
-    told = f"the interval is {interval} s, and {longest:.2f} s passed between two heartbeats"
-    judge.holds(longest <= interval * 2 + 1, told)
-    told = f"the interval is {interval} s, and {usual:.2f} s are usual between two heartbeats"
-    judge.holds(usual >= interval * 0.4, told)
+    said, between = f"the interval is {interval} s, and", "between two heartbeats"
+    judge.holds(longest <= interval * 2 + 1, f"{said} {longest:.2f} s passed {between}")
+    judge.holds(usual >= interval * 0.4, f"{said} {usual:.2f} s are usual {between}")
     limit = 2 * 4 / interval + 4
-    told = f"{len(beats)} heartbeats in about 4 s, at most {limit:.0f}"
-    judge.holds(len(beats) <= limit, told)
+    judge.holds(len(beats) <= limit, f"{len(beats)} heartbeats in about 4 s, at most {limit:.0f}")
     overlapping = [(a.number, b.number) for a, b in pairwise(beats) if b.sent < a.responded]
     judge.equal([], overlapping, "heartbeats sent while another was under way")
     judge.saw(heartbeats=len(beats))

@@ -81,15 +81,9 @@ class Tally:
 
 T = TypeVar("T")
 
-MEMBERS = (
-    [Do.PRODUCE] * 5
-    + [Do.FETCH] * 4
-    + [Do.RACE] * 2
-    + [Do.ACK] * 6
-    + [Do.ACK_ON_FETCH] * 3
-    + [Do.WAIT, Do.INTRUDE]
-)
-"""What members do all the time, by how often."""
+# What members do all the time, by how often.
+_USUAL = {Do.PRODUCE: 5, Do.FETCH: 4, Do.RACE: 2, Do.ACK: 6, Do.ACK_ON_FETCH: 3}
+MEMBERS = [*Counter(_USUAL | {Do.WAIT: 1, Do.INTRUDE: 1}).elements()]
 
 DISTURBANCES = (Do.CLOSE, Do.DROP, Do.LEAVE, Do.DELETE, Do.MOVE, Do.LIMIT, Do.LOOK, Do.CUT)
 """What happens now and then."""

@@ -111,10 +111,9 @@ def summary(found: Sequence[Played]) -> Outcome:
     outcome.said.append(f"{noticed} of {len(wrong)} illegal histories accused")
     if noticed < NOTICED * len(wrong):
         outcome.broken.append(f"fewer than {NOTICED:.0%} of the illegal histories are accused")
-    tried = Counter(one.edit for one in wrong)
-    for edit in sorted(tried):
+    for edit, tried in sorted(Counter(one.edit for one in wrong).items()):
         missed = [one.seed for one in wrong if one.edit == edit and not one.broken]
-        line = f"{edit}: {tried[edit] - len(missed)} of {tried[edit]}"
+        line = f"{edit}: {tried - len(missed)} of {tried}"
         outcome.said.append(line + (f"; not: {_seeds(missed)}" if missed else ""))
     return outcome
 

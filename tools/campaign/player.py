@@ -119,8 +119,8 @@ class Played:
         return next((seen for seen in self.observations if seen.verdict is Verdict.FAIL), None)
 
     def broken_of(self, rule: str) -> Observation | None:
-        failed = (seen for seen in self.observations if seen.verdict is Verdict.FAIL)
-        return next((seen for seen in failed if seen.requirement == rule), None)
+        mine = (one for one in self.observations if one.requirement == rule)
+        return next((one for one in mine if one.verdict is Verdict.FAIL), None)
 
     @property
     def said(self) -> str:

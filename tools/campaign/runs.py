@@ -171,9 +171,8 @@ class Sweep:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        order = {_play_of(item.nodeid): None for item in items}
-        places = {play: place for place, play in enumerate(order)}
-        items.sort(key=lambda item: places[_play_of(item.nodeid)])
+        order = [*dict.fromkeys(_play_of(item.nodeid) for item in items)]
+        items.sort(key=lambda item: order.index(_play_of(item.nodeid)))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:

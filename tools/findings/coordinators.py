@@ -58,15 +58,12 @@ async def moving_coordinator(run: Run) -> bool:
         print(f"{topic.name}-{partition} is led by {topic.leaders[partition]}")
         for number in range(MOVES):
             topic = await share.cluster.topic(topic.name, len(topic.leaders))
-            others = [
-                node for node in sorted(share.cluster.brokers) if node != topic.leaders[partition]
-            ]
+            others = sorted(share.cluster.brokers.keys() - {topic.leaders[partition]})
             node = others[number % len(others)]
             print(f"move {number + 1}, to broker {node}")
             moving = asyncio.create_task(share.admin.move_leader(topic, node, partition))
             told = await watched(share, key, node, moving)
-            if UNKNOWN in told:
-                seen = True
+            seen = seen or UNKNOWN in told
             if told[-1] == UNKNOWN:
                 part = await consumer.ack(accept(number), timeout=60.0)
                 print(f"  ACCEPT {number} answered {error_name(part.ack_error)} {part.ack_message}")

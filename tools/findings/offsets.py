@@ -96,9 +96,8 @@ async def deleted_lag(run: Run) -> bool:
         say(f"given {got.offsets}; all but {HELD} are accepted;", await seen(queue))
         start = await share.admin.delete_records(queue.topic, BEFORE)
         say(f"the log begins at {start} now;", await seen(queue))
-        end = time.monotonic() + LOCK + WAITS
         before = ""
-        while time.monotonic() < end:
+        async for _ in attempts(LOCK + WAITS):
             other.sound(await other.fetch(max_wait_ms=500))
             if (now := await seen(queue)) != before:
                 say(now)
