@@ -125,12 +125,8 @@ def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    line = "| {} |".format
-    return [
-        line(" | ".join(head)),
-        "|" + "---|" * len(head),
-        *(line(" | ".join(map(str, row))) for row in rows),
-    ]
+    first, *others = (f"| {' | '.join(map(str, row))} |" for row in (head, *rows))
+    return [first, "|" + "---|" * len(head), *others]
 
 
 def _summary(runs: Sequence[Run]) -> list[str]:
@@ -158,15 +154,11 @@ def _summary(runs: Sequence[Run]) -> list[str]:
 
 def _capabilities(runs: Sequence[Run]) -> list[str]:
     head = ["", *(said for _, said in _CAPABILITIES)]
-    clients = [run.results.client for run in runs]
-    rows = [
-        [
-            f"{client.name} {client.version}, {client.language or client.runtime}",
-            *("yes" if name in client.capabilities else "no" for name, _ in _CAPABILITIES),
-        ]
-        for client in clients
-        if client is not None
-    ]
+    rows = []
+    for client in filter(None, (run.results.client for run in runs)):
+        has = ("yes" if name in client.capabilities else "no" for name, _ in _CAPABILITIES)
+        told = f"{client.name} {client.version}, {client.language or client.runtime}"
+        rows.append([told, *has])
     return _table(head, rows)
 
 

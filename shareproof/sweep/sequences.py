@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -96,12 +97,12 @@ def _tested(options: RunOptions) -> tuple[tuple[str, ...], tuple[str, ...], int]
 
 def _read(file: Path) -> list[Step]:
     try:
-        script = json.loads(file.read_text(encoding="utf-8"))
+        script: Any = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageFault(f"--replay {file}: {error.strerror}.") from None
     except ValueError as error:
         raise UsageFault(f"--replay {file}: {error}.") from None
-    steps = script if isinstance(script, list) else [None]
+    steps: list[Any] = script if isinstance(script, list) else [None]
     if not all(isinstance(step, dict) and "call" in step for step in steps):
         raise UsageFault(f"--replay {file}: a list of steps is needed, each with a call.")
-    return script
+    return steps

@@ -37,7 +37,7 @@ class Fault:
 class LoopDelay:
     """Measures how much later than asked for the event loop goes on."""
 
-    _EVERY = 0.05  # Seconds between two looks at the clock.
+    _EVERY = 0.05  # Seconds between two looks at the clock: nothing is waited for.
 
     def __init__(self) -> None:
         self._began, self._late = time.monotonic(), 0.0

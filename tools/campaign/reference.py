@@ -179,25 +179,20 @@ def _outcome(seen: Seen) -> Outcome:
         mutant = MUTANTS[name]
         outcome.broken.append(f"alive: {name} ({', '.join(mutant.rules)}): {mutant.sentence}")
     outcome.broken += [f"rejects nothing: {check}" for check in blind]
-    dead = len(plan.mutants) - len(alive)
-    able = len(plan.checks) - len(blind) - len(beyond)
-    outcome.said.append(f"{dead} of {len(plan.mutants)} mutants killed")
+    mutants, checks = len(plan.mutants), len(plan.checks)
+    dead, able = mutants - len(alive), checks - len(blind) - len(beyond)
+    outcome.said.append(f"{dead} of {mutants} mutants killed")
     if plan.checks:
         out = f", {len(beyond)} out of its reach" if beyond else ""
         outcome.said += [
-            f"{able} of {len(plan.checks)} checks reject a broken reference broker{out}",
+            f"{able} of {checks} checks reject a broken reference broker{out}",
             f"transcripts of the honest broker, seed {plan.seed}: {seen.digest}",
         ]
+    counts = {"mutants": mutants, "killed": dead, "checks": checks, "rejecting": able}
+    cases = sum(one.cases for one in seen.controls.values())
     outcome.more = {
         "digest": seen.digest,
-        "summary": {
-            "mutants": len(plan.mutants),
-            "killed": dead,
-            "checks": len(plan.checks),
-            "rejecting": able,
-            "beyond": len(beyond),
-            "cases": sum(one.cases for one in seen.controls.values()),
-        },
+        "summary": {**counts, "beyond": len(beyond), "cases": cases},
         "alive": alive,
         "blind": blind,
         "beyond": beyond,

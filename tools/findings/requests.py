@@ -52,8 +52,10 @@ async def unanswered_refusal(run: Run) -> bool:
 
     Exit code 1 if the second request gets no response, nor what follows on its connection.
     """
-    who = {"mechanism": "PLAIN", "user": "nobody", "password": PASSWORD}
-    info = run.target.info.at(LISTENER, Security(protocol="SASL_PLAINTEXT", **who))
+    nobody = Security(
+        protocol="SASL_PLAINTEXT", mechanism="PLAIN", user="nobody", password=PASSWORD
+    )
+    info = run.target.info.at(LISTENER, nobody)
     async with Cluster(info, schemas=Schemas.from_jar(info.schema_jar)) as cluster:
         await answered(cluster, [])
         return await answered(cluster, None) == (False, False)
