@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from chaos.faults import Fault
 from chaos.fitting import fitting, offered, usual_proxies
@@ -317,15 +317,9 @@ class _Replays:
     rate: float
     whole: Schedule
     folder: Path
-    _stack: ExitStack
+    stack: ExitStack  # Ends with the block, and whenever a cluster is unwell.
     _ready: RunningTarget | None = None
     _number: int = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def _chaos(self, schedule: Schedule) -> Chaos:
         load = usual_load(schedule, self.rate)
@@ -340,16 +334,15 @@ class _Replays:
 
     def broken(self, schedule: Schedule) -> set[str]:
         if self._ready is None:
-            self._ready = self._stack.enter_context(
-                running(self._chaos(self.whole), lambda _: None)
-            )
+            ready = running(self._chaos(self.whole), lambda _: None)
+            self._ready = self.stack.enter_context(ready)
         self._number += 1
         out = self.folder / str(self._number)
         broke = self._ready.play(self._chaos(schedule), out)
         found = _broken_by_oracle(out)
         shutil.rmtree(out)
         if broke.trouble:
-            self._stack.close()
+            self.stack.close()
             self._ready = None
         return found
 
@@ -377,8 +370,8 @@ def shrink_run(run: Path, target: str, brokers: int, rate: float, tell: Tell) ->
         raise UsageFault(f"--shrink {run}: no run of chaos: {error}.") from None
     if not rules:
         raise UsageFault(f"--shrink {run}: that run broke no rule.")
-    replays = _Replays(target, brokers, rate, schedule, run / "shrinking", ExitStack())
-    with replays as plays:
+    with ExitStack() as stack:
+        plays = _Replays(target, brokers, rate, schedule, run / "shrinking", stack)
 
         def fails(candidate: Schedule) -> bool:
             if plays.broken(candidate).isdisjoint(rules):

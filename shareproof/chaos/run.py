@@ -6,7 +6,6 @@ It needs the extra ``judge``, and is imported only where that is there.
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path, PosixPath
 
@@ -189,8 +188,7 @@ def play_all(
         for chaos in left
     ]
     while left:
-        with ExitStack() as stack:
-            ready = stack.enter_context(running(left[0], tell))
+        with running(left[0], tell) as ready:
             stands = (left[0].target, left[0].proxies)
             while left and (left[0].target, left[0].proxies) == stands:
                 chaos = left.pop(0)

@@ -154,8 +154,7 @@ def repeat(options: Options) -> Outcome:
 async def _repeat(options: Options, shared: Sequence[Case]) -> Outcome:
     outcome = Outcome()
     async with contextlib.AsyncExitStack() as stack:
-        hostile = await stack.enter_async_context(_started(hostile_target()))
-        facing = hostile
+        facing = hostile = await stack.enter_async_context(_started(hostile_target()))
         if options.target != "reference":
             target = open_target(options.target, TargetOptions(brokers=1))
             facing = await stack.enter_async_context(_started(target))

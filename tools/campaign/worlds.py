@@ -7,7 +7,6 @@ started again when what a mutant left behind makes the canaries fail.
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
 from typing import ClassVar
@@ -138,14 +137,15 @@ class Client(World):
         await self._adapter.start()
 
     async def stop(self) -> None:
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(asyncio.to_thread, self._hostile.stop)
+        try:
             await self._adapter.stop()
+        finally:
+            await asyncio.to_thread(self._hostile.stop)
 
     def cases(self) -> Iterable[Case]:
         # Who kills the process, or needs a second one, cannot share it.
         shared = {"harness", "hostile", "judge", "rng"}
-        every = [case for check in read_checks(CLIENT) for case in cases(check)]
+        every = (case for check in read_checks(CLIENT) for case in cases(check))
         return [case for case in every if case.wanted <= shared]
 
     async def meet(self, case: Case, judge: Judge, rng: Random) -> None:

@@ -85,12 +85,9 @@ def _rules(entries: Sequence[Entry]) -> str:
         "|---|---|---|---|",
     ]
     for rule in sorted(rules):
-        kill = found.kills.get(rule)
-        shown = (
-            f"`{kill.name}` | {_cell(kill.sentence)} | `{_short(kill.check)}`"
-            if kill
-            else f"nothing | {_cell(found.exempt.get(rule, 'nothing of the kind was built'))} |"
-        )
+        shown = f"nothing | {_cell(found.exempt.get(rule, 'nothing of the kind was built'))} |"
+        if kill := found.kills.get(rule):
+            shown = f"`{kill.name}` | {_cell(kill.sentence)} | `{_short(kill.check)}`"
         rows.append(f"| {rule} | {shown} |")
     return "\n".join(rows)
 
