@@ -13,9 +13,7 @@ from suites.app.scenarios import Scenario, ScenarioResult
 
 TOO_LATE = 1.5  # What is held for so many times the lock is late on any machine.
 WITNESSES = 3
-
-# More than so much of the time on a busy machine makes what is a little late undecided.
-STARVED = 0.1
+STARVED = 0.1  # More of the time on a busy machine makes what is a little late undecided.
 
 
 @dataclass(slots=True)

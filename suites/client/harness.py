@@ -35,25 +35,20 @@ from suites.client.wire import HEARTBEAT, SHARE, Acked, acked
 
 T = TypeVar("T")
 
-# Seconds within which what must come to a client has to come; joining takes most of it.
-ARRIVES = 15.0
-
-# Seconds granted to what a check begins with and judges nothing by: slow machines need them.
-READY = 40.0
+ARRIVES = 15.0  # Seconds within which what must come has to come; joining takes most of it.
+READY = 40.0  # Seconds for what a check begins with, and judges nothing by: machines are slow.
 HASTE = 12  # Attempts in a row, each sent as soon as the one before had failed, that show a loop.
 
-# Requests of one kind within a second that nobody who waits between attempts comes to.
-#
-# A client that backs off by Kafka's default sends ten at most, one that spins sends thousands.
+# Requests of one kind within a second that nobody who waits between attempts comes to. A client
+# that backs off by Kafka's default sends ten at most, one that spins sends thousands.
 FLOOD = 60
 
 # Options of a queue that a check asks for together with its consumer.
 QUEUE_OPTIONS = ("batches", "group_config", "lock_ms", "partitions", "reset")
 
-# The highest delivery count limit that the hostile broker may allow a group.
-#
-# Behind a scripted error brokers have acquired records, of which the client does not hear. One
-# that opens a new session after each error uses up a delivery of them each time.
+# The highest delivery count limit that the hostile broker may allow a group. Behind a scripted
+# error brokers have acquired records, of which the client does not hear. One that opens a new
+# session after each error uses up a delivery of them each time.
 MOST_DELIVERIES = 25
 
 

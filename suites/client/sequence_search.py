@@ -39,12 +39,9 @@ class Search:
     played: int = 0  # Sequences that were judged.
     undecided: int = 0  # Those that could not be.
     seconds: float = 0.0  # How long it took.
-    # MiB of the client's process, the most in the first half of the time, and at the end.
-    memory: tuple[int, int] = (0, 0)
-    # The script for each invariant that broke.
-    found: dict[str, Found] = field(default_factory=dict)
-    # Scripts that broke a limit of time, and no replay did: the machine was slow.
-    slow: list[Found] = field(default_factory=list)
+    memory: tuple[int, int] = (0, 0)  # MiB: the most in the first half of the time, and at the end.
+    found: dict[str, Found] = field(default_factory=dict)  # By the invariant that broke.
+    slow: list[Found] = field(default_factory=list)  # Broke a limit of time, and no replay did.
 
 
 class Searcher:

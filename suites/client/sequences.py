@@ -126,10 +126,8 @@ class SequenceRun:
     given: list[Given] = field(default_factory=list)  # The records that polls gave, in order.
     # When the application first asked for an acknowledgement of a kind for a record.
     asked: dict[tuple[Place, str], float] = field(default_factory=dict)
-    # The consumers that accept with the next poll or commit.
-    implicit: set[str] = field(default_factory=set)
-    # The records whose renewal was asked for: they come again as they were.
-    renewed: set[Place] = field(default_factory=set)
+    implicit: set[str] = field(default_factory=set)  # Who accepts with the next poll or commit.
+    renewed: set[Place] = field(default_factory=set)  # To be renewed: they come again as they were.
     produced: set[Place] = field(default_factory=set)  # The records that there are.
     stuck: str = ""  # The call that did not return, or the process that ended; or nothing.
     left: str = ""  # What the last application could not get, or nothing.

@@ -26,16 +26,11 @@ from suites.client.wire import HEARTBEAT, SHARE, acked
 TAKES_EFFECT, REFUSED, FOREIGN = "CLI-124", "CLI-125", "CLI-94"
 RULES = (TAKES_EFFECT, REFUSED, FOREIGN)
 
-# Seconds within which a consumer has to close whose settings are none that anybody uses.
-CLOSES = 20.0
-
-# Seconds until a client that was opened has sent its first fetch, and what shows a setting.
-SOON = 10.0
+CLOSES = 20.0  # Seconds within which a consumer has to close whose settings nobody uses.
+SOON = 10.0  # Seconds until an open client has sent its first fetch, and what shows a setting.
 SILENT = 2.5  # Seconds beyond the first fetch in which what must not come does not come.
 SLACK = 6.0  # Seconds that something may come late: heartbeats and timers of a busy machine.
-
-# The part of a time after which it counts as waited for: Kafka's clients vary theirs by 20 %.
-EARLY = 0.75
+EARLY = 0.75  # The part of a time that counts as waited for: Kafka's clients vary it by 20 %.
 TELEMETRY = (71, 72)  # The keys of GetTelemetrySubscriptions and PushTelemetry.
 
 

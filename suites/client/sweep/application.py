@@ -20,26 +20,17 @@ from suites.client.wire import SHARE
 
 PARTITIONS = 2
 LOCK_MS = 5000  # A short lock: what a failed fetch acquired comes again when it is over.
-
-# A short session: a member that ended by an error leaves its partitions to another one then.
-SESSION_MS = 8000
+SESSION_MS = 8000  # A short session: what a member had that ended by an error goes to others.
 REQUEST_MS = 5000  # How long a client waits for a response, where that can be set.
 BEGINS = 40.0  # Seconds within which a client has to get going before anything happens to it.
-
-# Seconds for which a lasting error lasts; one that is to be told lasts until it is, or TOLD.
-LASTS = 5.0
-
-# Seconds within which an application has to be told of an error that does not pass by itself.
-TOLD = 10.0
+LASTS = 5.0  # Seconds that a lasting error lasts; one that is to be told: until it is, or TOLD.
+TOLD = 10.0  # Seconds within which an error has to be told that does not pass by itself.
 RHYTHM = 8.0  # Seconds after which a script that has not been taken whole is taken away.
 
-# Seconds within which all records have to be accepted when the error is over.
-#
-# A back-off of retry.backoff.max.ms (1 s), a lock, and a session fit in several times.
+# Seconds within which all records have to be accepted when the error is over: a back-off of
+# retry.backoff.max.ms (1 s), a lock, and a session fit in several times.
 BACK = 40.0
-
-# Seconds after which an application makes another consumer, if a call had told it of an error.
-PATIENCE = 4.0
+PATIENCE = 4.0  # Seconds after which who was told of an error by a call makes another consumer.
 CLOSES = 15.0  # Seconds within which a consumer has to close that was given two.
 _LATE = "INVALID_RECORD_STATE"  # What an acknowledgement meets when its lock has run out.
 At = tuple[int, int]  # Partition and offset.
@@ -49,18 +40,14 @@ At = tuple[int, int]  # Partition and offset.
 class CaseRun:
     """What became of a case: what the application did and saw, and what went over the wire."""
 
-    # When the application first accepted each record, seconds on the monotonic clock.
-    accepted: dict[At, float] = field(default_factory=dict)
+    accepted: dict[At, float] = field(default_factory=dict)  # When it first accepted each record.
     delivered: set[At] = field(default_factory=set)  # The records that it was given.
     produced: set[At] = field(default_factory=set)  # The records that there are.
-    # The errors that calls and callbacks told it while the script ran, with their time.
-    told: list[tuple[float, str]] = field(default_factory=list)
-    # What it was told became of acknowledgements.
-    settled: list[Settled] = field(default_factory=list)
+    told: list[tuple[float, str]] = field(default_factory=list)  # Errors while the script ran.
+    settled: list[Settled] = field(default_factory=list)  # What became of acknowledgements.
     began: float = 0.0  # When the script began.
     ended: float = 0.0  # When the script was taken away.
-    # Seconds from then until every record was accepted; None if that did not happen.
-    recovered: float | None = None
+    recovered: float | None = None  # Seconds from then until every record was accepted.
     left: str = ""  # What was missing then, in words.
     stuck: str = ""  # The call that did not return, or nothing.
     exchanges: list[Exchange] = field(default_factory=list)  # What went over the wire, all of it.
