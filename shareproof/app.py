@@ -1,6 +1,7 @@
 """``shareproof app``: runs a program in front of a cluster, scenario by scenario, and reports."""
 
 import asyncio
+import functools
 import shlex
 import shutil
 import time
@@ -13,7 +14,7 @@ from rich.table import Table
 from fixtures.interface.capability import Capability
 from fixtures.interface.credentials import security_of
 from fixtures.interface.names import innermost
-from fixtures.targets import TargetOptions, UsageFault, open_target
+from fixtures.targets import TargetOptions, UsageFault, open_target, started
 from fixtures.targets.asked import asked_target
 from reports import writing
 from reports.building import RunRecord, about, document, timing_of
@@ -30,12 +31,10 @@ from suites.app.scenarios import SCENARIOS
 from suites.options import RunOptions, checked, load_ledger, typed
 
 LONGEST = 60  # characters of a program's name that is made of its command
-
 STRICT = "strict"  # the ledger that knows no failures
 
 
 def run(asked: AppOptions, console: Console) -> Results:
-    """Try a program, write the report, and return the results."""
     out = asked.out.absolute()
     options = checked(RunOptions(only=asked.only, out=str(out)))
     requirements = load_requirements()
@@ -50,7 +49,7 @@ def run(asked: AppOptions, console: Console) -> Results:
     ]
     ledger = about(load_ledger(asked.profile or STRICT), JUDGES)
     spec = _program(asked)
-    started, began = datetime.now(UTC), time.monotonic()
+    began_at, began = datetime.now(UTC), time.monotonic()
     line(console, f"seed {asked.seed}, {shlex.join(asked.command or ())}, facing {asked.target}")
     target = open_target(
         asked_target(asked.target, asked.command_config),
@@ -58,19 +57,11 @@ def run(asked: AppOptions, console: Console) -> Results:
     )
     for name in ("programs", "transcripts"):
         shutil.rmtree(out / name, ignore_errors=True)
-    target.start()
-    try:
+    with started(target):
         ready, info = time.monotonic(), target.info
-        program = AppRun(
-            info=info,
-            spec=spec,
-            seed=asked.seed,
-            out=out,
-            tell=lambda text: line(console, text),
-        )
+        tell = functools.partial(line, console)
+        program = AppRun(info=info, spec=spec, seed=asked.seed, out=out, tell=tell)
         found = asyncio.run(program.play(scenarios, [*rules]))
-    finally:
-        target.stop()
     ended = time.monotonic()
     troubled = {one.check for one in found if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
 
@@ -94,7 +85,7 @@ def run(asked: AppOptions, console: Console) -> Results:
             seed=asked.seed,
             level=asked.level,
             only=asked.only,
-            started=started,
+            started=began_at,
             timing=timing_of(
                 total=ended - began,
                 cluster_start=ready - began,
@@ -136,16 +127,8 @@ def called(asked: AppOptions) -> str:
 
 def reproduce(asked: AppOptions, rule: str) -> str:
     """Return the command that judges one rule again as it was judged here."""
-    said = [
-        "shareproof",
-        "app",
-        "--target",
-        asked.target,
-        "--only",
-        rule,
-        "--seed",
-        str(asked.seed),
-    ]
+    said = ["shareproof", "app", "--target", asked.target, "--only", rule]
+    said += ["--seed", str(asked.seed)]
     if Capability.OWN_CLUSTER in innermost(asked.target).offers:
         said += typed(asked, "brokers")
     said += typed(asked, "records record poison poison_every attempts patience")
@@ -154,7 +137,6 @@ def reproduce(asked: AppOptions, rule: str) -> str:
 
 
 def list_scenarios() -> list[dict[str, object]]:
-    """Return every scenario, for machines."""
     return [
         {"scenario": one.name, "sentence": one.sentence, "rules": list(one.rules)}
         for one in SCENARIOS.values()

@@ -87,24 +87,15 @@ def run(program: typer.Typer) -> NoReturn:
     """Run a command line; every failure is one sentence on standard error and an exit code."""
     try:
         code = program(standalone_mode=False)
-    except typer.TyperException as error:
-        _misused(str(getattr(error, "format_message", error.__str__)()))
-    except (UsageFault, SpecError, MixedTargets) as fault:
-        _misused(str(fault))
-    except EnvironmentFault as fault:
+    except (typer.TyperException, UsageFault, SpecError, MixedTargets) as fault:
+        from reports.verdicts import USAGE
+
+        _end(USAGE, str(getattr(fault, "format_message", fault.__str__)()))
+    except (EnvironmentFault, Undecided) as fault:
         from reports.verdicts import FAULT
 
-        _end(FAULT, str(fault))
-    except Undecided as fault:  # of a set-up, such as topics that nobody may create
-        from reports.verdicts import FAULT
-
-        _end(FAULT, f"the run stopped: {fault}")
+        # What is undecided is a set-up, such as topics that nobody may create.
+        _end(FAULT, f"the run stopped: {fault}" if isinstance(fault, Undecided) else str(fault))
     except (typer.Abort, KeyboardInterrupt):
         _end(INTERRUPTED, "interrupted")
     raise SystemExit(code or 0)
-
-
-def _misused(sentence: str) -> NoReturn:
-    from reports.verdicts import USAGE
-
-    _end(USAGE, sentence)

@@ -22,6 +22,7 @@ from fixtures.hostile.tap import Tap
 from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
+from suites.app.program import VARIABLES
 from suites.broker.share import Queue, Share, world
 from suites.client.wire import HEARTBEAT, SHARE, busiest, lines
 
@@ -29,18 +30,11 @@ _TOLD = (*SHARE, HEARTBEAT, "Metadata")
 
 
 async def play(
-    file: Path,
-    program: list[str],
-    *,
-    where: str,
-    brokers: int,
-    frames: int,
-    seconds: float,
-    seed: int,
+    file: Path, program: list[str], *, on: str, brokers: int, frames: int, seconds: float, seed: int
 ) -> int:
     """Run the program in front of the scripted broker and return its exit code."""
     script = read_script(file)
-    with started(open_target(where, TargetOptions(brokers=brokers))) as target:
+    with started(open_target(on, TargetOptions(brokers=brokers))) as target:
         schemas = Schemas.from_jar(target.info.schema_jar)
         async with world(target.info, Random(seed), [], schemas) as share:
             queue = await _laid(share, script)
@@ -61,13 +55,8 @@ async def play(
 
 
 async def _laid(share: Share, script: Script) -> Queue:
-    wanted: dict[str, Any] = {
-        "records": 3,
-        "batches": 1,
-        "leader": 0,
-        "lock_ms": None,
-        "isolation": "",
-    }
+    wanted: dict[str, Any] = {"records": 3, "batches": 1, "leader": 0}
+    wanted |= {"lock_ms": None, "isolation": ""}
     if not script.setup.keys() <= wanted.keys():
         raise ScriptError(f"[setup] may have {', '.join(wanted)}, not {dict(script.setup)}")
     wanted |= script.setup
@@ -84,9 +73,9 @@ async def _laid(share: Share, script: Script) -> Queue:
 
 async def _run(program: list[str], tap: Tap, queue: Queue, seconds: float) -> int:
     told = {
-        "SHAREPROOF_BOOTSTRAP": ",".join(tap.bootstrap),
-        "SHAREPROOF_TOPIC": queue.topic.name,
-        "SHAREPROOF_GROUP": queue.group,
+        VARIABLES["bootstrap"]: ",".join(tap.bootstrap),
+        VARIABLES["topic"]: queue.topic.name,
+        VARIABLES["group"]: queue.group,
     }
     process = await asyncio.create_subprocess_exec(*program, env=os.environ | told)
     try:

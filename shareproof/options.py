@@ -48,12 +48,7 @@ def place_of(text: str) -> Path:
 
 
 Conf = Annotated[
-    tuple[str, ...],
-    Option(
-        "Spark setting KEY=VALUE; repeatable.",
-        kind=LISTED,
-        parse=repeated,
-    ),
+    tuple[str, ...], Option("Spark setting KEY=VALUE; repeatable.", kind=LISTED, parse=repeated)
 ]
 WorkersOn = Annotated[
     str,
@@ -280,13 +275,9 @@ def takes(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator: the fields of a dataclass become the options of a command.
 
-    The command gets them as one value. Its keywords are options, too.
-
-    Args:
-        kind: The dataclass, if there is one.
-        order: The names of fields and keywords as help shows them. By default all fields, those
-            that the class does not inherit first, and then the keywords.
-        usual: Defaults that are others than those of the fields.
+    The command gets them as one value. Its keywords are options, too. ``order`` has the names of
+    fields and keywords as help shows them: by default all fields, those that the class does not
+    inherit first, and then the keywords. ``usual`` are defaults that are others than the fields'.
     """
     known = fields(kind) if kind else ()
     bases = kind.__bases__ if kind else ()

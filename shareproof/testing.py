@@ -19,9 +19,8 @@ from shareproof import ROOT
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites.app.share_cluster import Chaos, ShareCluster
 
+# What we import at the top level, and a project must not have there.
 _PACKAGES = ("chaos", "fixtures", "reports", "spec", "suites")
-"""What we import at the top level, and a project must not have there."""
-
 _BROKERS = 3
 
 
@@ -48,8 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _running(target: str) -> Iterator[ClusterInfo]:
+    brokers = 1 if target.startswith("external") else _BROKERS
     try:
-        made = open_target(asked_target(target), TargetOptions(brokers=_brokers(target)))
+        made = open_target(asked_target(target), TargetOptions(brokers=brokers))
         made.start()
     except (UsageFault, EnvironmentFault, OutOfReach) as fault:
         pytest.fail(str(fault), pytrace=False)
@@ -57,10 +57,6 @@ def _running(target: str) -> Iterator[ClusterInfo]:
         yield made.info
     finally:
         made.stop()
-
-
-def _brokers(target: str) -> int:
-    return 1 if target.startswith("external") else _BROKERS
 
 
 @pytest.fixture(scope="session")
@@ -93,5 +89,4 @@ def hostile_broker(hostile_target: ClusterInfo) -> Iterator[ShareCluster]:
 def chaos(request: pytest.FixtureRequest) -> Chaos:
     """What breaks around the clients of the test's cluster."""
     hostile = "hostile_broker" in request.fixturenames
-    found = request.getfixturevalue("hostile_broker" if hostile else "share_cluster")
-    return Chaos(found)
+    return Chaos(request.getfixturevalue("hostile_broker" if hostile else "share_cluster"))

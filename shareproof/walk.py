@@ -16,7 +16,7 @@ from typing import Any
 from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter, Refused, Unsupported
 from fixtures.clients.admin import Admin
-from fixtures.clients.cluster import Cluster, Topic, eventually
+from fixtures.clients.cluster import Cluster, Topic, attempts, eventually
 from fixtures.clients.handle import Delivery, Handle
 from fixtures.targets import open_target, started
 from fixtures.wire.records import Record, encode_batch
@@ -24,6 +24,7 @@ from spec.adapter import Capability
 from spec.verdict import EnvironmentFault, Undecided
 
 _RECORDS = 5
+_WITHIN = 30.0  # seconds for a few records
 _NOW = round(time.time() * 1000)  # the records are of now: a broker may delete older ones
 _LACKED: dict[Capability, tuple[str, dict[str, Any]]] = {
     Capability.RENEW: ("acknowledge", {"type": "renew", "records": []}),
@@ -41,9 +42,7 @@ class Walk:
     """One adapter on its way."""
 
     def __init__(self, adapter: Adapter, admin: Admin) -> None:
-        self.adapter = adapter
-        self.admin = admin
-        self.cluster = admin.cluster
+        self.adapter, self.admin, self.cluster = adapter, admin, admin.cluster
         self.wrong: list[str] = []
         self.mode = "explicit" if adapter.has(Capability.EXPLICIT) else "implicit"
 
@@ -62,10 +61,16 @@ class Walk:
             self.expect("subscription", [topic.name], await consumer.subscription())
         await self.settle(consumer, topic)
         if self.adapter.has(Capability.WAKEUP):
-            await self.wake(consumer)
+            await consumer.wakeup()
+            self.expect("a poll that is woken", "wakeup", await _refusal(consumer.poll(10)))
         await consumer.close()
         self.expect("poll of a closed consumer", "closed", await _refusal(consumer.poll(0.1)))
-        await self.finished(group, topic)
+
+        async def finished() -> bool | None:
+            found = await self.admin.share_offsets(group, topic)
+            return True if all(found[p].start == _RECORDS for p in topic.partitions) else None
+
+        await eventually("every record being finished", finished)
 
     async def settle(self, consumer: Handle, topic: Topic) -> None:
         """Consume what is there: release one record, reject one, accept the others."""
@@ -83,9 +88,9 @@ class Walk:
         self.expect("errors of the commit", set(), {each.error for each in told} - {None})
         (again,) = await _polled(consumer, 1)
         self.expect("what comes again", (released.place, 2), (again.place, again.count))
-        if self.adapter.has(Capability.RENEW):
+        if renews := self.adapter.has(Capability.RENEW):
             await consumer.acknowledge([again], "renew")
-        if self.adapter.has(Capability.EXPLICIT) and self.adapter.has(Capability.RENEW):
+        if renews and self.adapter.has(Capability.EXPLICIT):
             await consumer.commit_sync()
             with contextlib.suppress(Refused):  # Java gives renewed records once more, krafka waits
                 await consumer.poll(0.1)
@@ -115,17 +120,6 @@ class Walk:
             if not self.adapter.has(capability):
                 self.expect(capability, capability, await _refusal(consumer.call(op, **fields)))
 
-    async def wake(self, consumer: Handle) -> None:
-        await consumer.wakeup()
-        self.expect("a poll that is woken", "wakeup", await _refusal(consumer.poll(10)))
-
-    async def finished(self, group: str, topic: Topic) -> None:
-        async def ask() -> bool | None:
-            found = await self.admin.share_offsets(group, topic)
-            return True if all(found[p].start == _RECORDS for p in topic.partitions) else None
-
-        await eventually("every record being finished", ask)
-
     def expect(self, what: str, expected: object, seen: object) -> None:
         if expected != seen:
             self.wrong.append(f"{what}: {expected!r} was expected, and {seen!r} came")
@@ -146,12 +140,11 @@ def _records(partition: int) -> list[Record]:
 
 async def _polled(consumer: Handle, count: int) -> list[Delivery]:
     records: list[Delivery] = []
-    deadline = time.monotonic() + 30
-    while len(records) < count:
-        if time.monotonic() > deadline:
-            raise Undecided(f"{len(records)} of {count} records came within 30 s")
+    async for _ in attempts(_WITHIN):
         records += await consumer.poll(0.5, payload="full")
-    return records
+        if len(records) >= count:
+            return records
+    raise Undecided(f"{len(records)} of {count} records came within {_WITHIN:g} s")
 
 
 async def _refusal(call: Awaitable[object]) -> str:

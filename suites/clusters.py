@@ -24,12 +24,9 @@ def own_cluster(
 ) -> Iterator[Target]:
     """Run a cluster of the same release that its user may configure, break and mend.
 
-    ``files``: brokers and checks have to see the same files.
-
-    Raises:
-        OutOfReach: the target is somebody else's, or in containers with files of their own.
-        EnvironmentFault: it did not start.
-        Undecided: a broker ended by itself, which is why a request got no response.
+    ``files``: brokers and checks have to see the same files. OutOfReach if the target is somebody
+    else's, or in containers with files of their own; Undecided if a broker ended by itself, which
+    is why a request got no response.
     """
     shared = [Capability.LOCAL_FILES] if files or wanted.jvm else []
     require(options, Capability.OWN_CLUSTER, *shared)

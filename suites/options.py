@@ -30,17 +30,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 DEFAULT_BROKERS = 3
 CLIENT_AREA = "CLI"
-OWN = (
-    "results.json",
-    "run.json",
-    "report.html",
-    "junit.xml",
-    "pytest.log",
-    "badge.json",
-    "badge.svg",
-    "allurerc.json",
-)
-"""Files that a run writes into its directory, and may therefore overwrite there."""
+# Files that a run writes into its directory, and may therefore overwrite there.
+_WRITTEN = "results.json run.json report.html junit.xml pytest.log badge.json badge.svg"
+OWN = (*_WRITTEN.split(), "allurerc.json")
 
 UNSEEN = "apache-kafka"  # The ledger of a target that has not started yet.
 
@@ -48,13 +40,9 @@ UNSEEN = "apache-kafka"  # The ledger of a target that has not started yet.
 class Option:
     """What a field's annotation says of the option that it is.
 
-    Attributes:
-        help: Its line of help.
-        names: Its names, where they are not the field's.
-        kind: What the command line takes, where that is not the field's type.
-        parse: Makes the field's value of that.
-        typer: What Typer is to know besides, such as the smallest value; ``autocompletion`` is the
-            name of a function of :mod:`shareproof.manual`.
+    ``kind`` is what the command line takes, where that is not the field's type; ``parse`` makes the
+    field's value of that. ``typer`` is what Typer is to know besides, such as the smallest value;
+    ``autocompletion`` is the name of a function of :mod:`shareproof.manual`.
     """
 
     def __init__(
@@ -121,16 +109,8 @@ def absolute(path: str | Path | None) -> str:
     return str(Path(path).absolute()) if path else ""
 
 
-def _ledger(name: str) -> str:
-    return absolute(name) if name.endswith(".toml") else name
-
-
 def new_seed() -> int:
     return secrets.randbelow(2**32)
-
-
-def _seed(given: int | None) -> int:
-    return new_seed() if given is None else given
 
 
 LISTED: Any = list[str] | None
@@ -155,7 +135,7 @@ Seed = Annotated[
     int,
     Option(
         "Random seed; repeats an earlier run. Default: a new one.",
-        parse=_seed,
+        parse=lambda given: new_seed() if given is None else given,
         default_factory=new_seed,
         show_default=False,
     ),
@@ -165,7 +145,7 @@ Ledger = Annotated[
     str,
     Option(
         "Ledger of known failures: a shipped name, or a path to a .toml file.",
-        parse=_ledger,
+        parse=lambda name: absolute(name) if name.endswith(".toml") else name,
         autocompletion="ledgers",
     ),
 ]
@@ -207,11 +187,7 @@ class Client:
 
     @classmethod
     def asked_for(cls, *, client: str, adapter: str) -> Client | None:
-        """Return the client that ``--client`` or ``--adapter`` names; it is not introduced yet.
-
-        Raises:
-            UsageFault: both are given, or there is no such client.
-        """
+        """Return the client that ``--client`` or ``--adapter`` names; it is not introduced yet."""
         if client and adapter:
             raise UsageFault("--client and --adapter: give one of them.")
         if not client and not adapter:
@@ -431,11 +407,7 @@ def resolved(options: T) -> T:
 
 
 def checked(options: RunOptions) -> RunOptions:
-    """Return the options unchanged if they make sense.
-
-    Raises:
-        UsageFault: one of them does not; the message says which and what would.
-    """
+    """Return the options unchanged if they make sense; UsageFault says which does not."""
     parse_target(options.target)
     rules = requirement.load_requirements()
     for word in options.only:
@@ -482,11 +454,7 @@ def _check_access(options: RunOptions) -> None:
 
 
 def load_ledger(name: str) -> Profile:
-    """Return a shipped profile by name, or one from a file by a path that ends in ``.toml``.
-
-    Raises:
-        UsageFault: it does not exist or is malformed.
-    """
+    """Return a shipped profile by name, or one from a file by a path that ends in ``.toml``."""
     from spec.profile import load_profile, parse_profile
 
     try:

@@ -73,8 +73,8 @@ def test_wheel_and_sdist_hold_every_file_of_the_rooms(tmp_path: Path) -> None:
     if lacks := doctor.missing("git"):
         pytest.skip(lacks)
     built = release.build(tmp_path)
-    assert release.wrong(built, release.tracked()) == []
-    assert release.wrong(built, ["spec/forgotten.toml"]) == [
+    assert release.wrong(*built, release.tracked()) == []
+    assert release.wrong(*built, ["spec/forgotten.toml"]) == [
         "spec/forgotten.toml is not in the wheel",
         "spec/forgotten.toml is not in the sdist",
     ]

@@ -29,7 +29,6 @@ UNREACHED = re.compile(
     r"CERT|UNABLE_TO|^E(401|403|5\d\d|CONN|TIMEDOUT|NOTFOUND|AI_AGAIN|PROTO|HOST|NET|RR_SOCKET)"
 )
 TIMEOUT = 600.0
-
 Tally = Mapping[str, Mapping[str, Any]]
 """Statuses, categories and environment, on which a run and its report have to agree."""
 

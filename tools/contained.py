@@ -20,7 +20,6 @@ TARGET = f"{OURS}4.4.0"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the scenario, with more options of chaos, and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.contained", description=__doc__)
     parser.add_argument("--target", default=TARGET)
     parser.add_argument("--scenario", default=SHORT_CONTAINED)

@@ -115,13 +115,6 @@ def worst(rules: Sequence[RuleResult]) -> str:
     return min(ranks, key=RANKS.index, default="")
 
 
-def read(directory: Path) -> Run:
-    try:
-        return Run(results=read_results(directory))
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
-
-
 def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
     if kind == "clients":
         lines = [_CLIENTS, *_summary([*runs, *beside]), _CHOOSING, *_capabilities(runs)]
@@ -132,12 +125,8 @@ def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    line = "| {} |".format
-    return [
-        line(" | ".join(head)),
-        "|" + "---|" * len(head),
-        *(line(" | ".join(map(str, row))) for row in rows),
-    ]
+    first, *others = (f"| {' | '.join(map(str, row))} |" for row in (head, *rows))
+    return [first, "|" + "---|" * len(head), *others]
 
 
 def _summary(runs: Sequence[Run]) -> list[str]:
@@ -165,20 +154,15 @@ def _summary(runs: Sequence[Run]) -> list[str]:
 
 def _capabilities(runs: Sequence[Run]) -> list[str]:
     head = ["", *(said for _, said in _CAPABILITIES)]
-    clients = [run.results.client for run in runs]
-    rows = [
-        [
-            f"{client.name} {client.version}, {client.language or client.runtime}",
-            *("yes" if name in client.capabilities else "no" for name, _ in _CAPABILITIES),
-        ]
-        for client in clients
-        if client is not None
-    ]
+    rows = []
+    for client in filter(None, (run.results.client for run in runs)):
+        has = ("yes" if name in client.capabilities else "no" for name, _ in _CAPABILITIES)
+        told = f"{client.name} {client.version}, {client.language or client.runtime}"
+        rows.append([told, *has])
     return _table(head, rows)
 
 
 def _known(runs: Sequence[Run]) -> list[str]:
-    """Return all findings about each client by rank, also those of the sweep and of programs."""
     text = (FINDINGS / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| \[\d+\]\((.*?)\.md\) \|.*\| (.*?) \|$", text, re.MULTILINE)
     rows = []
@@ -194,7 +178,7 @@ def _known(runs: Sequence[Run]) -> list[str]:
 
 
 def _matrix(runs: Sequence[Run]) -> list[str]:
-    ids = sorted(set().union(*(run.rules for run in runs)), key=_order)
+    ids = sorted(set().union(*(run.rules for run in runs)), key=lambda id_: (id_[:3], int(id_[4:])))
     seen = {id_: [run.rules[id_] for run in runs if id_ in run.rules] for id_ in ids}
     shown = [id_ for id_ in ids if any(rule.verdict in _SHOWN for rule in seen[id_])]
     shown.sort(key=lambda id_: (RANKS.index(worst(seen[id_])), _LEVELS.index(seen[id_][0].level)))
@@ -212,16 +196,8 @@ def _matrix(runs: Sequence[Run]) -> list[str]:
 
 
 def _cell(rule: RuleResult | None) -> str:
-    if rule is None:
-        return ""
-    if rule.verdict == "error":
-        return "not judged"
-    return f"**{rule.verdict}**" if rule.verdict == "fail" else str(rule.verdict)
-
-
-def _order(rule: str) -> tuple[str, int]:
-    area, _, number = rule.partition("-")
-    return area, int(number)
+    verdict = str(rule.verdict) if rule else ""
+    return {"fail": "**fail**", "error": "not judged"}.get(verdict, verdict)
 
 
 def main() -> int:
@@ -231,7 +207,14 @@ def main() -> int:
     parser.add_argument("--beside", nargs="*", default=[], type=Path, help="runs without a column")
     parser.add_argument("--write", type=Path, help="the page; default: standard output")
     options = parser.parse_args()
-    text = page(options.kind, list(map(read, options.runs)), list(map(read, options.beside)))
+    try:
+        runs, beside = (
+            [Run(results=read_results(folder)) for folder in folders]
+            for folders in (options.runs, options.beside)
+        )
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    text = page(options.kind, runs, beside)
     if options.write:
         options.write.write_text(text, encoding="utf-8")
     else:

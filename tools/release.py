@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -44,14 +44,10 @@ def project() -> dict[str, Any]:
 
 
 def command(*words: str, folder: Path = HOME, **variables: str) -> str:
+    environment = {**os.environ, **variables}
     try:
         ended = subprocess.run(
-            words,
-            cwd=folder,
-            env={**os.environ, **variables},
-            capture_output=True,
-            check=False,
-            text=True,
+            words, cwd=folder, env=environment, capture_output=True, check=False, text=True
         )
     except OSError as error:
         raise Failed(f"{words[0]} cannot be started: {error.strerror}") from None
@@ -132,15 +128,11 @@ def check_evidence() -> str:
     return f"{len(last)} campaigns since {changed}"
 
 
-class Built(NamedTuple):
-    wheel: Path
-    sdist: Path
-
-
-def build(into: Path) -> Built:
+def build(into: Path) -> tuple[Path, Path]:
+    """Return a wheel, and a source distribution."""
     # Not at home, where a directory called build may lie.
     command(sys.executable, "-m", "build", "--outdir", str(into), str(HOME), folder=into)
-    return Built(wheel=next(into.glob("*.whl")), sdist=next(into.glob("*.tar.gz")))
+    return next(into.glob("*.whl")), next(into.glob("*.tar.gz"))
 
 
 def tracked() -> list[str]:
@@ -148,12 +140,12 @@ def tracked() -> list[str]:
     return [name for name in names if (HOME / name).is_file()]
 
 
-def wrong(built: Built, files: Iterable[str]) -> list[str]:
+def wrong(wheel: Path, sdist: Path, files: Iterable[str]) -> list[str]:
     """Return which files wheel and sdist lack, and what the wheel has that is for a clone only."""
-    with zipfile.ZipFile(built.wheel) as wheel:
-        in_wheel = set(wheel.namelist())
-    with tarfile.open(built.sdist) as sdist:
-        in_sdist = {name.partition("/")[2] for name in sdist.getnames()}
+    with zipfile.ZipFile(wheel) as zipped:
+        in_wheel = set(zipped.namelist())
+    with tarfile.open(sdist) as packed:
+        in_sdist = {name.partition("/")[2] for name in packed.getnames()}
     found: list[str] = []
     for name in files:
         if f"shareproof/source/{name}" not in in_wheel:
@@ -166,10 +158,10 @@ def wrong(built: Built, files: Iterable[str]) -> list[str]:
 
 def check_wheel() -> str:
     with tempfile.TemporaryDirectory() as folder:
-        built = build(Path(folder))
-        if complaints := wrong(built, tracked()):
+        wheel, sdist = build(Path(folder))
+        if complaints := wrong(wheel, sdist, tracked()):
             raise Failed(f"{complaints[0]}, and {len(complaints) - 1} more")
-        return f"{built.wheel.name}, {built.wheel.stat().st_size // 1024} kB"
+        return f"{wheel.name}, {wheel.stat().st_size // 1024} kB"
 
 
 def check_sbom() -> str:
@@ -185,18 +177,9 @@ def check_sbom() -> str:
 
 
 CHECKS: dict[str, Callable[[], str]] = {
-    check.__name__.removeprefix("check_"): check
-    for check in (
-        check_tree,
-        check_version,
-        check_changelog,
-        check_lock,
-        check_documents,
-        check_generated,
-        check_evidence,
-        check_wheel,
-        check_sbom,
-    )
+    name.removeprefix("check_"): check
+    for name, check in list(globals().items())
+    if name.startswith("check_")
 }
 
 

@@ -24,7 +24,6 @@ from spec.tiers import PLAIN, REQUESTS, recorded
 _PROPERTY = "shareproof-requests"
 _SENT: set[str] = set()
 _FOUND: dict[str, set[str]] = {}
-
 _exchange = Connection.exchange
 
 

@@ -31,8 +31,6 @@ from spec.verdict import Undecided
 
 @contextlib.contextmanager
 def hooks(target: Target) -> Iterator[Path]:
-    """Serve the brokers' verbs on a port of this machine; yield a file of hooks that use it."""
-
     class Verbs(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             _, verb, node = self.path.split("/")
@@ -66,11 +64,6 @@ async def hold_everybody_to(target: Target, quotas: Mapping[str, float]) -> None
             raise SystemExit(str(error)) from None
 
 
-def _quota(text: str) -> tuple[str, float]:
-    key, _, value = text.partition("=")
-    return key, float(value)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.vanilla",
@@ -81,7 +74,6 @@ def main() -> int:
     parser.add_argument("--kafka", default=DEFAULT_VERSION, help="release of Kafka")
     parser.add_argument(
         "--quota",
-        type=_quota,
         action="append",
         default=[],
         metavar="KEY=VALUE",
@@ -94,7 +86,8 @@ def main() -> int:
     ) as target:
         where = ",".join(target.info.bootstrap)
         if asked.quota:
-            run_blocking(hold_everybody_to(target, dict(asked.quota)))
+            quotas = dict(one.split("=") for one in asked.quota)
+            run_blocking(hold_everybody_to(target, {key: float(n) for key, n in quotas.items()}))
         with hooks(target) as file:
             words = [word.replace("{}", where) for word in asked.command]
             command = [word.replace("{hooks}", str(file)) for word in words]

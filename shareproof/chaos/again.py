@@ -35,19 +35,12 @@ Judge = Callable[[Sequence["Earlier"], bool], list[Results | EnvironmentFault]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """A judgement of the archive, and where the histories are that it was about.
+    """A judgement of the archive, and where the histories are that it was about."""
 
-    Attributes:
-        folder: The directory of its ``results.json``.
-        results: What it found.
-        runs: The directories of the runs; empty if one of them is gone.
-        lost: The runs that are gone, as the results name them.
-    """
-
-    folder: Path
+    folder: Path  # The directory of its ``results.json``.
     results: Results
-    runs: tuple[Path, ...]
-    lost: tuple[str, ...]
+    runs: tuple[Path, ...]  # The directories of the runs; empty if one of them is gone.
+    lost: tuple[str, ...]  # The runs that are gone, as the results name them.
 
     @property
     def chaotic(self) -> bool:
@@ -179,15 +172,13 @@ def rejudge(found: Sequence[Earlier], *, replace: bool, by: Judge = judged_again
         elif isinstance(now := next(said), EnvironmentFault):
             again = Again(folder=one.folder, trouble=str(now))
         else:
-            comparison = compare(judged(one.results), judged(now))
-            again = Again(folder=one.folder, comparison=comparison)
+            again = Again(folder=one.folder, comparison=compare(judged(one.results), judged(now)))
         print("\n".join(again.lines), file=sys.stderr, flush=True)
         told.append(again)
     return told
 
 
 def exit_code(told: Iterable[Again]) -> int:
-    """Return 0 if nothing changed, 1 if a verdict did, and 3 if something was not judged again."""
     codes = [
         FAULT if again.comparison is None else BROKEN if again.comparison.changes else OK
         for again in told

@@ -26,10 +26,7 @@ Tell = Callable[[str], None]
 
 
 def judge(request: Request, out: Path, tell: Tell) -> Results:
-    """Judge the histories of runs, add the faults injected, and write all of it to ``out``.
-
-    It may be done again and again, so that an archive of runs meets newer rules.
-    """
+    """Judge the histories of runs, add the faults injected, and write all of it to ``out``."""
     with reached(request.runs[0]):
         played = [read(run) for run in request.runs]
         for run in request.runs:
@@ -50,15 +47,11 @@ def judge(request: Request, out: Path, tell: Tell) -> Results:
 
 
 def spark_settings(runs: Iterable[Path], master: str = "local[*]") -> dict[str, str]:
-    options = f"{class_data_options()} {_branch_options()}".strip()
-    return {"spark.driver.defaultJavaOptions": options, **settings(runs, master)}
-
-
-def _branch_options() -> str:
-    """Return the JVM options that help Java 17 alone; the newest that was measured is 25."""
+    options = class_data_options()
     with contextlib.suppress(EnvironmentFault):  # Spark says so when it is started
-        return ALL_BRANCHES if find_java().major <= OLDEST else ""
-    return ""
+        # These help Java 17 alone; the newest that was measured is 25.
+        options = f"{options} {ALL_BRANCHES if find_java().major <= OLDEST else ''}"
+    return {"spark.driver.defaultJavaOptions": options.strip(), **settings(runs, master)}
 
 
 def read(run: Path) -> ChaosRun:
@@ -71,16 +64,13 @@ def read(run: Path) -> ChaosRun:
 
 
 def with_chaos(results: Results, played: Sequence[ChaosRun], *, strict: bool = False) -> Results:
-    """Return results of judged histories with the faults injected, and what that changes.
-
-    ``strict``: a scenario fails that did without one of its faults, or excused too much.
-    """
+    """Return results with the faults injected; ``strict``: one that never hit is no pass."""
     trouble = [f"{Path(one.run).name}: {what}" for one in played for what in one.trouble]
-    missed = [
-        f"{Path(one.run).name}: {_unseen(one)}"
-        for one in played
-        if one.verdict != "pass" and (strict or not any(each.hit for each in one.faults))
-    ]
+    missed = []
+    for one in played:
+        if one.verdict != "pass" and (strict or not any(each.hit for each in one.faults)):
+            unseen = dict.fromkeys(each.fault for each in one.faults if not each.hit)
+            missed.append(f"{Path(one.run).name}: not seen to take effect: {', '.join(unseen)}")
     if strict:
         missed += [said for one in played for said in excused_too_much(results, one)]
     code = results.run.exit_code
@@ -98,11 +88,6 @@ def with_chaos(results: Results, played: Sequence[ChaosRun], *, strict: bool = F
         for rule in results.requirements
     )
     return replace(results, run=run, requirements=again, chaos=tuple(played))
-
-
-def _unseen(run: ChaosRun) -> str:
-    missed = dict.fromkeys(one.fault for one in run.faults if not one.hit)
-    return f"not seen to take effect: {', '.join(missed)}"
 
 
 def excused_too_much(results: Results, run: ChaosRun) -> list[str]:

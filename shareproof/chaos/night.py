@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from chaos.faults import Fault
 from chaos.fitting import fitting, offered, usual_proxies
@@ -79,7 +79,6 @@ def spend(asked: NightOptions, tell: Tell) -> tuple[Night, int]:
 
 
 def new_night(asked: NightOptions) -> Night:
-    """Return a night that begins now."""
     began = _now()
     return Night(
         name=f"night-{re.sub(r'[^0-9]', '', began)[:12]}-{asked.seed}",
@@ -165,19 +164,22 @@ class _Spending:
         left = f"{max(0.0, night.hours * 60 - night.spent / 60):.0f} minutes left"
         self.tell(f"seed {seed}, {left}: {', '.join(kinds)}")
         play = Play(
-            seed=seed,
-            run=f"seed-{seed}",
-            faults=kinds,
-            began=_now(),
-            seconds=0,
-            exit_code=FAULT,
+            seed=seed, run=f"seed-{seed}", faults=kinds, began=_now(), seconds=0, exit_code=FAULT
         )
         options = ["--seed", str(seed), "--minutes", f"{night.minutes:g}", "--overlap"]
         options += [night.overlap, "--faults", ",".join(kinds)]
         play = self._run(play, options, play.run)
         took = time.monotonic() - began
         play = replace(play, seconds=round(took, 1))
-        self.tell(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {_said(play)}")
+        told = {
+            "broken": play.broken,
+            "known failures": [one.rule for one in play.failures if one.known],
+            "not seen to hit": [one.fault for one in play.missed],
+            "went wrong": play.trouble,
+        }
+        words = [f"{what}: {', '.join(which)}" for what, which in told.items() if which]
+        said = "; ".join(words) or "nothing broken"
+        self.tell(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {said}")
         self._keep(plays=(*night.plays, play), spent=night.spent + took)
 
     def _run(self, play: Play, options: Sequence[str], name: str) -> Play:
@@ -284,7 +286,6 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-
     def stop(*_: object) -> None:
         raise Stop
 
@@ -294,18 +295,6 @@ def _stopping() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _said(play: Play) -> str:
-    known = [one.rule for one in play.failures if one.known]
-    said = {
-        "broken": play.broken,
-        "known failures": known,
-        "not seen to hit": [one.fault for one in play.missed],
-        "went wrong": play.trouble,
-    }
-    words = [f"{what}: {', '.join(which)}" for what, which in said.items() if which]
-    return "; ".join(words) or "nothing broken"
 
 
 def _now() -> str:
@@ -328,15 +317,9 @@ class _Replays:
     rate: float
     whole: Schedule
     folder: Path
-    _stack: ExitStack
+    stack: ExitStack  # Ends with the block, and whenever a cluster is unwell.
     _ready: RunningTarget | None = None
     _number: int = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def _chaos(self, schedule: Schedule) -> Chaos:
         load = usual_load(schedule, self.rate)
@@ -351,16 +334,15 @@ class _Replays:
 
     def broken(self, schedule: Schedule) -> set[str]:
         if self._ready is None:
-            self._ready = self._stack.enter_context(
-                running(self._chaos(self.whole), lambda _: None)
-            )
+            ready = running(self._chaos(self.whole), lambda _: None)
+            self._ready = self.stack.enter_context(ready)
         self._number += 1
         out = self.folder / str(self._number)
         broke = self._ready.play(self._chaos(schedule), out)
         found = _broken_by_oracle(out)
         shutil.rmtree(out)
         if broke.trouble:
-            self._stack.close()
+            self.stack.close()
             self._ready = None
         return found
 
@@ -388,8 +370,8 @@ def shrink_run(run: Path, target: str, brokers: int, rate: float, tell: Tell) ->
         raise UsageFault(f"--shrink {run}: no run of chaos: {error}.") from None
     if not rules:
         raise UsageFault(f"--shrink {run}: that run broke no rule.")
-    replays = _Replays(target, brokers, rate, schedule, run / "shrinking", ExitStack())
-    with replays as plays:
+    with ExitStack() as stack:
+        plays = _Replays(target, brokers, rate, schedule, run / "shrinking", stack)
 
         def fails(candidate: Schedule) -> bool:
             if plays.broken(candidate).isdisjoint(rules):

@@ -6,7 +6,6 @@ It needs the extra ``judge``, and is imported only where that is there.
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path, PosixPath
 
@@ -39,7 +38,7 @@ from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
 from reports.analysis.request import Request
 from reports.console import line
-from reports.results import InjectedFault, Results
+from reports.results import Results
 from reports.telling import cases
 from shareproof.chaos.judging import judge, spark_settings
 from shareproof.chaos.warming import Tell, telling
@@ -62,10 +61,7 @@ Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
 
 
 def run(asked: ChaosOptions, console: Console) -> Results | None:
-    """Carry out a chaos run and return its results, which are also in ``out``.
-
-    Nothing is returned where nothing was to be judged.
-    """
+    """Carry out a chaos run; return its results, also in ``out``, if it was to be judged."""
     out = asked.out.absolute()
     request = Request(
         runs=(out,),
@@ -178,10 +174,7 @@ def play_all(
     hosts: Hosts | None = None,
     processes: int = 2,
 ) -> tuple[Path, ...]:
-    """Play scenarios, and return the directory of each inside ``out``.
-
-    The processes of their loads run on ``hosts``, if there are any.
-    """
+    """Play scenarios, their loads on ``hosts`` if there are any; return the directory of each."""
     runs: list[Path] = []
     left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
     clocks = any(needs_clocks(chaos) for chaos in left)
@@ -195,8 +188,7 @@ def play_all(
         for chaos in left
     ]
     while left:
-        with ExitStack() as stack:
-            ready = stack.enter_context(running(left[0], tell))
+        with running(left[0], tell) as ready:
             stands = (left[0].target, left[0].proxies)
             while left and (left[0].target, left[0].proxies) == stands:
                 chaos = left.pop(0)
@@ -282,7 +274,6 @@ def _hosts(asked: ChaosOptions) -> Hosts | None:
 
 
 def list_faults() -> list[dict[str, object]]:
-    """Return every kind of fault, for machines."""
     return [
         {
             "fault": fault.name,
@@ -302,7 +293,6 @@ def _brokers(fault: Fault) -> int:
 
 
 def list_scenarios() -> list[dict[str, object]]:
-    """Return every scenario, for machines."""
     return [
         {
             "scenario": one.name,
@@ -336,8 +326,10 @@ def show_scenarios(console: Console) -> None:
 def show_struck(results: Results, console: Console) -> None:
     for chaos in results.chaos or ():
         name = chaos.scenario or "schedule"
-        said = f"{name}: {len(chaos.faults)} faults, {_missed(chaos.faults) or 'all took effect'}"
-        console.print(said, highlight=False)
+        blocked = {one.fault: one.blocked_by for one in chaos.faults if not one.hit}
+        missed = (f"{fault} (blocked by {by})" if by else fault for fault, by in blocked.items())
+        said = f"never took effect: {', '.join(missed)}" if blocked else "all took effect"
+        console.print(f"{name}: {len(chaos.faults)} faults, {said}", highlight=False)
         for case in cases(results, Path(chaos.run).name):
             console.print(f"  {case.rule}: {case.sentence}", highlight=False)
     totals: Counter[str] = Counter()
@@ -345,10 +337,3 @@ def show_struck(results: Results, console: Console) -> None:
         totals.update({state.state: state.count for state in states})
     for name, count in totals.items():
         console.print(f"{count or 'never':>8} {name}", highlight=False)
-
-
-def _missed(faults: Sequence[InjectedFault]) -> str:
-    """Return which faults never took effect, and what blocked them; nothing if all did."""
-    blocked = {one.fault: one.blocked_by for one in faults if not one.hit}
-    said = (f"{name} (blocked by {by})" if by else name for name, by in blocked.items())
-    return f"never took effect: {', '.join(said)}" if blocked else ""

@@ -14,20 +14,17 @@ from reports.analysis.warming import Enough, warm
 
 Tell = Callable[[str], None]
 
+# Seconds that starting and warming Spark takes beside a load and three brokers, at the lowest
+# priority; draining may take none.
 _TAKES = 45.0
-"""Seconds that starting and warming Spark takes beside a load and three brokers, at the lowest
-priority; draining may take none."""
 _EVERY = 0.05
 
 
 def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, Callable[[], None]]:
     """Return a ``tell`` that starts Spark near the end of the last load, and what waits for Spark.
 
-    Args:
-        loads: those that will be put on the target, one after the other.
-        request: how their histories are judged; its first run is the one under way, or the place
-            where all are.
-        tell: what lines are told to.
+    ``loads`` will be put on the target one after the other. The first run of ``request``, by which
+    their histories are judged, is the one under way, or the place where all are.
     """
     begun, waits = 0, list[Callable[[], None]]()
     # One row for each record, and one for each of its deliveries; few come twice.

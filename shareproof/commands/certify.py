@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -31,6 +31,7 @@ from suites.options import (
 )
 
 if TYPE_CHECKING:
+    from suites.client.settings import Trial
     from suites.client.sweep.working import AnyCase
 
 Workers = Annotated[
@@ -63,24 +64,21 @@ def client(
 
 
 def _tested(client: str, adapter: str) -> Client:
-    tested = Client.asked_for(client=client, adapter=adapter)
-    if tested is None:
-        raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
-    return tested
+    if tested := Client.asked_for(client=client, adapter=adapter):
+        return tested
+    raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
 
 
 def _certify(options: RunOptions, workers: int | None, *, as_json: bool) -> NoReturn:
     from reports.console import line, screen
-    from reports.plain import text_of
-    from shareproof.runner.run import run_checks, show_end
+    from shareproof.runner.run import run_checks
 
     console = screen(stderr=True)
     ended = run_checks(options, workers, console)
-    if as_json and ended.results:
-        typer.echo(text_of(ended.results), nl=False)
-    else:
-        show_end(ended, screen(stderr=as_json))
-        line(console, f"reports in {options.out}")
+    if ended.results:
+        end(ended.results, options.out, as_json=as_json)
+    line(screen(stderr=as_json), f"The run produced no results; see {ended.log}.")
+    line(console, f"reports in {options.out}")
     raise typer.Exit(ended.code)
 
 
@@ -114,12 +112,10 @@ def sweep(
         ),
     ] = 2,
     settings: Annotated[
-        bool,
-        Option("Try the client's settings instead: each takes effect or is refused by name."),
+        bool, Option("Try the client's settings instead: each takes effect or is refused by name.")
     ] = False,
     sequences: Annotated[
-        bool,
-        Option("Draw sequences of calls instead, and shrink those that break an invariant."),
+        bool, Option("Draw sequences of calls instead, and shrink those that break an invariant.")
     ] = False,
     minutes: Annotated[float, Option("How long to draw sequences.", min=0.1)] = 10.0,
     replay: Annotated[
@@ -128,10 +124,10 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Respond to a client's requests with every error code, and judge what it does then."""
+    from suites.client.sweep.cases import all_cases, chosen
+
     if not settings:
-        cases = _errors(only)
-        if list_cases:
-            _listed(cases)
+        cases = _listed(chosen(all_cases(), only), only, list_cases)
     from reports.console import line, screen
     from shareproof.runner.options import introduced
     from shareproof.sweep import sequences as scripts
@@ -147,44 +143,34 @@ def sweep(
         raise typer.Exit(scripts.search(options, minutes, console))
     options = introduced(options)
     if settings:
-        cases = _trials(options, only)
-        if list_cases:
-            _listed(cases)
+        cases = _listed(chosen(_trials(options), only, mark="="), only, list_cases)
     subject = SETTINGS if settings else ERRORS
     line(console, f"seed {options.seed}, client {client or adapter}, {len(cases)} cases")
     results = run(options, cases, only, hostile_brokers, console, subject=subject)
     end(results, options.out, as_json=as_json)
 
 
-def _errors(words: Sequence[str]) -> Sequence[AnyCase]:
-    from suites.client.sweep.cases import all_cases, chosen
-
-    return _some(chosen(all_cases(), words), words)
-
-
-def _trials(options: RunOptions, words: Sequence[str]) -> Sequence[AnyCase]:
+def _trials(options: RunOptions) -> list[Trial]:
     from spec.settings import settings_of
     from suites.client.settings import trials
-    from suites.client.sweep.cases import chosen
 
     assert options.client is not None
     name, version = options.client.name, options.client.version
     found = settings_of(name, version)
     if found is None:
         raise UsageFault(f"There is no table of the settings of {name}: spec/settings/{name}.toml.")
-    return _some(chosen(trials(found), words, mark="="), words)
+    return trials(found)
 
 
-def _some(cases: Sequence[AnyCase], words: Sequence[str]) -> Sequence[AnyCase]:
+def _listed(cases: Sequence[AnyCase], only: Sequence[str], list_cases: bool) -> Sequence[AnyCase]:
+    """Return the cases, of which there has to be one, unless they are only to be listed."""
     if not cases:
-        raise UsageFault(f"No case matches {', '.join(words)}; --list-cases prints them.")
+        raise UsageFault(f"No case matches {', '.join(only)}; --list-cases prints them.")
+    if list_cases:
+        for case in cases:
+            typer.echo(case.name)
+        raise typer.Exit
     return cases
-
-
-def _listed(cases: Sequence[AnyCase]) -> NoReturn:
-    for case in cases:
-        typer.echo(case.name)
-    raise typer.Exit
 
 
 @takes(AppOptions)
@@ -201,8 +187,7 @@ def try_app(options: AppOptions) -> None:
         raise typer.Exit
     if not options.command:
         raise UsageFault("Give the command of your program after --.")
-    results = app.run(options, screen(stderr=True))
-    end(results, options.out, as_json=options.as_json)
+    end(app.run(options, screen(stderr=True)), options.out, as_json=options.as_json)
 
 
 @takes()
@@ -212,8 +197,7 @@ def hostile(
         Path, Option("TOML file of steps; see docs/hostile-broker.md.", argument=True)
     ],
     program: Annotated[
-        list[str],
-        Option("The program and its arguments.", argument=True, metavar="-- PROGRAM..."),
+        list[str], Option("The program and its arguments.", argument=True, metavar="-- PROGRAM...")
     ],
     target: Target = "reference",
     brokers: Brokers = 1,
@@ -230,17 +214,9 @@ def hostile(
     from fixtures.hostile.script import ScriptError
     from shareproof.hostile import play
 
-    playing = play(
-        script,
-        program,
-        where=target,
-        brokers=brokers,
-        frames=frames,
-        seconds=seconds,
-        seed=seed,
-    )
+    limits: Any = {"frames": frames, "seconds": seconds}
     try:
-        code = asyncio.run(playing)
+        code = asyncio.run(play(script, program, on=target, brokers=brokers, seed=seed, **limits))
     except ScriptError as error:
         raise UsageFault(str(error)) from None
     raise typer.Exit(code)

@@ -7,12 +7,11 @@ import signal
 import sys
 import threading
 from dataclasses import asdict
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, started
 from shareproof.options import takes
 from suites.options import LISTED, AsJson, Brokers, CommandConfig, Option, Target, repeated
 
@@ -39,19 +38,13 @@ def up(
     cluster = open_target(named, TargetOptions(brokers=brokers, properties=properties))
     ended = threading.Event()
 
-    def end(_number: int, _frame: FrameType | None) -> None:
-        ended.set()
-
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
-    try:
-        cluster.start()
+        signal.signal(number, lambda *_: ended.set())
+    with started(cluster):
         info = cluster.info
         typer.echo(info.to_json() if as_json else ",".join(info.bootstrap))
         sys.stdout.flush()
         ended.wait()
-    finally:
-        cluster.stop()
 
 
 @takes()

@@ -71,7 +71,6 @@ def report(
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Report a place that cannot be written to as wrong usage."""
     try:
         yield
     except OSError as error:
@@ -79,7 +78,6 @@ def _writing() -> Iterator[None]:
 
 
 def _watched(runs: Sequence[Run]) -> Iterable[Run]:
-    """Yield runs one by one, with a progress bar on a terminal's standard error."""
     from rich.progress import track
 
     from reports.console import screen
@@ -104,7 +102,6 @@ def _find(paths: list[Path]) -> Archive:
 
 
 def _tell_changes(paths: list[Path], *, as_json: bool) -> None:
-    """Print what changed from one run to the other, in the order in which they were given."""
     from reports.site.comparing import compare
 
     found = [run for path in paths for run in _find([path]).runs]
@@ -126,6 +123,5 @@ def _named(run: Run) -> dict[str, str]:
 
 
 def _page_of(seen_from: Path, run: Run) -> str:
-    """Return where the page of a run is, seen from the page of another."""
     page = os.path.relpath(str(run.folder / "report.html"), str(seen_from))
     return quote(Path(page).as_posix())

@@ -93,7 +93,5 @@ def definitions(
         return
     touched = {rule for one in work for rule in one.rules}
     silent = sum(not one.rules for one in work if one.change.what != "comment")
-    typer.echo(
-        f"{len(work)} changed from {old} to {new}; rules about that: {len(touched)}; "
-        f"changed, and named by no rule: {silent}"
-    )
+    said = f"{len(work)} changed from {old} to {new}; rules about that: {len(touched)}"
+    typer.echo(f"{said}; changed, and named by no rule: {silent}")

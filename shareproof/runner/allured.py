@@ -15,12 +15,8 @@ import allure
 from reports.results import Results
 from spec.verdict import SEVERITY, Verdict
 
-RESULTS, CONFIG, REPORT, HISTORY = (
-    "allure-results",
-    "allurerc.json",
-    "allure-report",
-    "allure-history.jsonl",
-)
+RESULTS, CONFIG = "allure-results", "allurerc.json"
+REPORT, HISTORY = "allure-report", "allure-history.jsonl"
 
 LABEL = "verdict"  # the label of a check that carries its verdict, the worst of its rules
 
@@ -51,11 +47,13 @@ def label(verdicts: Iterable[Verdict]) -> None:
 def write(out: Path, results: Results) -> None:
     folder = out / RESULTS
     folder.mkdir(parents=True, exist_ok=True)
-    _dump(folder / "categories.json", _categories_of_2())
     lines = [f"{name}={value}" for name, value in _environment(results).items()]
-    text = "\n".join(line.replace("\n", " ") for line in lines)
-    (folder / "environment.properties").write_text(text + "\n", encoding="utf-8")
-    _dump(out / CONFIG, _config(results))
+    text = "".join(line.replace("\n", " ") + "\n" for line in lines)
+    (folder / "environment.properties").write_text(text, encoding="utf-8")
+    files = {folder / "categories.json": _categories_of_2(), out / CONFIG: _config(results)}
+    for file, content in files.items():
+        written = json.dumps(content, indent=1, ensure_ascii=False)
+        file.write_text(written + "\n", encoding="utf-8")
 
 
 def _environment(results: Results) -> dict[str, str]:
@@ -75,20 +73,13 @@ def _environment(results: Results) -> dict[str, str]:
 
 
 def _categories_of_2() -> list[dict[str, Any]]:
-    told = [
-        {"name": SAID[verdict], "matchedStatuses": ["failed", "broken"], "messageRegex": pattern}
-        for verdict, pattern in _MESSAGES.items()
+    ended: Any = {"matchedStatuses": ["failed", "broken"]}
+    return [
+        *({"name": SAID[one], **ended, "messageRegex": text} for one, text in _MESSAGES.items()),
+        {"name": "known failure, unsupported, or out of reach", "matchedStatuses": ["skipped"]},
+        {"name": OUT_OF_REACH, **ended, "messageRegex": ".*OutOfReach.*"},
+        {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]},
     ]
-    known = {
-        "name": "known failure, unsupported, or out of reach",
-        "matchedStatuses": ["skipped"],
-    }
-    strict = {
-        "name": OUT_OF_REACH,
-        "matchedStatuses": ["failed", "broken"],
-        "messageRegex": ".*OutOfReach.*",
-    }
-    return [*told, known, strict, {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]}]
 
 
 def _config(results: Results) -> dict[str, Any]:
@@ -115,8 +106,3 @@ def _config(results: Results) -> dict[str, Any]:
 def _category(verdict: Verdict, name: str, *statuses: str) -> dict[str, Any]:
     matchers = {"labels": {LABEL: f"^{verdict.value}$"}, "statuses": list(statuses)}
     return {"name": name, "matchers": matchers, "groupBy": [{"label": "story"}]}
-
-
-def _dump(file: Path, content: Any) -> None:
-    text = json.dumps(content, indent=1, ensure_ascii=False)
-    file.write_text(text + "\n", encoding="utf-8")

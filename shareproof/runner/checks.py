@@ -15,7 +15,7 @@ from fixtures.wire.frame import Transcript
 from reports.verdicts import known_failure
 from shareproof.runner import allured, second_try
 from shareproof.runner.inventory import tiers
-from shareproof.runner.outcome import PROPERTY, broken, observe, pack, refused
+from shareproof.runner.outcome import PROPERTY, broken, observe, pack
 from spec.profile import Absent, defined_in
 from spec.requirement import Requirement
 from spec.tiers import ALL
@@ -105,7 +105,13 @@ def conclude(
     troubled = [o for o in observations if o.verdict not in {Verdict.PASS, Verdict.UNSUPPORTED}]
     if not troubled:
         return
-    _keep_transcript(item, options)
+    frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
+    text = "\n\n".join(map(str, frames))
+    if text and options.out:
+        allure.attach(text, "decoded frames", allure.attachment_type.TEXT)
+        file = Path(options.out) / transcript_name(item.nodeid)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n", encoding="utf-8")
     reason = _known(troubled, options, info) if report.failed else ""
     if report.failed and not reason and second_try.wanted(item.config, troubled):
         report.user_properties.append((second_try.AGAIN, True))
@@ -123,25 +129,21 @@ def _observed(
     if isinstance(error, KeyboardInterrupt | pytest.exit.Exception):
         return []
     if REFUSED in item.stash:
-        return refused(item.nodeid, rules, item.stash[REFUSED]) if error else []
+        sentence = item.stash[REFUSED]
+        return broken(item.nodeid, rules, sentence, Verdict.UNSUPPORTED) if error else []
     judge = item.stash.get(JUDGE, None) or Judge(rules)
     if call.when == "call" or (call.when == "setup" and error):
-        foreign = error is not None and Capability.OWN_CLUSTER not in options.offers
-        refused_here = _refusal(item, error) if foreign else ""
-        frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
-        slowed = throttling(frames) if foreign else ""
-        return observe(item.nodeid, judge, error, call.duration, refused_here, throttled=slowed)
+        refused = slowed = ""
+        if error is not None and Capability.OWN_CLUSTER not in options.offers:
+            # Somebody else's cluster may not let a check do something, and so be why it ended.
+            frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
+            refused, slowed = refusal(frames), throttling(frames)
+            if not refused and isinstance(error, Undecided):
+                refused = item.stash.get(MAKESHIFT, str)()
+        return observe(item.nodeid, judge, error, call.duration, refused, throttled=slowed)
     if call.when == "teardown" and error:
         return broken(item.nodeid, rules, f"harness: clean-up failed: {error}")
     return []
-
-
-def _refusal(item: pytest.Item, error: BaseException | None) -> str:
-    """Return what somebody else's cluster did not let a check do, if that may be why it ended."""
-    frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
-    if found := refusal(frames):
-        return found
-    return item.stash.get(MAKESHIFT, str)() if isinstance(error, Undecided) else ""
 
 
 def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None) -> str:
@@ -172,16 +174,4 @@ def transcript_name(nodeid: str, *, first: bool = False) -> str:
 
 
 def existing(out: Path | None, name: str) -> str:
-    """Return the name of a file in the run's directory if it is there, or nothing."""
     return name if out and (out / name).is_file() else ""
-
-
-def _keep_transcript(item: pytest.Item, options: RunOptions) -> None:
-    transcripts = item.stash.get(TRANSCRIPTS, [])
-    text = "\n\n".join(str(transcript) for transcript in transcripts)
-    if not text or not options.out:
-        return
-    allure.attach(text, "decoded frames", allure.attachment_type.TEXT)
-    file = Path(options.out) / transcript_name(item.nodeid)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text + "\n", encoding="utf-8")

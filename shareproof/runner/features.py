@@ -6,7 +6,6 @@ from fixtures.interface.info import ClusterInfo
 
 
 async def refusal(info: ClusterInfo, probe: str) -> str | None:
-    """Return the sentence in which the target refuses a feature, or None if it has it."""
     if probe == ADMINISTRATION:
         return await no_administration(info)
     if probe not in PROBES:

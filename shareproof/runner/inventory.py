@@ -17,27 +17,22 @@ from spec.requirement import Requirement
 from spec.tiers import ALL, rule_tiers
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
 _SUITES = Path(suites.__file__).parent
-
 BROKER = _SUITES / "broker"
 CLIENT = _SUITES / "client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One test function; ``id`` is its pytest node id without parameters.
+    """One test function."""
 
-    ``fixtures`` are the names of its arguments, those that ``parametrize`` fills among them.
-    """
-
-    id: str
+    id: str  # Its pytest node id without parameters.
     rules: tuple[str, ...]
     features: tuple[str, ...]
     fast: bool
     solo: bool
     draft: bool
-    fixtures: tuple[str, ...] = ()
+    fixtures: tuple[str, ...] = ()  # Its arguments, those that ``parametrize`` fills among them.
 
 
 def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:
@@ -51,7 +46,8 @@ def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:
     return [
         check
         for file in sorted(folder.rglob("test_*.py"))
-        for check in _of_file(file, file.relative_to(root).as_posix())
+        for body in [ast.parse(file.read_text(encoding="utf-8"), filename=str(file)).body]
+        for check in _of_body(body, file.relative_to(root).as_posix(), [])
         if drafts or not check.draft
     ]
 
@@ -76,15 +72,11 @@ def in_tier(rules: Mapping[str, Requirement], tier: int) -> dict[str, Requiremen
     return {id_: rule for id_, rule in rules.items() if tiers().get(id_, ALL) <= tier}
 
 
-def _of_file(file: Path, where: str) -> Iterator[Check]:
-    tree = ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
-    yield from _of_body(tree.body, where, _assigned(tree.body))
-
-
 def _of_body(body: list[ast.stmt], where: str, outer: list[ast.expr]) -> Iterator[Check]:
+    outer = [*_assigned(body), *outer]
     for node in body:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            marks = [*node.decorator_list, *_assigned(node.body), *outer]
+            marks = [*node.decorator_list, *outer]
             yield from _of_body(node.body, f"{where}::{node.name}", marks)
         elif isinstance(node, Function) and node.name.startswith("test_"):
             marks = [*node.decorator_list, *outer]

@@ -45,11 +45,9 @@ class Meeting:
         self._write(self._info, info.to_json())
 
     def give_up(self, sentence: str) -> None:
-        """Tell everybody that there will be no cluster, and why."""
         self._write(self._fault, sentence)
 
     def look(self) -> ClusterInfo | None:
-        """Return the cluster if it is up."""
         if self._fault.exists():
             raise EnvironmentFault(self._fault.read_text(encoding="utf-8"))
         if self._info.exists():
@@ -57,7 +55,6 @@ class Meeting:
         return None
 
     def wait(self, within: float = START_LIMIT) -> ClusterInfo:
-        """Ask for the cluster and wait until it is up."""
         self.want()
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
@@ -74,8 +71,6 @@ class Meeting:
 
 
 class Host:
-    """Starts the target when it is wanted and stops it at the end; lives in the controller."""
-
     def __init__(self, options: RunOptions) -> None:
         self.meeting = Meeting(Path(tempfile.mkdtemp(prefix="shareproof-run-")))
         self.start_seconds = 0.0

@@ -19,7 +19,7 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -38,52 +38,45 @@ GRACE = 60.0
 """Seconds beyond the limit after which a phase is broken into, and from one time to the next."""
 
 BREAK_INS = 3  # how often a phase is broken into before the process is ended
-
 BREAK_IN = pytest.StashKey[float]()  # seconds after which one phase of a check is broken into
-
 STACKS = pytest.StashKey[int]()
 """Where a worker says what it was doing when its process was ended: a file descriptor."""
 
 
 def open_stacks(config: pytest.Config) -> None:
-    """Have a worker tell its stacks on standard error, as it is before pytest captures it.
-
-    Only workers have someone who goes on without them.
-    """
+    """Have a worker tell its stacks on standard error, as it is before pytest captures it."""
+    # Only workers have someone who goes on without them.
     config.stash[STACKS] = os.dup(2)
 
 
 def limit_time(item: pytest.Item) -> None:
     mark = item.get_closest_marker("timeout")
     limit = float(mark.args[0]) if mark and mark.args else TIME_LIMIT
-    if isinstance(item, pytest.Function) and iscoroutinefunction(item.obj):
-        item.obj = _limited(item, limit)
     item.stash[BREAK_IN] = limit + GRACE
-
-
-def _limited(item: pytest.Function, usual: float) -> Callable[..., Awaitable[None]]:
+    if not isinstance(item, pytest.Function) or not iscoroutinefunction(item.obj):
+        return
     check = item.obj
 
     @functools.wraps(check)
     async def within(**fixtures: Any) -> None:
-        limit = usual + item.stash.get(PATIENCE, 0.0)
+        patient = limit + item.stash.get(PATIENCE, 0.0)
         try:
-            async with asyncio.timeout(limit) as budget:
+            async with asyncio.timeout(patient) as budget:
                 await check(**fixtures)
         except TimeoutError as error:
             if not budget.expired():
                 raise
-            late = Undecided(f"no verdict within {limit:g} s")
+            late = Undecided(f"no verdict within {patient:g} s")
             raise await _hang(item, error) or late from None
         except Exception as error:
             if hang := await _hang(item, error):
                 raise hang from error
             raise
 
-    return within
+    item.obj = within
 
 
-async def _hang(item: pytest.Function, error: Exception) -> Stalled | None:
+async def _hang(item: pytest.Item, error: Exception) -> Stalled | None:
     cause = cause_of(error)
     waited = isinstance(cause, TimeoutError | Undecided | CallFailed)
     known = isinstance(cause, OutOfReach | Stalled)
@@ -99,7 +92,10 @@ def watched(item: pytest.Item) -> Iterator[None]:
         yield
         return
 
-    before = signal.signal(signal.SIGALRM, functools.partial(_break_in, limit))
+    def break_in(*_: object) -> None:
+        pytest.fail(f"{HUNG} after {limit:g} s")
+
+    before = signal.signal(signal.SIGALRM, break_in)
     if stacks := item.config.stash.get(STACKS, 0):
         end = limit + BREAK_INS * GRACE
         faulthandler.dump_traceback_later(end, exit=True, file=stacks)
@@ -117,10 +113,6 @@ def watched(item: pytest.Item) -> Iterator[None]:
         if pytest_plugin._current_runner and not pytest_plugin._runner_leases:
             _BROKEN_LOOPS.append(pytest_plugin._current_runner)
             pytest_plugin._runner_stack = pytest_plugin._current_runner = None
-
-
-def _break_in(limit: float, *_: object) -> None:
-    pytest.fail(f"{HUNG} after {limit:g} s")
 
 
 _BROKEN_LOOPS: list[object] = []

@@ -85,7 +85,6 @@ def introduced(options: RunOptions) -> RunOptions:
 
 
 def words(command: str) -> tuple[str, ...]:
-    """Split a command as a shell does."""
     try:
         split = tuple(shlex.split(command))
     except ValueError as error:
@@ -98,8 +97,6 @@ def words(command: str) -> tuple[str, ...]:
 
 
 def greet(asked: tuple[str, str], command: Sequence[str]) -> Client:
-    """Start an adapter, ask it who it is, and end it."""
-
     async def ask() -> Client:
         adapter = Adapter(command)
         try:

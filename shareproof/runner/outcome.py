@@ -25,7 +25,6 @@ from spec.verdict import (
 from suites.judge import Judge, Vacuous
 
 PROPERTY = "shareproof"  # name of the report property that carries a check's observations
-
 HUNG = "the check hung, and was broken into"  # begins the reason of a check that was broken into
 
 
@@ -51,30 +50,21 @@ def observe(
     *,
     throttled: str = "",
 ) -> list[Observation]:
-    """Return what a check saw of each of its rules.
+    """Return what a check saw of each of its rules; ``error`` ended it, if anything did.
 
-    Args:
-        check: its name.
-        judge: what it put to the test.
-        error: what ended it, if anything did.
-        seconds: how long it took.
-        refusal: what the target does not let this user do, which then explains the error.
-        throttled: what a quota of the target slows down. It explains what stayed open; a violation
-            stays open with it, as a broken broker may throttle, too.
+    What the target does not let this user do (``refusal``) explains the error. What a quota of the
+    target slows down (``throttled``) explains what stayed open; a violation stays open with it, as
+    a broken broker may throttle, too.
     """
     error = cause_of(error)
-    if error and refusal and not isinstance(error, OutOfReach):
-        error = OutOfReach(refusal)
-    elif error and throttled and not isinstance(error, OutOfReach):
-        broke = isinstance(error, AssertionError)
-        error = Undecided(f"{throttled}: {error}") if broke else OutOfReach(throttled)
+    if error and (refusal or throttled) and not isinstance(error, OutOfReach):
+        broke = isinstance(error, AssertionError) and not refusal
+        error = Undecided(f"{throttled}: {error}") if broke else OutOfReach(refusal or throttled)
     if isinstance(error, Stalled) and judge.rules:
         error = Violation((*judge.unexercised(), judge.rules[-1])[0], str(error), error.witness)
-    rules = list(judge.rules)
-    if isinstance(error, Violation) and error.rule not in rules:
-        rules.append(error.rule)
+    other = [error.rule] if isinstance(error, Violation) else []
     found = []
-    for rule in rules:
+    for rule in dict.fromkeys([*judge.rules, *other]):
         evidence = dict(judge.evidence(rule))
         verdict, reason = _verdict(rule, error, bool(evidence))
         proof = error.witness if isinstance(error, Violation) else ()
@@ -93,17 +83,12 @@ def observe(
     return found
 
 
-def refused(check: str, rules: Iterable[str], sentence: str) -> list[Observation]:
-    return [
-        Observation(requirement=rule, check=check, verdict=Verdict.UNSUPPORTED, reason=sentence)
-        for rule in rules
-    ]
-
-
-def broken(check: str, rules: Iterable[str], sentence: str) -> list[Observation]:
+def broken(
+    check: str, rules: Iterable[str], sentence: str, verdict: Verdict = Verdict.ERROR
+) -> list[Observation]:
     """Return ``error`` for rules whose check the harness itself could not carry through."""
     return [
-        Observation(requirement=rule, check=check, verdict=Verdict.ERROR, reason=sentence)
+        Observation(requirement=rule, check=check, verdict=verdict, reason=sentence)
         for rule in rules
     ]
 
@@ -125,9 +110,10 @@ def _verdict(rule: str, error: BaseException | None, exercised: bool) -> tuple[V
         if error.rule == rule:
             return Verdict.FAIL, error.sentence
         return Verdict.UNKNOWN, f"the check stopped when {error.rule} broke: {error.sentence}"
-    blame = next(blame for kind, blame in BLAME if isinstance(error, kind))
-    verdict, prefix = blame
-    return verdict, prefix.format(kind=type(error).__name__) + _sentence(error)
+    verdict, prefix = next(blame for kind, blame in BLAME if isinstance(error, kind))
+    text = str(error).strip() or type(error).__name__
+    said = text.split("\n\n", 1)[0][:1000]
+    return verdict, prefix.format(kind=type(error).__name__) + said
 
 
 def cause_of(error: BaseException | None) -> BaseException | None:
@@ -136,8 +122,3 @@ def cause_of(error: BaseException | None) -> BaseException | None:
         return error
     leaves = [cause_of(inner) for inner in error.exceptions]
     return next((leaf for leaf in leaves if isinstance(leaf, Violation)), leaves[0])
-
-
-def _sentence(error: BaseException) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.split("\n\n", 1)[0][:1000]

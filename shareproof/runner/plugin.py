@@ -81,23 +81,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the checks that were asked for, and prepare each."""
     options = config.stash[OPTIONS]
     known = requirement.load_requirements()
     chosen = config.stash.get(second_try.CHOSEN, None)
-    dropped = [
+    kept = [
         item
         for item in items
-        if not keep(item, options, known) or (chosen and item.nodeid not in chosen)
+        if keep(item, options, known) and (not chosen or item.nodeid in chosen)
     ]
-    kept = len(items) - len(dropped)
-    if (dropped or options.only) and not chosen and kept == sum(map(is_canary, items)):
-        dropped = list(items)  # a canary alone has nothing to vouch for
-    if dropped:
-        gone = set(map(id, dropped))
-        items[:] = [item for item in items if id(item) not in gone]
-        config.hook.pytest_deselected(items=dropped)
-    items.sort(key=lambda item: wait(item.nodeid))
+    if (len(kept) < len(items) or options.only) and not chosen and all(map(is_canary, kept)):
+        kept = []  # a canary alone has nothing to vouch for
+    if len(kept) < len(items):
+        gone = set(map(id, kept))
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in gone])
+    items[:] = sorted(kept, key=lambda item: wait(item.nodeid))
     named = innermost(options.target)
     name = options.profile or (named.fake if isinstance(named, FakeName) else "")
     absences = load_ledger(name).absences(options.version) if name else {}
@@ -135,14 +132,13 @@ def cluster_info(pytestconfig: pytest.Config) -> ClusterInfo:
 
 @pytest.fixture
 def solo_info(request: pytest.FixtureRequest, run_options: RunOptions) -> Iterator[ClusterInfo]:
-    """A cluster of the release under test, with the ``solo`` marker's properties.
-
-    It has one broker, or as many as the marker says.
-    """
-    properties: dict[str, str] = {}
-    for mark in request.node.iter_markers("solo"):
-        for given in (*mark.args, mark.kwargs):
-            properties.update({key: str(value) for key, value in given.items()})
+    """A cluster of the release under test, as the ``solo`` marker says: one broker, by default."""
+    properties = {
+        key: str(value)
+        for mark in request.node.iter_markers("solo")
+        for given in (*mark.args, mark.kwargs)
+        for key, value in given.items()
+    }
     brokers = int(properties.pop("brokers", "1"))
     wanted = TargetOptions(properties=properties, brokers=brokers, steady=brokers > 3)
     with clusters.own_cluster(run_options, wanted) as target:
@@ -182,8 +178,7 @@ async def refusal_of_absent_features(
     ledger = load_ledger(run_options.profile or cluster_info.profile)
     absent = ledger.absences(run_options.expect_version or cluster_info.version)
     for name in lacking(request.node, absent):
-        sentence = await features.refusal(cluster_info, absent[name].probe)
-        if sentence:
+        if sentence := await features.refusal(cluster_info, absent[name].probe):
             request.node.stash[REFUSED] = f"{absent[name].reason}; seen refusing: {sentence}"
             pytest.skip(sentence)
         request.node.user_properties.append((PRESENT, name))

@@ -19,7 +19,7 @@ from shareproof.runner.options import faced, facing
 from shareproof.runner.outcome import PROPERTY, broken, unpack
 from shareproof.runner.second_try import AGAIN, merged
 from spec import requirement
-from spec.profile import Profile, check_profile
+from spec.profile import check_profile
 from spec.releases import release_notice
 from spec.tiers import ALL
 from spec.verdict import Observation, Verdict
@@ -28,17 +28,13 @@ from suites.canary import CANARY
 from suites.options import UNSEEN, RunOptions, load_ledger
 
 INTERRUPTED = 130  # exit code after Ctrl-C or SIGTERM, as shells have it
-
 DIED = "harness: the worker process died while it ran"
-
 PRESENT = "shareproof-present"
 """Name of the report property that carries a feature declared absent and found present."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """What the controller knows of a run; filled by the plugin's hooks."""
-
     options: RunOptions
     checks_folder: Path
     began: float = field(default_factory=time.monotonic)
@@ -62,7 +58,12 @@ class Recorder:
         self.last_check = now
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.when not in {"setup", "call", "teardown"}:
-            self._crashed(report.nodeid)
+            sentence, rules = f"{DIED} {report.nodeid}", self._rules_of(report.nodeid)
+            self.seen.setdefault(report.nodeid, []).extend(broken(report.nodeid, rules, sentence))
+            if rules:
+                self.again.add(report.nodeid)
+            else:
+                self.faults.append(sentence)
             return
         carried = dict(report.user_properties)
         if PRESENT in carried:
@@ -78,20 +79,8 @@ class Recorder:
         elif report.failed:
             self.ordinary_failures += 1
 
-    def _crashed(self, check: str) -> None:
-        sentence = f"{DIED} {check}"
-        rules = self._rules_of(check)
-        self.seen.setdefault(check, []).extend(broken(check, rules, sentence))
-        if rules:
-            self.again.add(check)
-        else:
-            self.faults.append(sentence)
-
     def undecided(self) -> set[str]:
-        """Return the checks that a second try may decide.
-
-        Nothing of them is decided, nor broken by the harness but by a worker's death.
-        """
+        """Return what a second try may decide: nothing is decided, or broken but by a death."""
         decided = {Verdict.FAIL, Verdict.ERROR}
         return {
             nodeid
@@ -103,7 +92,6 @@ class Recorder:
         self.first = {nodeid: self.seen.pop(nodeid) for nodeid in chosen}
 
     def _observations(self) -> list[Observation]:
-        """Return what each check saw: at its second try, if that came about."""
         found = []
         for nodeid in self.seen:
             first = {one.requirement: one for one in self.first.get(nodeid, ())}
@@ -111,7 +99,13 @@ class Recorder:
                 before = first.get(one.requirement)
                 found.append(merged(before, one) if before else one)
         open_ones = self.first.keys() - self.seen.keys()
-        return found + [one for nodeid in open_ones for one in self.first[nodeid]] + self._lost()
+        found += [one for nodeid in open_ones for one in self.first[nodeid]]
+        if self.interrupted or self.faults:
+            return found
+        # A check that was collected and never reported is no pass.
+        sentence = "harness: the check was collected and never reported"
+        lost = self.planned - set(self.seconds)
+        return found + [o for id_ in lost for o in broken(id_, self._rules_of(id_), sentence)]
 
     def _rules_of(self, nodeid: str) -> tuple[str, ...]:
         plain = nodeid.split("[", 1)[0]
@@ -128,31 +122,6 @@ class Recorder:
         if sentence and not (self.interrupted or self.faults):
             self.faults.append(sentence)
 
-    def _lost(self) -> list[Observation]:
-        """A check that was collected and never reported is no pass; unless we were interrupted."""
-        if self.interrupted or self.faults:
-            return []
-        sentence = "harness: the check was collected and never reported"
-        lost = self.planned - set(self.seconds)
-        return [o for nodeid in lost for o in broken(nodeid, self._rules_of(nodeid), sentence)]
-
-    def _unfinished(self) -> set[str]:
-        ran = {nodeid.split("[", 1)[0] for nodeid in (*self.seen, *self.first)}
-        return {
-            rule
-            for rule, checks in by_rule(self._checks()).items()
-            if any(check.id not in ran for check in checks)
-        }
-
-    def _stale(self, profile: Profile, version: str) -> list[str]:
-        declared = profile.absences(version)
-        return [
-            f"stale: the ledger declares {feature} absent "
-            f"({declared[feature].reason}), but this target has it"
-            for feature in sorted(self.present)
-            if feature in declared
-        ]
-
     def results(self, info: ClusterInfo | None, start_seconds: float) -> Results:
         """Settle the run, with the ledger; ``info`` is None if the target never came up."""
         options = self.options
@@ -163,8 +132,9 @@ class Recorder:
         strangers = {o.requirement for o in observations} - requirement.load_requirements().keys()
         for rule in sorted(strangers):
             self.faults.append(f"harness: a check judges {rule}, not a live rule")
+        ran = {nodeid.split("[", 1)[0] for nodeid in (*self.seen, *self.first)}
+        absent = profile.absences(version)
         notices = info.notices if info else (release_notice(options.version),)
-        sick = FAULT if self.faults else OK
         now = time.monotonic()
         vouched = canary.told(self.canary)
         out = Path(options.out) if options.out else None
@@ -182,10 +152,18 @@ class Recorder:
                 ),
                 client=facing(options, info),
                 release=release,
-                unfinished=self._unfinished(),
+                unfinished={
+                    rule
+                    for rule, checks in by_rule(self._checks()).items()
+                    if any(check.id not in ran for check in checks)
+                },
                 problems=[
                     *check_profile(profile, requirement.load_requirements()),
-                    *self._stale(profile, version),
+                    *(
+                        f"stale: the ledger declares {feature} absent ({absent[feature].reason}), "
+                        "but this target has it"
+                        for feature in sorted(self.present & absent.keys())
+                    ),
                 ],
                 seed=options.seed,
                 level=options.level,
@@ -213,7 +191,7 @@ class Recorder:
                     witness=vouched.witness,
                 ),
                 broken=BROKEN if self.ordinary_failures else OK,
-                ended=INTERRUPTED if self.interrupted else sick,
+                ended=INTERRUPTED if self.interrupted else FAULT if self.faults else OK,
                 versions={
                     "python": platform.python_version(),
                     "pytest": pytest.__version__,

@@ -1,13 +1,11 @@
 """Runs the checks with pytest, in this process, and shows how far it is and how it ended."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import pytest
 from rich.console import Console
@@ -15,11 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
-from reports.console import COLOURS, line, show
+from reports.console import COLOURS, line
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof import ROOT
-from shareproof.runner.inventory import Check, read_checks
+from shareproof.runner.inventory import read_checks
 from shareproof.runner.options import Commission, introduced
 from shareproof.runner.outcome import PROPERTY, unpack
 from spec.requirement import load_requirements
@@ -28,9 +26,7 @@ from suites.canary import CANARY
 from suites.options import RunOptions, checked
 
 FEW = 3  # up to this many checks are not worth the start of a worker
-
 WORKERS = 8  # checks mostly wait for locks to expire, so there are more workers than processors
-
 WORKERS_ELSEWHERE = 12
 """The same on somebody's cluster, where a lock may last 15 s at least and a session 45 s."""
 
@@ -45,15 +41,18 @@ class Ended:
 
 
 def run_checks(options: RunOptions, workers: int | None, console: Console) -> Ended:
-    """Run the checks that ``options`` select and return how it ended.
+    """Run the checks that ``options`` select, which have an ``out``; return how it ended.
 
-    Args:
-        options: the run's choices; ``out`` must be given.
-        workers: number of pytest-xdist workers, or None to let the number of checks decide.
-        console: where progress goes.
+    ``workers`` are those of pytest-xdist, or None to let the number of checks decide.
     """
     checked(options)
-    selected = _selected(options)
+    folder, known = ROOT / "suites" / options.suite, load_requirements()
+    selected = [
+        check
+        for check in read_checks(folder, drafts=options.drafts)
+        if (check.fast or not options.fast)
+        and any(options.wants(rule) for rule in check.rules if rule in known)
+    ]
     if not selected:
         chosen = [f"--only {','.join(options.only)}"] if options.only else []
         chosen += ["--fast"] if options.fast else []
@@ -70,52 +69,20 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     commission = Commission(options)
     with (
         log.open("w", encoding="utf-8") as sink,
-        _watching(console) as progress,
+        ProgressLine(console) as progress,
         contextlib.redirect_stdout(sink),
     ):
-        code = int(pytest.main(_arguments(options, workers), plugins=[commission, progress]))
+        words = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "--tb=short"]
+        # Hypothesis has no part in these checks, and would double the time a worker needs to start.
+        words += ["-p", "no:hypothesispytest", "-n", str(workers)]
+        words += [*(["--dist", "loadscope"] if workers else []), str(folder)]
+        code = int(pytest.main(words, plugins=[commission, progress]))
     if commission.results:
         found = commission.results
         return Ended(code=found.run.exit_code, results=found, log=log)
     # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
     usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
     return Ended(code=USAGE if usage else FAULT, results=None, log=log)
-
-
-def show_end(ended: Ended, console: Console) -> None:
-    if ended.results:
-        show(ended.results, console)
-    else:
-        line(console, f"The run produced no results; see {ended.log}.")
-
-
-@contextlib.contextmanager
-def _watching(console: Console) -> Iterator[ProgressLine]:
-    # Where checks run in this process pytest captures file descriptor 2, so progress needs a
-    # descriptor of its own.
-    with os.fdopen(os.dup(2), "w", encoding="utf-8", buffering=1) as screen:
-        own = Console(file=screen, width=console.width) if console.is_terminal else console
-        with ProgressLine(own) as line:
-            yield line
-
-
-def _arguments(options: RunOptions, workers: int) -> list[str]:
-    arguments = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
-    # Hypothesis has no part in these checks, and would double the time a worker needs to start.
-    arguments += ["-p", "no:hypothesispytest", "--tb=short", "-n", str(workers)]
-    if workers:
-        arguments += ["--dist", "loadscope"]
-    return [*arguments, str(ROOT / "suites" / options.suite)]
-
-
-def _selected(options: RunOptions) -> list[Check]:
-    known = load_requirements()
-    return [
-        check
-        for check in read_checks(ROOT / "suites" / options.suite, drafts=options.drafts)
-        if (check.fast or not options.fast)
-        and any(options.wants(rule) for rule in check.rules if rule in known)
-    ]
 
 
 def moving_line(console: Console, last: str = "") -> Progress:
@@ -136,18 +103,23 @@ class ProgressLine:
     """A pytest plugin that watches the controller's reports go by."""
 
     def __init__(self, console: Console) -> None:
-        self._progress = moving_line(console, "counts")
+        # Where checks run in this process pytest captures file descriptor 2, so progress needs a
+        # descriptor of its own.
+        self._screen = os.fdopen(os.dup(2), "w", encoding="utf-8", buffering=1)
+        own = Console(file=self._screen, width=console.width) if console.is_terminal else console
+        self._progress = moving_line(own, "counts")
         self._task = self._progress.add_task("starting the target", total=None, counts="")
         self._verdicts: dict[str, Verdict] = {}
         self._done: set[str] = set()
         self._total = 0
 
-    def __enter__(self) -> ProgressLine:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
+        self._screen.close()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -158,7 +130,6 @@ class ProgressLine:
             self._expect(len(session.items))
 
     def _expect(self, number: int) -> None:
-        """Expect some checks; second tries are a few of them."""
         self._total = max(self._total, number)
         self._progress.update(self._task, description="checks", total=self._total)
 

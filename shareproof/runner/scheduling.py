@@ -19,27 +19,12 @@ from typing import Any
 
 COMMON = PurePosixPath("suites/broker")
 
-LONGEST = (
-    "mem_timeout",
-    "mem_no_fencing",
-    "dlv_throttled",
-    "lck_renew",
-    "lck_expiry",
-    "lck_duration",
-    "lck_renew_refused",
-    "lck_release",
-    "dlv_count",
-    "dlv_limit",
-    "per_leader",
-    "dlq_written",
-    "off_examples",
-    "coo_deaths",
-    "acq_window",
-    "acq_waiting",
-    "cfg_in_force",
-    "ack_holder",
-    "lag_states",
+_WAITING = (
+    "mem_timeout mem_no_fencing dlv_throttled lck_renew lck_expiry lck_duration lck_renew_refused "
+    "lck_release dlv_count dlv_limit per_leader dlq_written off_examples coo_deaths acq_window "
+    "acq_waiting cfg_in_force ack_holder lag_states"
 )
+LONGEST = _WAITING.split()
 """Modules whose checks wait for ends of locks and sessions, those that wait longest first."""
 
 
@@ -49,8 +34,24 @@ MOVING = ("suites/broker/failover", "suites/broker/restarted")
 
 def stage_scheduler(config: Any, log: Any, exclusive: tuple[str, ...] = ()) -> Any:
     """Return pytest-xdist's scheduler by scope, where a scope is a stage or a single check."""
+    # Pytest wants to rewrite a plugin's assertions before anybody imports it.
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
 
-    class Scheduling(_by_stage()):  # type: ignore[misc]  # it has no types
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        _split_scope = staticmethod(scope)
+
+        def remove_node(self, node: Any) -> str | None:
+            """Give what a dead worker left to others; return the check that it died of, if any.
+
+            Pytest-xdist would have that check run again, and kill the next worker.
+            """
+            left = self.assigned_work.pop(node)
+            died = first_open(left)
+            self.workqueue.update(left)
+            for other in self.assigned_work:
+                self._reschedule(other)
+            return died
+
         def _assign_work_unit(self, node: Any) -> None:
             put_last(self.workqueue, *exclusive)
             if not self._hands_out_exclusive():
@@ -72,32 +73,7 @@ def stage_scheduler(config: Any, log: Any, exclusive: tuple[str, ...] = ()) -> A
     return Scheduling(config, log)
 
 
-def _by_stage() -> Any:
-    """Return pytest-xdist's scheduler by scope, for our scopes."""
-    # Pytest wants to rewrite a plugin's assertions before anybody imports it.
-    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
-
-    class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-        def _split_scope(self, nodeid: str) -> str:
-            return scope(nodeid)
-
-        def remove_node(self, node: Any) -> str | None:
-            """Give what a dead worker left to others; return the check that it died of, if any.
-
-            Pytest-xdist would have that check run again, and kill the next worker.
-            """
-            left = self.assigned_work.pop(node)
-            died = first_open(left)
-            self.workqueue.update(left)
-            for other in self.assigned_work:
-                self._reschedule(other)
-            return died
-
-    return StageScheduling
-
-
 def put_last(work: OrderedDict[str, Any], *names: str) -> None:
-    """Move entries to the end, those that are there."""
     for name in names:
         if name in work:
             work.move_to_end(name)
@@ -122,11 +98,7 @@ def wait(nodeid: str) -> int:
 
 
 def first_open(work: dict[str, dict[str, bool]]) -> str | None:
-    """Take the first check that is not done out of the work of one worker, and return it.
-
-    Args:
-        work: whether each check is done, by scope; scopes without an open check are dropped.
-    """
+    """Take the first check that is not done out of a worker's scopes; drop those that are done."""
     open_ones = [(unit, nodeid) for unit in work.values() for nodeid in unit if not unit[nodeid]]
     if open_ones:
         unit, nodeid = open_ones[0]

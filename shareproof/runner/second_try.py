@@ -15,7 +15,6 @@ from shareproof.runner.outcome import HUNG
 from spec.verdict import Observation, Verdict
 
 AGAIN = "shareproof-again"  # name of the report property of a check that is to be played once more
-
 CHOSEN = pytest.StashKey[frozenset[str]]()
 """The checks that are played once more, as soon as the first tries are over."""
 

@@ -10,7 +10,6 @@ import signal
 import threading
 from collections.abc import Generator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -50,16 +49,15 @@ class Controller:
         self.results: Results | None = None
         self.info: ClusterInfo | None = None
         config.add_cleanup(self.host.close)
-        self._prepare_out()
+        if self.options.out:
+            self._prepare_out(Path(self.options.out))
         if threading.current_thread() is threading.main_thread():
-            before = signal.signal(signal.SIGTERM, _interrupt)
+            # End like Ctrl-C does: with a partial report and without a broker left behind.
+            before = signal.signal(signal.SIGTERM, signal.default_int_handler)
             restore: Any = functools.partial(signal.signal, signal.SIGTERM, before)
             config.add_cleanup(restore)
 
-    def _prepare_out(self) -> None:
-        if not self.options.out:
-            return
-        out = Path(self.options.out)
+    def _prepare_out(self, out: Path) -> None:
         for name in (name for name in OWN if name != "pytest.log"):
             (out / name).unlink(missing_ok=True)
         for name in ("allure-results", "transcripts"):
@@ -90,13 +88,17 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        if self._may_reach_checks() and not self._stages_only():
+        # Files of stages, which have their own clusters, want none of the run's.
+        root = self.config.rootpath
+        files = [file / "test_.py" if file.is_dir() else file for file in self._paths]
+        ids = [file.relative_to(root).as_posix() for file in files if file.is_relative_to(root)]
+        staged = len(ids) == len(files) and all(scope(id_) != id_ for id_ in ids)
+        if self._may_reach_checks() and not staged:
             self.host.meeting.want()
         self.host.begin()
 
     @property
     def _paths(self) -> list[Path]:
-        """The files and folders that were asked for."""
         start = self.config.invocation_params.dir
         return [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
 
@@ -109,13 +111,6 @@ class Controller:
     @property
     def _ours(self) -> bool:
         return Capability.OWN_CLUSTER in self.options.offers
-
-    def _stages_only(self) -> bool:
-        """Tell whether nothing was asked for but files of stages, which have their own clusters."""
-        root = self.config.rootpath
-        files = [file / "test_.py" if file.is_dir() else file for file in self._paths]
-        ids = [file.relative_to(root).as_posix() for file in files if file.is_relative_to(root)]
-        return len(ids) == len(files) and all(scope(id_) != id_ for id_ in ids)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without workers: wait for the cluster before the first check, or give up at once."""
@@ -174,7 +169,6 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Settle, publish, and say how the run ended."""
         recorder = self.recorder
         ran = bool(recorder.planned or recorder.seen)
         if self.config.option.collectonly or not (ran or recorder.faults):
@@ -209,8 +203,3 @@ class Controller:
         if self.results:
             terminalreporter.section("verdicts")
             terminalreporter.write(console.render_text(self.results))
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """End like Ctrl-C does: with a partial report and without a broker left behind."""
-    raise KeyboardInterrupt

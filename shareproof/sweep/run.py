@@ -14,7 +14,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -24,12 +24,14 @@ from rich.console import Console
 
 from reports.badge import of_results
 from reports.building import RunRecord, document, timing_of
-from reports.results import Results, Target, Timing
+from reports.results import Results, Target
 from reports.verdicts import FAULT, OK
 from reports.writing import publish
 from shareproof.runner.options import HOSTILE, facing
+from shareproof.runner.outcome import broken
 from shareproof.runner.recorder import INTERRUPTED
 from shareproof.runner.run import moving_line
+from shareproof.runner.second_try import merged
 from spec.profile import check_profile
 from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault, Observation, Verdict
@@ -39,7 +41,6 @@ from suites.client.sweep.working import TOGETHER, AnyCase, Played, work
 from suites.options import RunOptions, load_ledger, typed
 
 SILENCE = 400.0  # seconds without news after which a worker is taken for hung
-
 FEW, ALONE = 4, 1
 """Cases at a time when they are played once more, and when the adapter died then, too."""
 
@@ -89,12 +90,7 @@ def run(
     with _watching(console) as watch:
         try:
             swept += spread(
-                client.command,
-                cases,
-                seed=options.seed,
-                brokers=brokers,
-                watch=watch,
-                together=subject.together,
+                client.command, cases, options.seed, brokers, watch, together=subject.together
             )
         except KeyboardInterrupt:
             interrupted = True
@@ -102,69 +98,52 @@ def run(
     swept.sort(key=lambda one: order[one.played.case])
     seconds = time.monotonic() - began
     by_check = {_PREFIX + one.played.case: one.played.seconds for one in swept}
-    timing = timing_of(total=seconds, checks=seconds, by_check=by_check)
-    whole = len(swept) == len(cases) and not words
+    profile, rules = load_ledger(options.ledger("")), load_requirements()
+    seen = observations(swept)
+    frames = _transcripts(swept, out, lambda case: command(options, case, subject))
+
+    def reproduce(rule: str) -> str:
+        failed = (
+            one.played.case
+            for one in swept
+            if any(each.rule == rule and each.broken for each in one.played.findings)
+        )
+        return command(options, next(failed, swept[0].played.case), subject)
+
     found = document(
-        replace(
-            _record(options, swept, subject, started=started, timing=timing),
-            unfinished=() if whole else subject.rules,
+        RunRecord(
+            rules={id_: rule for id_, rule in rules.items() if id_ in subject.rules},
+            observations=seen,
+            ledger=profile,
+            target=Target(
+                name=client.asked[1],
+                version=client.version,
+                profile=profile.name,
+                brokers=3,
+                properties={},
+            ),
+            client=facing(options, None),
+            release=options.version,
+            unfinished=() if len(swept) == len(cases) and not words else subject.rules,
+            problems=check_profile(profile, rules),
+            seed=options.seed,
+            level=options.level,
             only=words,
+            started=started,
+            timing=timing_of(total=seconds, checks=seconds, by_check=by_check),
             partial=interrupted,
             notices=_notices(swept, len(cases)),
+            broken=OK if seen else FAULT,
             ended=INTERRUPTED if interrupted else OK,
+            versions={"python": platform.python_version(), "platform": platform.platform()},
+            reproduce=reproduce,
+            transcript=lambda check, first: "" if first else frames.get(check, ""),
+            faced=lambda _check: HOSTILE,
         )
     )
     publish(out, found)
     of_results(found).write(out)
     return found
-
-
-def _record(
-    options: RunOptions,
-    swept: Sequence[Swept],
-    subject: Subject,
-    *,
-    started: datetime,
-    timing: Timing,
-) -> RunRecord:
-    client = options.client
-    assert client is not None
-    profile = load_ledger(options.ledger(""))
-    seen = observations(swept)
-    frames = _transcripts(swept, Path(options.out), lambda case: command(options, case, subject))
-
-    def reproduce(rule: str) -> str:
-        broken = (
-            one.played.case
-            for one in swept
-            if any(each.rule == rule and each.broken for each in one.played.findings)
-        )
-        return command(options, next(broken, swept[0].played.case), subject)
-
-    return RunRecord(
-        rules={id_: rule for id_, rule in load_requirements().items() if id_ in subject.rules},
-        observations=seen,
-        ledger=profile,
-        target=Target(
-            name=client.asked[1],
-            version=client.version,
-            profile=profile.name,
-            brokers=3,
-            properties={},
-        ),
-        client=facing(options, None),
-        release=options.version,
-        problems=check_profile(profile, load_requirements()),
-        seed=options.seed,
-        level=options.level,
-        started=started,
-        timing=timing,
-        broken=OK if seen else FAULT,
-        versions={"python": platform.python_version(), "platform": platform.platform()},
-        reproduce=reproduce,
-        transcript=lambda check, first: "" if first else frames.get(check, ""),
-        faced=lambda _check: HOSTILE,
-    )
 
 
 def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
@@ -177,11 +156,11 @@ def observations(swept: Sequence[Swept]) -> list[Observation]:
     """Return what the cases say of the rules, with what was no pass at the first try beside it."""
     found = []
     for one in swept:
-        first = {o.requirement: o for o in _seen(one.first)} if one.first else {}
+        tried = _seen(one.first) if one.first else []
+        first = {o.requirement: o for o in tried if o.verdict is not Verdict.PASS}
         for seen in _seen(one.played):
             before = first.get(seen.requirement)
-            shown = before is not None and before.verdict is not Verdict.PASS
-            found.append(replace(seen, first=before) if shown else seen)
+            found.append(merged(before, seen) if before else seen)
     return found
 
 
@@ -190,8 +169,7 @@ def _seen(played: Played) -> list[Observation]:
     trouble = played.fault or played.undecided
     if trouble:
         verdict = Verdict.ERROR if played.fault else Verdict.UNKNOWN
-        sentence = f"{played.case}: {trouble}"
-        return [Observation(requirement=played.rule, check=check, verdict=verdict, reason=sentence)]
+        return broken(check, [played.rule], f"{played.case}: {trouble}", verdict)
     return [
         Observation(
             requirement=one.rule,
@@ -237,13 +215,12 @@ def _notices(swept: Sequence[Swept], planned: int) -> list[str]:
 def spread(
     command: Sequence[str],
     cases: Sequence[AnyCase],
-    *,
     seed: int,
     brokers: int,
     watch: Watch,
+    *,
     together: int = TOGETHER,
 ) -> Iterator[Swept]:
-    """Play cases and yield each when it is decided."""
     first: dict[str, Played] = {}
     left = list(cases)
     for stage, at_once in (("cases", together), ("once more", FEW), ("alone", ALONE)):
@@ -275,26 +252,18 @@ def _played(
         )
         for number in range(brokers)
     ]
-    with _running(processes):
+    for process in processes:
+        process.start()
+    try:
         for _ in cases:
             yield _next(news, processes)
-
-
-def _next(news: Any, processes: Sequence[BaseProcess]) -> Played:
-    waited = 0.0
-    while waited < SILENCE:
-        try:
-            found: Played | str = news.get(timeout=1.0)
-        except queue.Empty:
-            waited += 1.0
-            dead = [one.exitcode for one in processes if one.exitcode]
-            if dead:
-                raise EnvironmentFault(f"a worker of the sweep ended with {dead[0]}") from None
-            continue
-        if isinstance(found, str):
-            raise EnvironmentFault(found)
-        return found
-    raise EnvironmentFault(f"no case ended within {SILENCE:g} s")
+        for process in processes:
+            process.join(30.0)
+    finally:
+        for process in processes:
+            if process.is_alive():
+                process.terminate()
+                process.join(5.0)
 
 
 def _worker(
@@ -306,35 +275,34 @@ def _worker(
         news.put(str(fault))
 
 
-@contextmanager
-def _running(processes: Sequence[BaseProcess]) -> Iterator[None]:
-    for process in processes:
-        process.start()
-    try:
-        yield
-        for process in processes:
-            process.join(30.0)
-    finally:
-        for process in processes:
-            if process.is_alive():
-                process.terminate()
-                process.join(5.0)
+def _next(news: Any, processes: Sequence[BaseProcess]) -> Played:
+    deadline = time.monotonic() + SILENCE
+    while time.monotonic() < deadline:
+        try:
+            found: Played | str = news.get(timeout=1.0)
+        except queue.Empty:
+            if dead := [one.exitcode for one in processes if one.exitcode]:
+                raise EnvironmentFault(f"a worker of the sweep ended with {dead[0]}") from None
+            continue
+        if isinstance(found, str):
+            raise EnvironmentFault(found)
+        return found
+    raise EnvironmentFault(f"no case ended within {SILENCE:g} s")
 
 
 @contextmanager
 def _watching(console: Console) -> Iterator[Watch]:
-    """Show one line on a terminal that moves; it is silent when nobody watches."""
     progress = moving_line(console, "broken")
     task = progress.add_task("starting", total=None, broken="")
-    broken: dict[str, int] = {}
+    unclear: dict[str, int] = {}
 
     def watch(stage: str, number: int, played: Played | None) -> None:
-        if stage not in broken:
-            broken[stage] = 0
+        if stage not in unclear:
+            unclear[stage] = 0
             progress.update(task, description=stage, total=number, completed=0)
         if played is not None:
-            broken[stage] += not played.is_clear
-            told = f"[bold red]{broken[stage]} not clear[/]" if broken[stage] else ""
+            unclear[stage] += not played.is_clear
+            told = f"[bold red]{unclear[stage]} not clear[/]" if unclear[stage] else ""
             progress.update(task, advance=1, broken=told)
 
     with progress:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -19,7 +20,6 @@ REPLAYS = 3  # times that a script is played by ``--replay``
 
 
 def search(options: RunOptions, minutes: float, console: Console) -> int:
-    """Search for some minutes and write what was found; return the exit code."""
     command, asked, seed = _tested(options)
     out = Path(options.out)
     progress = moving_line(console, "broken")
@@ -77,7 +77,6 @@ def _write(found: Found, out: Path, asked: Sequence[str], console: Console) -> N
 
 
 def replay(options: RunOptions, file: Path, console: Console) -> int:
-    """Play a script again; return the exit code."""
     script = _read(file)
     command, _, seed = _tested(options)
     broken, sentences, story = Searcher(command, seed, lambda _: None).replay(script, REPLAYS)
@@ -98,13 +97,12 @@ def _tested(options: RunOptions) -> tuple[tuple[str, ...], tuple[str, ...], int]
 
 def _read(file: Path) -> list[Step]:
     try:
-        script = json.loads(file.read_text(encoding="utf-8"))
+        script: Any = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageFault(f"--replay {file}: {error.strerror}.") from None
     except ValueError as error:
         raise UsageFault(f"--replay {file}: {error}.") from None
-    if not isinstance(script, list) or not all(
-        isinstance(step, dict) and "call" in step for step in script
-    ):
+    steps: list[Any] = script if isinstance(script, list) else [None]
+    if not all(isinstance(step, dict) and "call" in step for step in steps):
         raise UsageFault(f"--replay {file}: a list of steps is needed, each with a call.")
-    return script
+    return steps

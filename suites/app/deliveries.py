@@ -127,12 +127,6 @@ class Deliveries:
         if why:
             self.strays.append(Stray(ack=ack, why=why))
 
-    def _close(self, one: Exchange) -> None:
-        for delivery in self:
-            mine = delivery.member == one.request["member_id"] and delivery.node == one.node
-            if mine and delivery.at <= one.sent:
-                delivery.closed = min(delivery.closed, one.sent)
-
 
 def deliveries_of(exchanges: Sequence[Exchange], lock: float) -> Deliveries:
     """Return what became of each delivery of a group; ``lock`` is for responses without a time."""
@@ -149,5 +143,8 @@ def deliveries_of(exchanges: Sequence[Exchange], lock: float) -> Deliveries:
         elif isinstance(what, Acked):
             found._acknowledge(what, lock)
         else:
-            found._close(what)
+            session = what.request["member_id"], what.node
+            for one in found:
+                if (one.member, one.node) == session and one.at <= what.sent:
+                    one.closed = min(one.closed, what.sent)
     return found

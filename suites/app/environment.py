@@ -23,7 +23,6 @@ from suites.client.wire import HEARTBEAT, SHARE
 
 # Milliseconds of a group session, or what the target allows: killed members stay so long.
 SESSION_MS = 5000
-
 QUIET = 1.0  # Seconds without a delivery after which nothing more is expected.
 LOOKING = 0.01  # Seconds between two looks at what a program does.
 BUSY = 3  # A program that acts and finishes nothing is given so many times the usual patience.
@@ -38,7 +37,7 @@ class Fault:
 class LoopDelay:
     """Measures how much later than asked for the event loop goes on."""
 
-    _EVERY = 0.05  # Seconds between two looks at the clock.
+    _EVERY = 0.05  # Seconds between two looks at the clock: nothing is waited for.
 
     def __init__(self) -> None:
         self._began, self._late = time.monotonic(), 0.0
@@ -67,8 +66,6 @@ def placements(cluster: Cluster, partitions: int) -> list[list[int]]:
 
 
 class Environment:
-    """What one scenario works with, and what is known of it afterwards."""
-
     def __init__(
         self, spec: ProgramSpec, share: Share, tap: Tap, *, group: str, lock: float, folder: Path
     ) -> None:
@@ -119,21 +116,22 @@ class Environment:
         }
         program = Program(self.spec.command, values, self._log)
         self.programs.append(program)
-        before, limit = self._members(), self.spec.starting
+
+        def members() -> int:
+            return len({one.request["member_id"] for one in self.tap.of(HEARTBEAT)})
+
+        before, limit = members(), self.spec.starting
         await program.start()
-        if not await self.until(lambda: self._members() > before or not program.running, limit):
+        if not await self.until(lambda: members() > before or not program.running, limit):
             raise EnvironmentFault(
                 f"the program joined no share group within {limit:g} s; it has to use "
                 f"{VARIABLES['bootstrap']} or {{bootstrap}}: {program.last_words()}"
             )
-        if self._members() == before:
+        if members() == before:
             raise EnvironmentFault(
                 f"the program ended with code {program.code} before it joined a share group: "
                 f"{program.last_words()}"
             )
-
-    def _members(self) -> int:
-        return len({one.request["member_id"] for one in self.tap.of(HEARTBEAT)})
 
     def signal(self, number: Signals) -> None:
         self.note(number.name)
@@ -146,7 +144,6 @@ class Environment:
         return self.tap.of(*SHARE, group_id=self.group)
 
     def deliveries(self) -> Deliveries:
-        """Return what became of each delivery so far."""
         seen = self.exchanges
         state = len(seen), sum(one.response is None for one in seen)
         if state != self._known[0]:
@@ -165,6 +162,10 @@ class Environment:
             await asyncio.sleep(LOOKING)
         return True
 
+    async def let_last(self, seconds: float) -> None:
+        """Let a fault last for so long, or until no program is there any more."""
+        await self.until(lambda: not any(program.running for program in self.programs), seconds)
+
     async def caught(self) -> bool:
         """Wait until the program gets records that it can process; return whether it got some."""
 
@@ -176,11 +177,10 @@ class Environment:
 
     async def acting(self) -> bool:
         """Wait until it writes about one of them, or acknowledges one; return whether it did."""
-
-        def acts() -> bool:
-            return self.writes_to(self.output) or self.deliveries().last_ack > 0
-
-        return await self.caught() and await self.until(acts, self.spec.patience)
+        return await self.caught() and await self.until(
+            lambda: self.writes_to(self.output) or self.deliveries().last_ack > 0,
+            self.spec.patience,
+        )
 
     async def drained(self) -> None:
         """Wait until all records are finished, or until nothing more gets finished."""
@@ -195,9 +195,8 @@ class Environment:
                 best, finished = done, now
             whole = done == len(self.source.sent)
             writing = self.tap.of("Produce")
-            again = copies(writing, self.topic)
             over = sum(seen.finished(place, self.limit, now) for place in seen.of) - done
-            self.moving = now - seen.last < QUIET or over < again
+            self.moving = now - seen.last < QUIET or over < copies(writing, self.topic)
             acted = max(finished, seen.last_ack, *(one.sent for one in writing[-1:]))
             patience = longer if 0 < done < len(self.source.sent) else asked
             busy = asked if whole else BUSY * patience
@@ -223,8 +222,9 @@ class Environment:
         self.note("partition added")
         count = len(self.topic.leaders)
         placed = placements(self.share.cluster, count + 1)[count:]
-        more = self.share.admin.create_partitions(self.topic, count + 1, assignments=placed)
-        self.source.topic = await more
+        self.source.topic = await self.share.admin.create_partitions(
+            self.topic, count + 1, assignments=placed
+        )
 
     async def close(self) -> None:
         self.over = self.over or time.monotonic()

@@ -26,8 +26,6 @@ _LAST = 3  # Lines of a program's output that are shown when it ends too early.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramSpec:
-    """The program under test, and what it gets."""
-
     command: tuple[str, ...]  # The program and its arguments, with placeholders.
     records: int = 40  # How many records it gets in each scenario.
     template: Template = field(default_factory=Template)  # What they look like.
@@ -38,7 +36,6 @@ class ProgramSpec:
     starting: float = 60.0  # Seconds that it may take to join the group.
 
     def uses(self, name: str) -> bool:
-        """Tell whether the command has a placeholder."""
         return any(f"{{{name}}}" in word for word in self.command)
 
 

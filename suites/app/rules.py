@@ -12,27 +12,19 @@ from suites.app.load import Sent
 from suites.app.scenarios import Scenario, ScenarioResult
 
 TOO_LATE = 1.5  # What is held for so many times the lock is late on any machine.
-
 WITNESSES = 3
-
-# More than so much of the time on a busy machine makes what is a little late undecided.
-STARVED = 0.1
+STARVED = 0.1  # More of the time on a busy machine makes what is a little late undecided.
 
 
 @dataclass(slots=True)
 class Finding:
-    """What a scenario says about a rule: what exercised it, and what broke it.
+    """What a scenario says about a rule."""
 
-    ``stuck`` says that it is broken by what never happened, which may be the brokers' fault.
-    ``clear`` says that a machine that is slow is no excuse for what broke it.
-    ``needless`` says that the program has nothing that the rule is about, and why.
-    """
-
-    evidence: Counter[str] = field(default_factory=Counter)
-    broken: list[str] = field(default_factory=list)
-    stuck: bool = False
-    needless: str = ""
-    clear: bool = True
+    evidence: Counter[str] = field(default_factory=Counter)  # What exercised it.
+    broken: list[str] = field(default_factory=list)  # What broke it.
+    stuck: bool = False  # Whether what never happened broke it: that may be the brokers' fault.
+    needless: str = ""  # Why the program has nothing that the rule is about.
+    clear: bool = True  # Whether a slow machine is no excuse for what broke it.
 
     def saw(self, holds: object, sentence: str, what: str) -> None:
         """Count one case, and keep what is wrong with it if the rule is broken."""
@@ -249,7 +241,8 @@ def _all_is_finished(seen: ScenarioResult, found: Finding) -> None:
 
 @_judges("FRM-11")
 def _goes_on(seen: ScenarioResult, found: Finding) -> None:
-    since = _disturbed_at(seen)
+    poison = [each.at for _, deliveries in seen.records(poison=True) for each in deliveries]
+    since = seen.faults[0].at if seen.faults else min(poison, default=None)
     if since is None:
         return
     for one in seen.crashed:
@@ -289,18 +282,11 @@ def _accepted(seen: ScenarioResult) -> list[tuple[Sent, Delivery]]:
 
 def _judge_accepted(seen: ScenarioResult, found: Finding) -> None:
     for one, deliveries in seen.records(poison=False):
-        accepted = any(each.kind is AckType.ACCEPT and each.final for each in deliveries)
-        rejected = any(each.kind is AckType.REJECT and each.final for each in deliveries)
+        kinds = {each.kind for each in deliveries if each.final}
+        accepted, rejected = AckType.ACCEPT in kinds, AckType.REJECT in kinds
         how = "rejected" if rejected else f"delivered {len(deliveries)} times"
         found.saw(accepted, f"{one}: {how}, and never accepted{_crash(seen)}", "records")
         found.stuck = found.stuck or not (accepted or rejected)
-
-
-def _disturbed_at(seen: ScenarioResult) -> float | None:
-    if seen.faults:
-        return seen.faults[0].at
-    poison = [each.at for _, deliveries in seen.records(poison=True) for each in deliveries]
-    return min(poison, default=None)
 
 
 def _crash(seen: ScenarioResult) -> str:
@@ -320,7 +306,7 @@ def _when(each: Delivery) -> str:
 def _judge_write(
     found: Finding, one: Sent, each: Delivery, written: Mapping[str, float], what: str
 ) -> None:
-    at = written.get(one.key, math.inf)
-    late = f"the write about it was confirmed {at - each.acked:.3f} s later"
-    said = "no write about it was confirmed" if math.isinf(at) else late
+    at, said = written.get(one.key, math.inf), "no write about it was confirmed"
+    if math.isfinite(at):
+        said = f"the write about it was confirmed {at - each.acked:.3f} s later"
     found.saw(at <= each.acked, f"{one}: {_ack(each)}, and {said}", what)

@@ -9,7 +9,7 @@ from random import Random
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.schema import Schemas
 from spec.verdict import Observation, OutOfReach, Undecided, Verdict
-from suites.app.environment import Environment, open_environment
+from suites.app.environment import open_environment
 from suites.app.program import ProgramSpec
 from suites.app.rules import check_of, observe
 from suites.app.scenarios import ALWAYS, Scenario, result_of
@@ -29,7 +29,6 @@ class AppRun:
     tell: Callable[[str], None]
 
     async def play(self, scenarios: Sequence[Scenario], rules: Sequence[str]) -> list[Observation]:
-        """Play scenarios one after the other, and return what each says about its rules."""
         found: list[Observation] = []
         schemas = Schemas.from_jar(self.info.schema_jar)
         for scenario in scenarios:
@@ -39,7 +38,11 @@ class AppRun:
             took = round(time.monotonic() - began, 3)
             self.tell(f"{scenario.name}: {took:.1f} s, {_described(seen)}")
             found += [replace(one, seconds=took) for one in seen]
-        return _without_needless(found)
+        # What one scenario put to the test, another need not.
+        exercised = [one for one in found if one.verdict is not Verdict.VACUOUS]
+        known = {one.requirement for one in exercised}
+        last = {one.requirement: one for one in found if one.requirement not in known}
+        return [*exercised, *last.values()]
 
     async def _play(
         self, scenario: Scenario, rules: Sequence[str], schemas: Schemas
@@ -51,45 +54,31 @@ class AppRun:
                 folder = self.out / "programs" / scenario.name
                 async with open_environment(self.spec, share, lock=lock, folder=folder) as env:
                     await scenario.play(env)
-                    env.over = time.monotonic()
-                    seen = result_of(env, scenario, healthy=await _healthy(env))
+                    env.over, known = time.monotonic(), env.deliveries()
+                    # Where the program did not finish its records: do the brokers still deliver?
+                    healthy = all(
+                        known.finished(place, env.limit, env.over) for place in env.source.sent
+                    ) or all([await goes_on(share.cluster, node) for node in {*env.topic.leaders}])
+                    seen = result_of(env, scenario, healthy=healthy)
                 file = self.out / transcript_of(scenario.name)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 frames = lines(env.tap.of(*SHARE, HEARTBEAT, "Produce"))
                 file.write_text("\n".join(frames) + "\n", encoding="utf-8")
-        except OutOfReach as why:
-            own = [rule for rule in rules if rule not in ALWAYS]
-            return [_not_played(rule, scenario, Verdict.OUT_OF_REACH, why) for rule in own]
         except Undecided as why:
-            return [_not_played(rule, scenario, Verdict.UNKNOWN, why) for rule in rules]
+            verdict, open_ones = Verdict.UNKNOWN, rules
+            if isinstance(why, OutOfReach):
+                verdict, open_ones = Verdict.OUT_OF_REACH, [r for r in rules if r not in ALWAYS]
+            check, said = check_of(scenario), str(why)
+            return [
+                Observation(requirement=rule, check=check, verdict=verdict, reason=said)
+                for rule in open_ones
+            ]
         owed = {"FRM-04": self.spec.uses("dead_letters"), "FRM-09": self.spec.uses("output")}
         return [observe(rule, seen, owed=owed.get(rule, True)) for rule in rules]
 
 
 def transcript_of(check: str) -> str:
-    """Return the path of a scenario's transcript inside the run's directory."""
     return f"transcripts/{check.rpartition('::')[2]}.txt"
-
-
-async def _healthy(env: Environment) -> bool:
-    """Tell whether the brokers still deliver, where the program did not finish its records."""
-    seen = env.deliveries()
-    if all(seen.finished(place, env.limit, env.over) for place in env.source.sent):
-        return True
-    return all([await goes_on(env.share.cluster, node) for node in set(env.topic.leaders)])
-
-
-def _not_played(rule: str, scenario: Scenario, verdict: Verdict, why: Exception) -> Observation:
-    check = check_of(scenario)
-    return Observation(requirement=rule, check=check, verdict=verdict, reason=str(why))
-
-
-def _without_needless(found: Sequence[Observation]) -> list[Observation]:
-    """Return what counts: what one scenario put to the test, another need not."""
-    exercised = [one for one in found if one.verdict is not Verdict.VACUOUS]
-    rules = {one.requirement for one in exercised}
-    last = {one.requirement: one for one in found if one.requirement not in rules}
-    return [*exercised, *last.values()]
 
 
 def _described(seen: Sequence[Observation]) -> str:

@@ -1,6 +1,5 @@
 """What is done to a program, scenario by scenario; the rules each is there for; what happened."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,19 +14,16 @@ FROZEN = 3.0  # Seconds that a broker is frozen.
 REFUSED = 3  # Writes to the output topic that are refused.
 LOST = 2  # Responses to acknowledgements that are lost.
 DENIED = 3.0  # Seconds without permission.
+LONGER = 0.5  # Seconds for which a paused program stands still when its locks have ended.
 
 # What READ on the group is for.
 GROUP_READS = ["ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge"]
-
 LEAVE_EPOCH = -1  # The member epoch of a heartbeat that leaves the group.
-
 Play = Callable[[Environment], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One scenario."""
-
     name: str
     sentence: str  # What happens in it.
     play: Play  # Does it.
@@ -96,7 +92,7 @@ async def broker_frozen(env: Environment) -> None:
     if await _begun(env):
         env.note("broker frozen")
         env.freezer.freeze(env.topic.leaders[0])
-        await asyncio.sleep(FROZEN)
+        await env.let_last(FROZEN)
         env.freezer.thaw()
     await _rest(env)
 
@@ -127,7 +123,7 @@ async def permission_lost(env: Environment) -> None:
         env.note("permission taken away")
         deny = {"do": "error", "code": "GROUP_AUTHORIZATION_FAILED", "times": 0, "applied": False}
         denied = env.tap.script.add({"on": GROUP_READS, **deny})
-        await asyncio.sleep(DENIED)
+        await env.let_last(DENIED)
         env.tap.script.drop(denied)
     await _rest(env)
 
@@ -169,20 +165,18 @@ async def paused(env: Environment) -> None:
     """The program gets SIGSTOP while it holds records, and goes on when their locks have ended."""
     if await _begun(env):
         env.signal(Signals.SIGSTOP)
-        await asyncio.sleep(env.lock + 0.5)  # how long it stands still
+        await env.let_last(env.lock + LONGER)
         env.signal(Signals.SIGCONT)
     await _rest(env)
 
 
 async def _begun(env: Environment) -> bool:
-    """Give the program half of the records; return whether it came to hold some of them."""
     await env.source.produce(env.spec.records // 2)
     await env.start()
     return await env.caught()
 
 
 async def _rest(env: Environment) -> None:
-    """Give it the other half, and wait until all of it is finished."""
     await env.source.produce(env.spec.records - len(env.source.sent))
     await env.drained()
 
@@ -192,14 +186,11 @@ async def _rest(env: Environment) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One process of the program. ``ended`` is None if it ran until the scenario was over.
+    """One process of the program."""
 
-    ``asked`` says that the scenario itself ended it.
-    """
-
-    ended: float | None
+    ended: float | None  # None if it ran until the scenario was over.
     code: int | None
-    asked: bool
+    asked: bool  # Whether the scenario itself ended it.
 
 
 @dataclass(slots=True, kw_only=True)
@@ -220,9 +211,9 @@ class ScenarioResult:
     group: str
     sent: Mapping[Place, Sent]  # The records that were produced.
     deliveries: Deliveries
-    # When the first write about a record to the output topic was confirmed, by key.
+    # When the first write about a record to the output topic, or to that of dead letters, was
+    # confirmed, by key.
     outputs: Mapping[str, float] = field(default_factory=dict)
-    # The same for the topic of dead letters.
     dead: Mapping[str, float] = field(default_factory=dict)
     writes_output: bool = False  # Whether the program ever wrote to the output topic.
     writes_dead: bool = False  # Whether it ever wrote to that of dead letters.
@@ -241,7 +232,6 @@ class ScenarioResult:
     healthy: bool = True  # Whether the brokers still delivered to others then.
 
     def records(self, *, poison: bool) -> Iterator[tuple[Sent, list[Delivery]]]:
-        """Yield the poison records, or the others, with their deliveries."""
         for place, one in self.sent.items():
             if one.poison is poison:
                 yield one, self.deliveries.of.get(place, [])
@@ -256,7 +246,6 @@ class ScenarioResult:
 
 
 def result_of(env: Environment, scenario: Scenario, *, healthy: bool) -> ScenarioResult:
-    """Return what happened in an environment."""
     writes = env.tap.of("Produce")
     members: dict[str, Membership] = {}
     for one in env.tap.of(HEARTBEAT):

@@ -30,10 +30,9 @@ from suites.broker.share import Share, world
 from suites.client.wire import HEARTBEAT, SHARE, lines
 
 T = TypeVar("T")
-
 LIMIT = 5  # Kafka's default of ``group.share.delivery.count.limit``.
 WITHIN = 30.0  # Seconds that a test waits, unless it says otherwise.
-
+LOOKING = 0.02  # Seconds between two looks meanwhile.
 _USUAL_LOCK = 30.0
 
 
@@ -89,11 +88,7 @@ class ShareCluster:
     ) -> Queue:
         """Create a topic with records in its first partition, and a group that reads all of it.
 
-        Args:
-            values: Values of the records.
-            partitions: How many partitions the topic has.
-            lock_ms: How long locks last; None leaves the cluster's default.
-            group_config: Further configurations of the group.
+        Locks last ``lock_ms``, or by the cluster's default; ``group_config`` is what else is set.
         """
         queue = Queue(self, self.topic(partitions), self.share.cluster.fresh_name("g"))
         wanted = {"share.auto.offset.reset": "earliest", **(group_config or {})}
@@ -107,6 +102,14 @@ class ShareCluster:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine of the cluster, and return what it returns."""
         return self._loop.run(work)
+
+    def call(self, what: Callable[[], object]) -> None:
+        """Call something in the event loop of the cluster."""
+
+        async def called() -> None:
+            what()
+
+        self.run(called())
 
     def step(self, **fields: Any) -> ScriptStep:
         """Add a step to the script of the tap: what it does to a response, and when.
@@ -176,13 +179,13 @@ class Queue:
         """The share fetches and acknowledgements of the group."""
         return self.cluster.tap.of(*SHARE, group_id=self.group)
 
+    def _deliveries(self) -> Deliveries:
+        return deliveries_of(self.exchanges, _USUAL_LOCK)
+
     @property
     def deliveries(self) -> list[Delivery]:
         """Each delivery, record by record: member, delivery count, how it was acknowledged."""
         return [*self._deliveries()]
-
-    def _deliveries(self) -> Deliveries:
-        return deliveries_of(self.exchanges, _USUAL_LOCK)
 
     @property
     def accepted(self) -> list[int]:
@@ -208,8 +211,7 @@ class Queue:
     @property
     def held(self) -> list[int]:
         """The offsets that members hold now."""
-        now = time.monotonic()
-        found = self._deliveries().held(now)
+        found = self._deliveries().held(time.monotonic())
         return sorted(one.place[2] for one in found if one.place[1] == self.partition)
 
     @property
@@ -226,33 +228,21 @@ class Queue:
         return [place[2] for place in places if not seen.finished(place, LIMIT, now)]
 
     def wait(self, within: float = WITHIN) -> None:
-        """Wait until every record is finished.
-
-        Raises:
-            NotFinished: some are not, after ``within`` seconds.
-        """
+        """Wait until every record is finished; raises NotFinished after ``within`` seconds."""
         self.wait_for(lambda: not self.unfinished, f"{self.topic}: finished records", within)
 
     def wait_held(self, within: float = WITHIN) -> None:
-        """Wait until members hold records.
-
-        Raises:
-            NotFinished: nobody holds any, after ``within`` seconds.
-        """
+        """Wait until members hold records; raises NotFinished after ``within`` seconds."""
         self.wait_for(lambda: self.held, f"{self.topic}: records in hand", within)
 
     def wait_for(self, look: Callable[[], object], what: str, within: float = WITHIN) -> None:
-        """Wait until something is true.
-
-        Raises:
-            NotFinished: it is not, after ``within`` seconds; says ``what`` was waited for.
-        """
+        """Wait until something is true; the NotFinished that is raised else says ``what``."""
         deadline = time.monotonic() + within
         while not look():
             if time.monotonic() > deadline:
                 left = f"unfinished offsets {self.unfinished}"
                 raise NotFinished(f"no {what} within {within:g} s; {left}\n{self.cluster.said()}")
-            time.sleep(0.02)
+            time.sleep(LOOKING)
 
 
 class Chaos:
@@ -271,15 +261,11 @@ class Chaos:
     @contextlib.contextmanager
     def frozen(self, queue: Queue, partition: int = 0) -> Iterator[None]:
         """Freeze the broker that leads a partition: its connections stay, and nothing passes."""
-
-        async def thaw() -> None:
-            self.cluster.freezer.thaw()
-
         self.cluster.freezer.freeze(queue.made.leaders[partition])
         try:
             yield
         finally:
-            self.cluster.run(thaw())
+            self.cluster.call(self.cluster.freezer.thaw)
 
     def lose_responses(self, times: int = 1) -> ScriptStep:
         """Close the connection instead of responding to the next acknowledgements."""
@@ -292,8 +278,4 @@ class Chaos:
 
     def close_connections(self) -> None:
         """Close every connection: share sessions, and the locks they hold, end."""
-
-        async def close() -> int:
-            return self.cluster.tap.close_connections()
-
-        self.cluster.run(close())
+        self.cluster.call(self.cluster.tap.close_connections)

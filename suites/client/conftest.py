@@ -22,7 +22,6 @@ from suites.judge import REFUSED
 from suites.options import RunOptions
 
 Tapped = Callable[[ClusterInfo, Schemas, Adapter], AbstractAsyncContextManager[Harness]]
-
 _NOWHERE = {"bootstrap": ["127.0.0.1:1"], "group": "nobody"}
 _OPENED: dict[Capability, dict[str, Any]] = {
     Capability.IMPLICIT: {"mode": "implicit"},
@@ -134,16 +133,14 @@ async def seen_refusing(adapter: Adapter, capability: Capability) -> str:
         return f"the adapter does not declare {capability}"
     name = f"lacking-{capability}"
     try:
-        config = _NOWHERE | _OPENED.get(capability, {})
-        await adapter.call("open", consumer=name, config=config)
+        await adapter.call("open", consumer=name, config=_NOWHERE | _OPENED.get(capability, {}))
         if capability in _CALLED:
             op, fields = _CALLED[capability]
             await adapter.call(op, consumer=name, **fields)
     except Unsupported as refusal:
         return f"the adapter does not declare {capability}; seen refusing: {refusal}"
     except Refused as refusal:
-        raise AdapterFault(
-            f"the adapter does not declare {capability} and answered {refusal.name} where the "
-            "protocol wants unsupported"
-        ) from None
-    raise AdapterFault(f"the adapter does not declare {capability}, and does it all the same")
+        what = f" and answered {refusal.name} where the protocol wants unsupported"
+    else:
+        what = ", and does it all the same"
+    raise AdapterFault(f"the adapter does not declare {capability}{what}")

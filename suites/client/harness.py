@@ -25,7 +25,7 @@ from fixtures.hostile.script import ScriptStep
 from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.exchange import Exchange
-from fixtures.targets import Target, TargetOptions, open_target
+from fixtures.targets import Target, TargetOptions, open_target, started
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.adapter import Capability
@@ -35,26 +35,20 @@ from suites.client.wire import HEARTBEAT, SHARE, Acked, acked
 
 T = TypeVar("T")
 
-# Seconds within which what must come to a client has to come; joining takes most of it.
-ARRIVES = 15.0
-
-# Seconds granted to what a check begins with and judges nothing by: slow machines need them.
-READY = 40.0
-
+ARRIVES = 15.0  # Seconds within which what must come has to come; joining takes most of it.
+READY = 40.0  # Seconds for what a check begins with, and judges nothing by: machines are slow.
 HASTE = 12  # Attempts in a row, each sent as soon as the one before had failed, that show a loop.
 
-# Requests of one kind within a second that nobody who waits between attempts comes to.
-#
-# A client that backs off by Kafka's default sends ten at most, one that spins sends thousands.
+# Requests of one kind within a second that nobody who waits between attempts comes to. A client
+# that backs off by Kafka's default sends ten at most, one that spins sends thousands.
 FLOOD = 60
 
 # Options of a queue that a check asks for together with its consumer.
 QUEUE_OPTIONS = ("batches", "group_config", "lock_ms", "partitions", "reset")
 
-# The highest delivery count limit that the hostile broker may allow a group.
-#
-# Behind a scripted error brokers have acquired records, of which the client does not hear. One
-# that opens a new session after each error uses up a delivery of them each time.
+# The highest delivery count limit that the hostile broker may allow a group. Behind a scripted
+# error brokers have acquired records, of which the client does not hear. One that opens a new
+# session after each error uses up a delivery of them each time.
 MOST_DELIVERIES = 25
 
 
@@ -66,12 +60,8 @@ def hostile_target() -> Target:
 @contextlib.contextmanager
 def hostile_broker() -> Iterator[tuple[ClusterInfo, Schemas]]:
     """Run what the hostile broker is made of: three nodes of the reference broker."""
-    target = hostile_target()
-    target.start()
-    try:
+    with started(hostile_target()) as target:
         yield target.info, Schemas.from_jar(target.info.schema_jar)
-    finally:
-        target.stop()
 
 
 class AdapterProcess:
@@ -112,8 +102,6 @@ async def refusal(call: Awaitable[object]) -> str:
 
 
 class Records(list[Delivery]):
-    """Records in the order in which polls gave them to the application."""
-
     @property
     def offsets(self) -> list[int]:
         return [record.offset for record in self]
@@ -139,11 +127,8 @@ class Harness:
     """A cluster seen through a tap, and the client under test in front of it."""
 
     def __init__(self, share: Share, tap: Tap, adapter: Adapter, rng: Random) -> None:
-        self.share = share
-        self.admin = share.admin
-        self.tap = tap
-        self.adapter = adapter
-        self.rng = rng
+        self.share, self.admin, self.tap = share, share.admin, tap
+        self.adapter, self.rng = adapter, rng
         self._handles: list[Handle] = []
 
     # ------------------------------------------------------------------ making things
@@ -187,12 +172,8 @@ class Harness:
 
     def config(self, handle: Handle, group: str | None, **config: Any) -> dict[str, Any]:
         """Return what to open a consumer with: what is None is left out."""
-        chosen = {
-            "bootstrap": self.tap.bootstrap,
-            "client_id": handle.name,
-            "max_wait_ms": 300,
-            **config,
-        }
+        usual = {"bootstrap": self.tap.bootstrap, "client_id": handle.name, "max_wait_ms": 300}
+        chosen = usual | config
         chosen["mode"] = chosen.get("mode") or self.acking
         if self.adapter.has(Capability.CALLBACK):
             chosen.setdefault("callback", "record")
@@ -294,9 +275,8 @@ class Harness:
         """
         polled = await self.comes(handle, number, within, kind, **options)
         if len(polled) < number:
-            raise Undecided(
-                f"{len(polled)} of {number} records reached the application within {within:g} s"
-            )
+            came = f"{len(polled)} of {number} records"
+            raise Undecided(f"{came} reached the application within {within:g} s")
         return polled
 
     async def comes(
@@ -310,14 +290,11 @@ class Harness:
         **options: Any,
     ) -> Records:
         """Poll until so many records came, or one is refused; the caller judges what came."""
-        polled = await self.polls(
-            handle,
-            lambda seen: seen.errors or len(seen.records) >= number,
-            within,
-            kind=kind,
-            seconds=seconds,
-            **options,
-        )
+
+        def done(seen: Polled) -> bool:
+            return bool(seen.errors) or len(seen.records) >= number
+
+        polled = await self.polls(handle, done, within, kind=kind, seconds=seconds, **options)
         for error in polled.errors:
             raise error
         return polled.records
@@ -327,9 +304,7 @@ class Harness:
     ) -> Polled:
         """Poll and accept until a record came, or the one with an offset; the caller judges it."""
         return await self.polls(
-            handle,
-            lambda seen: offset in seen.offsets if offset is not None else seen.records,
-            within,
+            handle, lambda seen: seen.records if offset is None else offset in seen.offsets, within
         )
 
     async def polls_until(
@@ -340,10 +315,7 @@ class Harness:
         return look()
 
     async def meets(self, handle: Handle, *apis: str, since: int = 0) -> list[Exchange]:
-        """Poll and accept until the script changed a response; return those that it changed.
-
-        Of the consumer's exchanges the first ``since`` do not count.
-        """
+        """Poll and accept until the script changed a response; return those, after ``since``."""
         return await self.polls_until(
             handle, lambda: [one for one in self.seen(handle, *apis)[since:] if one.scripted]
         )
@@ -355,6 +327,11 @@ class Harness:
         except Undecided:
             return {}
         return {partition: one.start for partition, one in sorted(found.items())}
+
+    async def end(self, handle: Handle, within: float) -> None:
+        """Close a consumer; a library that takes no limit gets a minute."""
+        limit = self.close_limit
+        await handle.close(limit, within=within if limit else 60.0)
 
     async def settle(self, handle: Handle, seconds: float = 10.0) -> None:
         """Get acknowledgements sent by whatever way the client has, and wait until they are."""
@@ -400,10 +377,7 @@ class Harness:
             await asyncio.gather(task, return_exceptions=True)
 
     async def timed(self, work: Awaitable[T]) -> tuple[float, T | None]:
-        """Return how many seconds something took, and what it returned.
-
-        That is None if it was refused, or given up as hanging.
-        """
+        """Return the seconds that something took, and its result: None if refused, or hanging."""
         began, result = time.monotonic(), None
         with contextlib.suppress(Refused, AdapterHang):
             result = await work
@@ -430,11 +404,10 @@ class Harness:
         chosen = self.tap.of(*(apis or SHARE))
         if handle is None:
             return chosen
-        name = handle.name
         ids = {
             str(one.request["member_id"])
             for one in self.tap.of(HEARTBEAT, *SHARE)
-            if one.client_id == name or one.client_id.startswith(f"{name}-")
+            if f"{one.client_id}-".startswith(f"{handle.name}-")
         }
         return [one for one in chosen if one.request.get("member_id") in ids]
 
@@ -446,8 +419,7 @@ class Harness:
 
     def acks(self, handle: Handle, kind: AckType | None = None) -> list[Acked]:
         """Return what a consumer acknowledged on the wire, in a way or in any."""
-        found = acked(self.seen(handle))
-        return [one for one in found if kind is None or one.kind == kind]
+        return [one for one in acked(self.seen(handle)) if kind in (None, one.kind)]
 
     async def close(self) -> None:
         if not self.adapter.running:
@@ -460,8 +432,7 @@ class Harness:
 class AdapterTranscript(Transcript):
     def __init__(self, adapter: Adapter) -> None:
         super().__init__()
-        self._adapter = adapter
-        self._from = len(adapter.lines)
+        self._adapter, self._from = adapter, len(adapter.lines)
 
     def __str__(self) -> str:
         return self._adapter.transcript(self._from)
@@ -477,8 +448,7 @@ async def harness_on(
 ) -> AsyncIterator[Harness]:
     """Put a tap in front of a cluster for one check; its frames are kept in case it fails."""
     async with world(info, rng, [], schemas) as share:
-        brokers = dict(share.cluster.brokers)
-        tap = Tap(schemas=schemas, brokers=brokers, security=info.security)
+        tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), security=info.security)
         transcripts += [tap.transcript, AdapterTranscript(adapter)]
         await tap.start()
         try:

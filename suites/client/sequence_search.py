@@ -6,8 +6,8 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+import psutil
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
@@ -20,7 +20,6 @@ from suites.client.sequences import TIMED, SequenceRun, Step, judge, play, seque
 MEMORY = "memory"
 # MiB by which a client's process may grow in the second half of a search, when it is warm.
 GROWTH = 200
-
 CONFIRMED = 3  # Times that a shrunk script is played again, to tell how often it breaks.
 SHRINKS = 150.0  # Seconds for making one script shorter.
 
@@ -40,12 +39,9 @@ class Search:
     played: int = 0  # Sequences that were judged.
     undecided: int = 0  # Those that could not be.
     seconds: float = 0.0  # How long it took.
-    # MiB of the client's process, the most in the first half of the time, and at the end.
-    memory: tuple[int, int] = (0, 0)
-    # The script for each invariant that broke.
-    found: dict[str, Found] = field(default_factory=dict)
-    # Scripts that broke a limit of time, and no replay did: the machine was slow.
-    slow: list[Found] = field(default_factory=list)
+    memory: tuple[int, int] = (0, 0)  # MiB: the most in the first half of the time, and at the end.
+    found: dict[str, Found] = field(default_factory=dict)  # By the invariant that broke.
+    slow: list[Found] = field(default_factory=list)  # Broke a limit of time, and no replay did.
 
 
 class Searcher:
@@ -175,8 +171,6 @@ class _OverError(BaseException):
 
 def _memory(pid: int) -> int:
     """Return the MiB that a process has in memory; 0 where the machine does not tell."""
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) // 1024
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(pid).memory_info().rss) >> 20
     return 0

@@ -11,6 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -24,12 +25,11 @@ from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
 from suites.broker.share import Queue
 from suites.client.harness import FLOOD, Harness, refusal
-from suites.client.wire import SHARE, Acked, acked, busiest
+from suites.client.wire import SHARE, acked, busiest
 
 # --- Steps ----------------------------------------------------------------------------------------
 
 Step = dict[str, Any]
-
 CONSUMERS = 2
 LONGEST = 14  # Steps of a sequence at most.
 
@@ -96,6 +96,7 @@ def _step(call: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Step
 
 LOCK_MS = 1500
 SESSION_MS = 6000
+PAUSE = LOCK_MS * 1.2 / 1000  # Seconds for which an application does nothing: its locks run out.
 LIMIT = 10  # Deliveries of a record: the most that a group may be configured to.
 COMMITS = 2.0  # Seconds that a synchronous commit is given, and a close where it takes a limit.
 ANSWERS = 25.0  # Seconds beyond its own limit within which every call has to return.
@@ -105,18 +106,15 @@ BEGINS = 8.0
 
 # Seconds within which an application that comes afterwards has to get everything that is left.
 BACK = 40.0
-
 Place = tuple[str, int]  # Topic and offset: the topics have one partition.
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A record as a call gave it to the application.
+    """A record as a call gave it to the application."""
 
-    ``at`` is when the call returned; where another call ran beside it, which may accept the record
-    before we read the reply, it is when the call began.
-    """
-
+    # When the call returned; where another call ran beside it, which may accept the record before
+    # we read the reply, when it began.
     at: float
     by: str
     place: Place
@@ -125,15 +123,11 @@ class Given:
 
 @dataclass(slots=True)
 class SequenceRun:
-    """What became of a sequence."""
-
     given: list[Given] = field(default_factory=list)  # The records that polls gave, in order.
     # When the application first asked for an acknowledgement of a kind for a record.
     asked: dict[tuple[Place, str], float] = field(default_factory=dict)
-    # The consumers that accept with the next poll or commit.
-    implicit: set[str] = field(default_factory=set)
-    # The records whose renewal was asked for: they come again as they were.
-    renewed: set[Place] = field(default_factory=set)
+    implicit: set[str] = field(default_factory=set)  # Who accepts with the next poll or commit.
+    renewed: set[Place] = field(default_factory=set)  # To be renewed: they come again as they were.
     produced: set[Place] = field(default_factory=set)  # The records that there are.
     stuck: str = ""  # The call that did not return, or the process that ended; or nothing.
     left: str = ""  # What the last application could not get, or nothing.
@@ -176,8 +170,7 @@ class _Player:
             await self.produce(step["count"])
             return "done"
         if call == "pause":
-            # The length of an application's pause in which its locks run out.
-            await asyncio.sleep(LOCK_MS * 1.2 / 1000)
+            await asyncio.sleep(PAUSE)
             return "done"
         handle = self.handles[step["by"]]
         if call not in {"open", "begin"} and handle.name not in self.open:
@@ -208,14 +201,14 @@ class _Player:
             case "commit_sync":
                 await handle.commit_sync(COMMITS, **_threads(step))
             case "close":
-                await self._close(handle)
+                await self.harness.end(handle, ANSWERS)
             case call:
                 await handle.call(call, within=ANSWERS)
         return "done"
 
     async def _make(self, handle: Handle, mode: str) -> None:
         if handle.name in self.open:
-            await refusal(self._close(handle))
+            await refusal(self.harness.end(handle, ANSWERS))
         config = {"mode": mode, "callback": None, "request_timeout_ms": 3000}
         await handle.open(self.harness.config(handle, self.queues[0].group, **config))
         self.open.add(handle.name)
@@ -226,8 +219,7 @@ class _Player:
     async def _poll(self, handle: Handle, step: Step) -> list[Delivery]:
         seconds, began = step["ms"] / 1000, time.monotonic()
         found = await handle.poll(seconds, within=seconds + ANSWERS, **_threads(step))
-        is_beside = "concurrent" in step or "beside" in step
-        at = began if is_beside else time.monotonic()
+        at = began if step.keys() & {"concurrent", "beside"} else time.monotonic()
         self.run.given += [Given(at, handle.name, _place(one), one.count) for one in found]
         if found:
             self.polls[handle.name].append(found)
@@ -251,20 +243,15 @@ class _Player:
                 self.run.renewed.add(place)
         await handle.acknowledge(records, kind)
 
-    async def _close(self, handle: Handle) -> None:
-        limit = self.harness.close_limit
-        await handle.close(limit, within=ANSWERS if limit else 60.0)
-
     async def produce(self, number: int) -> None:
         for queue in self.queues:
             first = await queue.produce(number)
             self.run.produced |= {(queue.topic.name, first + n) for n in range(number)}
 
     async def work_on(self) -> None:
-        """Close what is open, and let another application of the group take all that is left."""
         for handle in self.handles:
             if handle.name in self.open:
-                await refusal(self._close(handle))
+                await refusal(self.harness.end(handle, ANSWERS))
         last = _named(self.harness, "s-last")
         try:
             await self._make(last, self.harness.acking)
@@ -285,7 +272,7 @@ class _Player:
         else:
             self.run.left = f"a new consumer did not get the rest within {BACK:g} s"
             self.run.said.append(f"the last consumer was told {refusals[-3:]}")
-        await refusal(self._close(last))
+        await refusal(self.harness.end(last, ANSWERS))
 
     async def _all_done(self) -> bool:
         for queue in self.queues:
@@ -337,11 +324,6 @@ def judge(run: SequenceRun) -> dict[str, str]:
     return {name: sentence for name, sentence in found.items() if sentence}
 
 
-def _returns(run: SequenceRun) -> str:
-    """Every call returns, and the process lives."""
-    return run.stuck
-
-
 def _nothing_lost(run: SequenceRun) -> str:
     """What no application accepted or rejected is not finished on the wire."""
     for one in acked([one for one in run.exchanges if one.api in SHARE]):
@@ -350,22 +332,19 @@ def _nothing_lost(run: SequenceRun) -> str:
         place = run.topics.get(one.topic_id, str(one.topic_id)), one.offset
         if one.kind == AckType.GAP and place in run.produced:
             return f"{place} is a record and was acknowledged as a gap"
-        if one.kind in _ASKED and not _was_asked(run, one, place):
+        if one.kind not in _ASKED:
+            continue
+        asked = [run.asked.get((place, _ASKED[AckType(one.kind)]), inf)]
+        if one.kind == AckType.ACCEPT:
+            mine = (given for given in run.given if given.place == place)
+            asked += [given.at for given in mine if given.by in run.implicit]
+        if min(asked) > one.by.sent:
             kind = AckType(one.kind).name
             return f"{place} got {kind} at {one.by.sent:.3f}, and nobody had asked for it"
     return ""
 
 
-def _was_asked(run: SequenceRun, one: Acked, place: Place) -> bool:
-    asked = run.asked.get((place, _ASKED[AckType(one.kind)]))
-    if asked is not None and asked <= one.by.sent:
-        return True
-    implicit = [given for given in run.given if given.by in run.implicit and given.place == place]
-    return one.kind == AckType.ACCEPT and any(given.at <= one.by.sent for given in implicit)
-
-
 def _once(run: SequenceRun) -> str:
-    """One delivery of a record is given to the application once."""
     seen = Counter(
         (given.by, given.place, given.count)
         for given in run.given
@@ -377,8 +356,8 @@ def _once(run: SequenceRun) -> str:
 
 def _goes_on(run: SequenceRun) -> str:
     """An application that comes afterwards gets everything that is left."""
-    most = Counter(given.place for given in run.given)
-    return "" if any(times >= LIMIT for times in most.values()) else run.left
+    times = Counter(given.place for given in run.given).values()
+    return "" if max(times, default=0) >= LIMIT else run.left
 
 
 def _bounded(run: SequenceRun) -> str:
@@ -393,7 +372,7 @@ def _bounded(run: SequenceRun) -> str:
 
 # The invariants of one sequence. Memory is looked at over many.
 INVARIANTS: Mapping[str, Callable[[SequenceRun], str]] = {
-    "liveness of calls": _returns,
+    "liveness of calls": lambda run: run.stuck,  # Every call returns, and the process lives.
     "loss": _nothing_lost,
     "duplicates": _once,
     "liveness of the group": _goes_on,

@@ -7,8 +7,9 @@ that a setting took effect is a field of a request, or what is sent when.
 import contextlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import isfinite
 from statistics import median
@@ -25,18 +26,11 @@ from suites.client.wire import HEARTBEAT, SHARE, acked
 TAKES_EFFECT, REFUSED, FOREIGN = "CLI-124", "CLI-125", "CLI-94"
 RULES = (TAKES_EFFECT, REFUSED, FOREIGN)
 
-# Seconds within which a consumer has to close whose settings are none that anybody uses.
-CLOSES = 20.0
-
-# Seconds until a client that was opened has sent its first fetch, and what shows a setting.
-SOON = 10.0
-
+CLOSES = 20.0  # Seconds within which a consumer has to close whose settings nobody uses.
+SOON = 10.0  # Seconds until an open client has sent its first fetch, and what shows a setting.
 SILENT = 2.5  # Seconds beyond the first fetch in which what must not come does not come.
 SLACK = 6.0  # Seconds that something may come late: heartbeats and timers of a busy machine.
-
-# The part of a time after which it counts as waited for: Kafka's clients vary theirs by 20 %.
-EARLY = 0.75
-
+EARLY = 0.75  # The part of a time that counts as waited for: Kafka's clients vary it by 20 %.
 TELEMETRY = (71, 72)  # The keys of GetTelemetrySubscriptions and PushTelemetry.
 
 
@@ -52,29 +46,24 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """What selects it on the command line."""
         return f"{self.setting.name}={self.value}"
 
 
 def trials(settings: Settings) -> list[Trial]:
-    return [trial for setting in settings.settings for trial in _of(setting)]
-
-
-def _of(setting: Setting) -> Iterator[Trial]:
-    for value, wanted in setting.values.items():
-        yield Trial(setting=setting, value=value, rule=TAKES_EFFECT, wanted=wanted)
-    for value, wanted in setting.either.items():
-        yield Trial(setting=setting, value=value, rule=TAKES_EFFECT, wanted=wanted, may_refuse=True)
-    for value in setting.refused:
-        yield Trial(setting=setting, value=value, rule=FOREIGN if setting.foreign else REFUSED)
+    found = []
+    for one in settings.settings:
+        make = partial(Trial, setting=one)
+        found += [make(value=v, rule=TAKES_EFFECT, wanted=w) for v, w in one.values.items()]
+        for value, wanted in one.either.items():
+            found.append(make(value=value, rule=TAKES_EFFECT, wanted=wanted, may_refuse=True))
+        found += [make(value=v, rule=FOREIGN if one.foreign else REFUSED) for v in one.refused]
+    return found
 
 
 # --- Effects on the wire ------------------------------------------------------------------------
 
 
 class Attempt:
-    """One consumer that is open, and what came of it."""
-
     def __init__(self, harness: Harness, handle: Handle) -> None:
         self.harness, self.handle = harness, handle
         self.errors: list[Refused] = []
@@ -112,10 +101,7 @@ Look = Callable[[Attempt, Any], Awaitable[Shown]]
 
 
 def field_of(shows: str) -> Look:
-    """Return what looks for a value of a request's field.
-
-    A client may send others before: @kafkats/client opens a session by a fetch that does not wait.
-    """
+    """Return what looks for a value of a request's field: a client may send others before."""
     api, _, name = shows.partition(".")
 
     async def look(one: Attempt, wanted: Any) -> Shown:
@@ -156,27 +142,20 @@ async def acknowledges(one: Attempt, wanted: Any) -> Shown:
 
 async def telemetry(one: Attempt, wanted: Any) -> Shown:
     """Whether it asks for subscriptions to its metrics, where a cluster offers them."""
-
-    def asked() -> bool:
-        return bool(one.of("GetTelemetrySubscriptions"))
-
-    await one.until(asked if wanted else lambda: one.fetches)
-    await one.until(asked, SILENT)
-    told = "was" if asked() else "was not"
-    return asked() == wanted, f"GetTelemetrySubscriptions {told} sent"
+    api = "GetTelemetrySubscriptions"
+    await one.until(lambda: one.of(api) if wanted else one.fetches)
+    asked = await one.until(lambda: one.of(api), SILENT)
+    return asked == wanted, f"{api} {'was' if asked else 'was not'} sent"
 
 
 async def metadata(one: Attempt, wanted: Any) -> Shown:
     """Metadata is asked for that often, in milliseconds, while nothing happens."""
     await one.until(lambda: one.fetches)
     before, began = len(one.of("Metadata")), time.monotonic()
-
-    def count() -> int:
-        return len(one.of("Metadata")) - before
-
-    came = await one.until(lambda: count() >= 3, 3 * (wanted or 500) / 1000 + SLACK)
-    took = time.monotonic() - began
-    return came, f"{count()} Metadata requests in {took:.1f} s"
+    limit = 3 * (wanted or 500) / 1000 + SLACK
+    came = await one.until(lambda: len(one.of("Metadata")) >= before + 3, limit)
+    took, count = time.monotonic() - began, len(one.of("Metadata")) - before
+    return came, f"{count} Metadata requests in {took:.1f} s"
 
 
 async def leaves(one: Attempt, wanted: Any) -> Shown:
@@ -231,8 +210,8 @@ def _later_gaps(one: Attempt, api: str) -> list[float]:
     nodes: dict[int, list[float]] = {}
     for each in one.of(api):
         nodes.setdefault(each.node if api == "ApiVersions" else 0, []).append(each.sent)
-    rows: Iterator[list[float]] = iter(nodes.values())
-    return [1000 * (after - before) for row in rows for before, after in list(pairwise(row))[2:]]
+    pairs = [list(pairwise(row))[2:] for row in nodes.values()]
+    return [1000 * (after - before) for row in pairs for before, after in row]
 
 
 _ALWAYS = {"applied": False, "times": 0}
@@ -267,15 +246,12 @@ def _listed(values: set[Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a trial."""
-
     refusals: tuple[str, ...] = ()  # What calls were refused with.
     works: bool = False  # Whether the wanted effect showed.
     shown: str = ""  # What showed, in words.
 
 
 async def play(harness: Harness, trial: Trial) -> Outcome:
-    """Open a consumer with a setting, poll, and return what came of it."""
     queue = await harness.queue(1)
     handle = harness.handle()
     shows = trial.setting.shows if trial.wanted is not None or "." in trial.setting.shows else ""
@@ -284,7 +260,12 @@ async def play(harness: Harness, trial: Trial) -> Outcome:
     one = Attempt(harness, handle)
     works, shown = False, ""
     try:
-        await handle.open(harness.config(handle, queue.group, **_config(trial)))
+        # A setting is given as the adapter takes it: by its own name, or by the protocol's key.
+        key, value = trial.setting.key, trial.value
+        named = {key: int(value) if value.isdigit() else value}
+        extra = {**trial.setting.beside, trial.setting.name: value}
+        config = named if key else {"extra": extra}
+        await handle.open(harness.config(handle, queue.group, **config))
         await handle.subscribe(queue.topic.name)
         works, shown = await look(one, trial.wanted)
     except Refused as error:
@@ -297,17 +278,12 @@ async def play(harness: Harness, trial: Trial) -> Outcome:
     return Outcome(refusals=refusals, works=works, shown=shown)
 
 
-def _config(trial: Trial) -> dict[str, Any]:
-    """Return the setting as the adapter takes it: by its own name, or by the protocol's key."""
-    setting, value = trial.setting, trial.value
-    if setting.key:
-        return {setting.key: int(value) if value.isdigit() else value}
-    return {"extra": {**setting.beside, setting.name: value}}
-
-
 def broken(trial: Trial, outcome: Outcome) -> str:
     """Say what is wrong with the outcome of a trial, or nothing."""
-    named = any(_names(trial, one) for one in outcome.refusals)
+    # A refusal names the setting in any spelling: ``maxWaitMs`` is ``max.wait.ms``.
+    setting = trial.setting
+    known = {_letters(name) for name in (setting.name, setting.called)} - {""}
+    named = any(name in _letters(one) for one in outcome.refusals for name in known)
     if outcome.works and trial.wanted is not None:
         return ""
     if named and (trial.wanted is None or trial.may_refuse):
@@ -321,10 +297,5 @@ def broken(trial: Trial, outcome: Outcome) -> str:
     return f"{trial.name}: no effect; {outcome.shown}"
 
 
-def _names(trial: Trial, refusal: str) -> bool:
-    """Tell whether a refusal names the setting; ``maxWaitMs`` is ``max.wait.ms``."""
-    said, *names = (
-        re.sub(r"[^a-z0-9]", "", text.lower())
-        for text in (refusal, trial.setting.name, trial.setting.called)
-    )
-    return any(name and name in said for name in names)
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())

@@ -10,13 +10,9 @@ async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> No
     queue = await harness.queue(20, batches=10)
     consumer = await harness.consumer(queue, mode="implicit" if harness.has_implicit else None)
     given: set[int] = set()
-    for _ in range(6):
-        given |= {r.offset for r in await consumer.poll(0.4)}
-        if not harness.has_implicit:
-            break
     # What is on its way when the client is closed was never given to anybody.
-    if harness.has_implicit:
-        given |= {r.offset for r in await consumer.poll(0.0)}
+    for seconds in (*[0.4] * 6, 0.0) if harness.has_implicit else (0.4,):
+        given |= {r.offset for r in await consumer.poll(seconds)}
     late = range(20, 25)
     await queue.produce(len(late))
     await harness.until(lambda: any(a.offset in late for a in acquired(harness.seen(consumer))), 2)
@@ -28,7 +24,6 @@ async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> No
 
 
 async def _polled(consumer: Handle) -> tuple[set[int], set[int]]:
-    """Poll until five records came; return their offsets, and those that the last poll gave."""
     got: set[int] = set()
     async for _ in attempts(READY):
         if last := {one.offset for one in await consumer.poll(0.5)}:
@@ -142,8 +137,7 @@ async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
     for ack in acked(requests):
         first.setdefault(ack.offset, ack.kind)
     judge["CLI-75"].equal(said, first, "what was said of each record, and what was sent")
-    final: set[int] = set()
-    twice: list[str] = []
+    final, twice = set[int](), list[str]()
     for ack in acked(requests):
         if ack.offset in final:
             twice.append(str(ack))

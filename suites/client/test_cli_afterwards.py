@@ -7,19 +7,9 @@ from fixtures.wire.errors import ErrorCode
 from suites.client.kit import *
 
 FATAL = "GROUP_AUTHORIZATION_FAILED"
-
 LATER = 6.0  # Seconds of polling after an error in which a client either consumes or says why not.
 POLLS = 8  # Polls that are asked for at once.
-
-
-@contextlib.asynccontextmanager
-async def _frozen(hostile: Harness) -> AsyncIterator[None]:
-    """Stop the client's process, and let it go on."""
-    os.kill(hostile.adapter.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(hostile.adapter.pid, signal.SIGCONT)
+LONGER = 1.0  # Seconds for which a client stands still beyond its locks.
 
 
 @check("CLI-120", timeout=120)
@@ -31,8 +21,12 @@ async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> N
     await hostile.polls(consumer, lambda _: late.taken, READY)
     # Polls that wait for each other in the client: the next one begins as soon as one has ended.
     waiting = [asyncio.create_task(consumer.poll(0.3)) for _ in range(POLLS)]
-    async with _frozen(hostile):
-        await asyncio.sleep(lock + 1)  # how long it stands still
+    os.kill(hostile.adapter.pid, signal.SIGSTOP)
+    try:
+        # It must not wake before its locks have ended: nothing is waited for, nothing to be seen.
+        await asyncio.sleep(lock + LONGER)
+    finally:
+        os.kill(hostile.adapter.pid, signal.SIGCONT)
     polled = await asyncio.gather(*waiting, return_exceptions=True)
     first = [one for found in polled if not isinstance(found, BaseException) for one in found]
     with contextlib.suppress(Refused):
@@ -40,7 +34,7 @@ async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> N
     await queue.produce([b"after"])
     later = await hostile.arrival(consumer, 3, READY)
     came = sorted({*later.offsets, *(one.offset for one in first)})
-    said = f"frozen for {lock + 1:g} s with a fetch under way and locks of {lock:g} s"
+    said = f"frozen for {lock + LONGER:g} s with a fetch under way and locks of {lock:g} s"
     judge.holds(3 in came, f"{said}; of 4 records {came} had come {READY:g} s later")
 
 

@@ -94,8 +94,7 @@ async def test_no_group(harness: Harness, judge: Judge, group: str | None) -> No
 async def test_foreign_settings(harness: Harness, judge: Judge, name: str, value: str) -> None:
     queue = await harness.queue()
     consumer = harness.handle()
-    config = harness.config(consumer, queue.group, extra={name: value})
-    error = await refusal(consumer.open(config))
+    error = await refusal(consumer.open(harness.config(consumer, queue.group, extra={name: value})))
     judge.equal("config", error, f"opening with {name}={value}")
 
 

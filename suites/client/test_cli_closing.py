@@ -59,7 +59,6 @@ Calls = dict[str, Callable[[], Awaitable[object]]]
 
 
 def _calls(consumer: Handle, got: list[Delivery], topic: str) -> Calls:
-    """Return every call that the library has, but for closing again and for waking a poll."""
     has = consumer.adapter.has
     calls: Calls = {
         "poll": lambda: consumer.poll(1.0),
@@ -71,12 +70,10 @@ def _calls(consumer: Handle, got: list[Delivery], topic: str) -> Calls:
         "lock-duration": consumer.lock_ms,
         "acknowledge": lambda: consumer.acknowledge(got),
     }
-    chosen = {
-        "poll": True,
-        "subscribe": True,
-        "acknowledge": has(Capability.EXPLICIT) or has(Capability.MIXED),
-    }
-    return {name: call for name, call in calls.items() if chosen.get(name) or has(name)}
+    chosen = {"poll", "subscribe"}
+    if has(Capability.EXPLICIT) or has(Capability.MIXED):
+        chosen.add("acknowledge")
+    return {name: call for name, call in calls.items() if name in chosen or has(name)}
 
 
 @check("CLI-39")

@@ -4,13 +4,11 @@ from suites.client.kit import *
 
 # Reads values of four bytes, and throws on others.
 NUMBERS = "org.apache.kafka.common.serialization.IntegerDeserializer"
-
 VALUES = [b"0000", b"0001", b"odd", b"0003"]
 BAD = 2  # The offset of the value that cannot be read.
 
 
 async def _reading_numbers(harness: Harness, queue: Queue, **config: str) -> Handle:
-    """Return a consumer whose values are numbers."""
     try:
         return await harness.consumer(queue, extra={"value.deserializer": NUMBERS}, **config)
     except Refused as error:
@@ -21,29 +19,25 @@ async def _to_error(harness: Harness, consumer: Handle) -> Polled:
     return await harness.polls(consumer, lambda seen: seen.errors, READY, seconds=0.5)
 
 
-def _named(error: Refused, queue: Queue) -> bool:
-    """Whether an error names the partition and the offset of the bad record."""
-    return f"{queue.topic.name}-0" in error.message and f"offset {BAD}" in error.message
-
-
 @check("CLI-107", needs="explicit", timeout=150)
 @pytest.mark.parametrize("kind", ["reject", "accept"])
 async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
     first = await _to_error(harness, consumer)
-    when = f"delivered before the first error, {BAD} is unreadable"
-    judge.equal([0, 1], first.offsets, when)
+    judge.equal([0, 1], first.offsets, f"delivered before the first error, {BAD} is unreadable")
     # Nothing is said of it: it comes again, and what is behind it may come before that.
     await harness.settle(consumer)
     behind = await _to_error(harness, consumer)
     told = first.errors + behind.errors
     judge.holds(len(told) > 1, f"named by {len(told)} polls, and never acknowledged")
     said = [f"{one.name}: {one.message}" for one in told]
-    judge.holds(all(_named(one, queue) for one in told), f"not all name it: {said}")
-    bad = {"topic": queue.topic.name, "partition": 0, "offset": BAD}
+    bad = f"{queue.topic.name}-0", f"offset {BAD}"
+    named = all(part in one.message for one in told for part in bad)
+    judge.holds(named, f"not all name it: {said}")
+    place = {"topic": queue.topic.name, "partition": 0, "offset": BAD}
     try:
-        await consumer.acknowledge([bad], kind, by="offset")
+        await consumer.acknowledge([place], kind, by="offset")
     except Unsupported:
         raise OutOfReach("the client takes no acknowledgement by offset") from None
     await harness.settle(consumer)

@@ -30,16 +30,12 @@ async def _come_back(hostile: Harness, judge: Judge, do: str, codes: Codes) -> N
         hostile.play({"on": "ShareFetch", "do": do, "code": code, "times": 2, "applied": False})
         await hostile.meets(consumer, since=before)
         await queue.produce([b"after"])
-        offsets = await _until_offset(hostile, consumer, number)
+        # What was acknowledged in a refused request may come again.
+        offsets = (await hostile.arrival(consumer, number, BACK)).offsets
         judge.holds(number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
         most = busiest(hostile.seen(consumer, "ShareFetch")[before:])
         judge.holds(most <= FLOOD, f"{most} fetches within a second of {code}")
         judge.saw(codes=1)
-
-
-async def _until_offset(hostile: Harness, consumer: Handle, offset: int) -> list[int]:
-    """Poll until an offset came. What was acknowledged in a refused request may come again."""
-    return (await hostile.arrival(consumer, offset, BACK)).offsets
 
 
 @check("CLI-20", timeout=120)
@@ -59,7 +55,7 @@ async def test_acknowledging(hostile: Harness, judge: Judge, codes: Codes, level
         hostile.play(step)
         await refusal(hostile.settle(consumer))
         await queue.produce([b"after"])
-        offsets = await _until_offset(hostile, consumer, number)
+        offsets = (await hostile.arrival(consumer, number, BACK)).offsets
         judge.holds(number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
         for api in SHARE:
             most = busiest(hostile.seen(consumer, api)[before:])
@@ -98,7 +94,7 @@ async def test_lasting(hostile: Harness, judge: Judge, do: str, code: str | int)
     judge.holds(row <= HASTE, f"{row} fetches in a row without a pause behind {code}")
     hostile.tap.script.drop(steps)
     await queue.produce([b"after"])
-    got = await _until_offset(hostile, consumer, 1)
+    got = (await hostile.arrival(consumer, 1, BACK)).offsets
     judge.holds(1 in got, f"{BACK:g} s after the end of {code} only {got} had come")
 
 

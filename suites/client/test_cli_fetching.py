@@ -76,8 +76,7 @@ async def test_lower_offsets_come_again(harness: Harness, judge: Judge) -> None:
 @check("CLI-16", fast=True)
 async def test_order_and_counts(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.reading(20, batches=4)
-    got: list[int] = []
-    counts: dict[int, int | None] = {}
+    got, counts = list[int](), dict[int, int | None]()
     for _ in range(30):
         batch = await consumer.poll(0.5)
         offsets = [r.offset for r in batch]
@@ -110,8 +109,7 @@ async def test_no_prefetch(harness: Harness, judge: Judge) -> None:
     _, consumer, got = await harness.holding(queue, 1, max_poll_records=1, acquire=harness.strict)
     # A fetch that was under way may end; after that there is nothing to wait for.
     await harness.until(lambda: False, 1.5)
-    brought = {one.offset for one in acquired(harness.seen(consumer))}
-    unseen = sorted(brought - {*got.offsets})
+    unseen = sorted({one.offset for one in acquired(harness.seen(consumer))} - {*got.offsets})
     judge.equal([], unseen, "acquired, and waiting with their locks running")
 
 
@@ -225,8 +223,7 @@ async def test_record_fields(harness: Harness, judge: Judge) -> None:
     if harness.adapter.has("headers"):
         judge.equal([r.headers for r in records], [r.headers for r in got], "headers")
     if harness.adapter.has("timestamps"):
-        times = [r.timestamp for r in got]
-        judge.equal([r.timestamp for r in records], times, "timestamps")
+        judge.equal([r.timestamp for r in records], [r.timestamp for r in got], "timestamps")
 
 
 @check("CLI-66")
@@ -243,8 +240,7 @@ async def test_empty_polls_end(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(1)
     for seconds in (0.0, 0.3, 1.0):
         took, _ = await harness.timed(consumer.poll(seconds))
-        said = f"poll({seconds} s) returned after {took:.2f} s"
-        judge.holds(took <= seconds + 2.5, said)
+        judge.holds(took <= seconds + 2.5, f"poll({seconds} s) returned after {took:.2f} s")
 
 
 @check("CLI-87")

@@ -13,7 +13,6 @@ def _after_script(hostile: Harness, consumer: Handle) -> list[Exchange]:
 
 
 def _good(hostile: Harness, consumer: Handle) -> list[Exchange]:
-    """Return those after it that were answered without an error."""
     later = _after_script(hostile, consumer)
     return [one for one in later if one.response and not one.response["error_code"]]
 
@@ -32,13 +31,11 @@ async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
     gaps = [b.sent - a.sent for a, b in pairwise(steady)]
     judge.holds(gaps, f"{len(steady)} heartbeats in 3 s, interval {interval} s")
     longest, usual = max(gaps), sorted(gaps)[len(gaps) // 2]
-    told = f"the interval is {interval} s, and {longest:.2f} s passed between two heartbeats"
-    judge.holds(longest <= interval * 2 + 1, told)
-    told = f"the interval is {interval} s, and {usual:.2f} s are usual between two heartbeats"
-    judge.holds(usual >= interval * 0.4, told)
+    said, between = f"the interval is {interval} s, and", "between two heartbeats"
+    judge.holds(longest <= interval * 2 + 1, f"{said} {longest:.2f} s passed {between}")
+    judge.holds(usual >= interval * 0.4, f"{said} {usual:.2f} s are usual {between}")
     limit = 2 * 4 / interval + 4
-    told = f"{len(beats)} heartbeats in about 4 s, at most {limit:.0f}"
-    judge.holds(len(beats) <= limit, told)
+    judge.holds(len(beats) <= limit, f"{len(beats)} heartbeats in about 4 s, at most {limit:.0f}")
     overlapping = [(a.number, b.number) for a, b in pairwise(beats) if b.sent < a.responded]
     judge.equal([], overlapping, "heartbeats sent while another was under way")
     judge.saw(heartbeats=len(beats))
@@ -116,8 +113,7 @@ async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
     left = hostile.leaves(consumer)
     judge.holds(left, "no heartbeat with epoch -1 was sent")
     members = [member.member_id for member in described.members]
-    said = f"members after {len(left)} leaves, the first of which was refused"
-    judge.equal([], members, said)
+    judge.equal([], members, f"members after {len(left)} leaves, the first of which was refused")
 
 
 @check("CLI-06", needs="max-poll-interval")
@@ -247,8 +243,7 @@ async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
     got = await hostile.arrival(consumer, within=16.0)
     late = [one for one in hostile.tap.of("Metadata") if one.scripted]
     judge.holds(late, "metadata was asked for")
-    said = f"records after {len(late)} responses without the topic"
-    judge.equal([0], got.offsets, said)
+    judge.equal([0], got.offsets, f"records after {len(late)} responses without the topic")
 
 
 @check("CLI-52", needs="unsubscribe")

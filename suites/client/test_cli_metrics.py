@@ -3,13 +3,10 @@
 from suites.client.kit import *
 
 AGREES = 8.0  # Seconds within which metrics come to say what was on the wire.
-
 LATE = "INVALID_RECORD_STATE"
 
 
 def _totals(harness: Harness, consumer: Handle) -> dict[str, int]:
-    """Return what each metric has to be, by the responses that the client got."""
-
     def responded(*apis: str) -> list[Exchange]:
         return [one for one in harness.seen(consumer, *apis) if one.response is not None]
 

@@ -6,7 +6,6 @@ from suites.client.kit import *
 
 # Seconds within which a client that may not read any more has to unsubscribe, or to close.
 CLOSES = 10.0
-
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 
@@ -33,9 +32,7 @@ async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, fl
     queue, consumer = await hostile.consuming(1, settle=True, request_timeout_ms=3000)
     before = len(hostile.tap.exchanges)
     hostile.play({"on": api, "do": "frame", "flaw": flaw})
-    await hostile.polls(
-        consumer, lambda _: any(one.scripted for one in hostile.tap.exchanges[before:])
-    )
+    await hostile.polls(consumer, lambda _: any(o.scripted for o in hostile.tap.exchanges[before:]))
     since = time.monotonic()
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer, 1, within=25)
@@ -44,8 +41,7 @@ async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, fl
         return any(one.sent > since for one in hostile.seen(consumer, api))
 
     more = await hostile.polls(consumer, lambda _: later(), 25)
-    said = f"no {api} was sent for 25 s after one that was damaged ({flaw})"
-    judge.holds(later(), said)
+    judge.holds(later(), f"no {api} was sent for 25 s after one that was damaged ({flaw})")
     came = got.offsets + more.offsets
     judge.holds(1 in came, f"25 s after a damaged {api} ({flaw}) {came} had come")
 
@@ -77,8 +73,7 @@ async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
     named = [one for one in polled.errors if re.search(r"\b1\b", one.message)]
     said = [f"{one.name}: {one.message}" for one in polled.errors][:3]
     judge.holds(named, f"no error named offset 1: {said}")
-    offsets = sorted({*polled.offsets})
-    judge.equal([0, 2], offsets, "delivered, where the batch of 1 is damaged")
+    judge.equal([0, 2], sorted({*polled.offsets}), "delivered, where the batch of 1 is damaged")
 
 
 @check("CLI-106")

@@ -15,10 +15,8 @@ from fixtures.proxies.exchange import Body, Exchange
 from fixtures.wire.errors import error_name
 
 Place = tuple[UUID, int]  # Topic id and partition.
-
 SHARE = ("ShareFetch", "ShareAcknowledge")
 HEARTBEAT = "ShareGroupHeartbeat"
-
 _NONE = UUID(int=0)
 _EPOCH = re.compile(r"share_session_epoch \d+")
 # Fields that a line does not show; nor does it what is zero, empty or usual.
@@ -40,16 +38,13 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acked:
-    """One offset that a request acknowledged. ``error`` is what the client was answered about it.
-
-    It is None if there was no response, or none about this partition.
-    """
+    """One offset that a request acknowledged."""
 
     topic_id: UUID
     partition: int
     offset: int
     kind: int
-    error: int | None
+    error: int | None  # What was answered; None if nothing was about this partition.
     by: Exchange
 
     def __str__(self) -> str:
@@ -77,7 +72,6 @@ def acquired(exchanges: Iterable[Exchange]) -> list[Acquired]:
 
 
 def acked(exchanges: Iterable[Exchange]) -> list[Acked]:
-    """Return every acknowledgement that was sent, in order."""
     return [ack for one in exchanges for ack in _acked(one)]
 
 
@@ -142,10 +136,9 @@ def hasty(
     pause: float = 0.05,
     failed: Callable[[Body | None], object] = lambda _: True,
 ) -> int:
-    """Return how many times in a row a scripted answer was followed by an attempt at once.
+    """Return how many times in a row a scripted answer that ``failed`` was followed at once.
 
-    That tells who loops without a pause, also where the machine is too slow for a flood. Answers
-    that have not ``failed`` end a row.
+    That tells who loops without a pause, also where the machine is too slow for a flood.
     """
     most = row = 0
     for before, after in pairwise(exchanges):

@@ -18,7 +18,7 @@ from fixtures.reference.clock import VirtualClock
 from fixtures.reference.cluster import ReferenceCluster
 from fixtures.reference.mutants import parts_of
 from fixtures.reference.target import PROFILE
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.schema import Schemas
 from spec.model.release import Release, release_of
 from spec.model.table import State
@@ -55,22 +55,19 @@ async def drain(player: Player, patience: float) -> None:
         if came or seen > before:
             since, before, pause = now, seen, _PAUSES[0]
         elif now - since > patience + LOCK_MS:
-            raise _stuck(player, seen, now - since)
+            raise _stuck(player, seen, f"in {(now - since) / 1000:.1f} s of fetching")
         await player.time.pass_by(pause)
         pause = min(pause * 1.5, _PAUSES[1])
 
 
-def _stuck(player: Player, seen: int, waited: float) -> Violation:
-    late = player.judge.overdue(player.time.now())
-    for_ = f"in {waited / 1000:.1f} s of fetching"
+def _stuck(player: Player, seen: int, for_: str) -> Violation:
+    now = player.time.now()
+    late = player.judge.overdue(now)
     if not late:
         sentence = f"the start offset stays at {seen}, all before {player.end} being accepted"
         return Violation("INV-24", sentence)
     first, last = late[0]
-    held = any(
-        cell.state is State.ACQUIRED for cell in player.judge.cells(player.time.now(), first)
-    )
-    if held:
+    if any(cell.state is State.ACQUIRED for cell in player.judge.cells(now, first)):
         return Violation("LCK-01", f"{first}-{last} did not come {for_}, their locks having ended")
     return Violation("ACQ-25", f"{first}-{last} did not come {for_}, being available")
 
@@ -83,32 +80,27 @@ _SAME = {"OFF-20": "OFF-26", "OFF-21": "OFF-26"}
 
 
 class Environment:
-    """A cluster to play on, and the event loop to do it in."""
-
     def __init__(
         self, info: ClusterInfo, runner: asyncio.Runner, time: Time, seed: int, version: str = ""
     ) -> None:
-        self.runner = runner
-        self.info = info
-        self.time = time
+        self.runner, self.info, self.time = runner, info, time
         self.version = version or info.version
         self.release: Release = release_of(self.version)
         self.rng = Random(seed)
         self._schemas = Schemas.from_jar(info.schema_jar)
         self._cluster: Cluster | None = None
         expected = load_profile(info.profile).expectations(self.version)
-        self._known = frozenset(
+        self._known = {
             rule
             for rule, entries in expected.items()
             if any(entry.verdict is Verdict.FAIL for entry in entries)
-        )
+        }
 
     def close(self) -> None:
         if self._cluster:
             self.runner.run(self._cluster.close())
 
     def expected(self, rule: str) -> bool:
-        """Tell whether the target's ledger knows a rule to be broken."""
         return rule in self._known or _SAME.get(rule) in self._known
 
     async def begin(self) -> Player:
@@ -126,39 +118,33 @@ class Environment:
 
     def replay(self, script: list[Action], *, early: bool = False) -> Player:
         """Play a script and drain; ``early`` as for :meth:`finish`."""
-        return self.runner.run(self._replay(script, early))
 
-    async def _replay(self, script: list[Action], early: bool) -> Player:
-        player = await self.begin()
-        for action in script:
-            await player.play(action)
-        await self.finish(player, early=early)
-        return player
+        async def played() -> Player:
+            player = await self.begin()
+            for action in script:
+                await player.play(action)
+            await self.finish(player, early=early)
+            return player
+
+        return self.runner.run(played())
 
 
 @contextlib.contextmanager
 def open_environment(
     name: str, *, brokers: int, seed: int, version: str = ""
 ) -> Iterator[Environment]:
-    target = open_target(name, TargetOptions(brokers=brokers))
     parsed = parse_target(name)
-    with asyncio.Runner() as runner:
+    with contextlib.ExitStack() as stack:
+        runner = stack.enter_context(asyncio.Runner())
         if isinstance(parsed, ReferenceName):
-            with _reference(parsed, brokers, seed, runner) as (info, time):
-                yield from _opened(Environment(info, runner, time, seed))
-            return
-        try:
-            target.start()
-            yield from _opened(Environment(target.info, runner, RealTime(), seed, version))
-        finally:
-            target.stop()
-
-
-def _opened(field: Environment) -> Iterator[Environment]:
-    try:
+            info, time = stack.enter_context(_reference(parsed, brokers, seed, runner))
+            field = Environment(info, runner, time, seed)
+        else:
+            target = open_target(name, TargetOptions(brokers=brokers))
+            info = stack.enter_context(started(target)).info
+            field = Environment(info, runner, RealTime(), seed, version)
+        stack.callback(field.close)
         yield field
-    finally:
-        field.close()
 
 
 @contextlib.contextmanager

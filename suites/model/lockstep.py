@@ -8,13 +8,11 @@ All actions are one rule of the machine, because Hypothesis leaves whole rules o
 of the disturbances, which every example chooses anew.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
@@ -43,7 +41,7 @@ class Tally:
     """The state of a run; ``told`` is called after each example, and when a violation is found."""
 
     plan: Plan
-    told: Callable[[Tally], None]
+    told: Callable[["Tally"], None]
     examples: int = 0
     actions: int = 0
     reached: Counter[str] = field(default_factory=Counter)
@@ -83,22 +81,15 @@ class Tally:
 
 T = TypeVar("T")
 
-MEMBERS = (
-    [Do.PRODUCE] * 5
-    + [Do.FETCH] * 4
-    + [Do.RACE] * 2
-    + [Do.ACK] * 6
-    + [Do.ACK_ON_FETCH] * 3
-    + [Do.WAIT, Do.INTRUDE]
-)
-"""What members do all the time, by how often."""
+# What members do all the time, by how often.
+_USUAL = {Do.PRODUCE: 5, Do.FETCH: 4, Do.RACE: 2, Do.ACK: 6, Do.ACK_ON_FETCH: 3}
+MEMBERS = [*Counter(_USUAL | {Do.WAIT: 1, Do.INTRUDE: 1}).elements()]
 
 DISTURBANCES = (Do.CLOSE, Do.DROP, Do.LEAVE, Do.DELETE, Do.MOVE, Do.LIMIT, Do.LOOK, Do.CUT)
 """What happens now and then."""
 
 _NEEDS_HOLDER = frozenset({Do.ACK, Do.ACK_ON_FETCH, Do.WAIT})
 _OFTEN = 4  # How many actions of members there are for each disturbance.
-
 seats = st.integers(0, MEMBER_COUNT - 1)
 records = st.integers(1, 10)
 modes = st.sampled_from([0, 0, 1])
@@ -141,10 +132,9 @@ class Lockstep(RuleBasedStateMachine):
         if not self.over:
             self.player = self._guard(self.field.begin())
 
-    def _guard(self, work: Awaitable[T]) -> T | None:
-        """Run a step; an expected violation or an undecided step ends the example."""
+    def _guard(self, work: Coroutine[Any, Any, T]) -> T | None:
         try:
-            return self.field.runner.run(_coroutine(work))
+            return self.field.runner.run(work)
         except Undecided as reason:
             self.tally.undecided[str(reason)] += 1
         except Violation as violation:
@@ -175,17 +165,12 @@ class Lockstep(RuleBasedStateMachine):
         self._guard(self.player.play(action))
 
     def teardown(self) -> None:
-        """Drain, unless the example has ended already."""
         if self.player:
             try:
                 if not self.over:
                     self._guard(self.field.finish(self.player))
             finally:
                 self.tally.add(self.player)
-
-
-async def _coroutine(work: Awaitable[T]) -> T:
-    return await work
 
 
 ROUND = 10

@@ -5,14 +5,12 @@ when it comes; what it does not allow is raised as a :class:`spec.verdict.Violat
 does in its own time stays open in the model until it is certain; see :class:`Endings`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from fixtures.clients.cluster import WITHIN, eventually
 from fixtures.clients.member import Ack, AckType, Response
@@ -38,7 +36,6 @@ from suites.broker.share import Consumer, Queue, Share
 from suites.model.actions import Action, Do
 
 T = TypeVar("T")
-
 _ROUNDS = 12
 """Turns of the event loop after which whatever was on its way has arrived within one process."""
 _STEP = 10.0  # Milliseconds that pass at once while a request is waiting.
@@ -65,8 +62,6 @@ class Time(Protocol):
 
 
 class RealTime:
-    """The machine's time, which machines are not exact about."""
-
     def __init__(self) -> None:
         self.slack = Slack(early_ms=5.0, late_ms=3000.0, linger_ms=20_000.0)
         self.settled = 5000.0
@@ -101,12 +96,10 @@ class VirtualTime:
         await self.pass_by(1.0)
 
     async def pass_by(self, milliseconds: float) -> None:
-        """Move the clock, once the event loop is at rest."""
         await self._rest()
         self._clock.advance(milliseconds)
 
     async def during(self, asking: Coroutine[Any, Any, T]) -> T:
-        """Move the clock until the response is there."""
         task = asyncio.ensure_future(asking)
         await self._rest()
         while not task.done():
@@ -124,8 +117,6 @@ MEMBER_COUNT = 3
 
 @dataclass(slots=True)
 class LockstepMember:
-    """One of the members: its consumer, and the offsets that it believes to hold."""
-
     consumer: Consumer
     held: set[int] = field(default_factory=set)
     joined: bool = True
@@ -157,18 +148,12 @@ class LockstepMember:
         return acks
 
 
-def batches_of(acks: Sequence[Ack]) -> tuple[Batch, ...]:
-    return tuple(Batch(ack.first, ack.last, ack.types) for ack in acks)
-
-
 @dataclass(slots=True)
 class _End:
-    """The end of a session that began ``at`` some time; ``reopened``: there is a new one."""
-
-    at: float
+    at: float  # When the end of a session began.
     operation: Operation
     seat: LockstepMember
-    reopened: bool = False
+    reopened: bool = False  # Whether there is a new one.
 
 
 class Endings:
@@ -181,8 +166,7 @@ class Endings:
     """
 
     def __init__(self, judge: SharePartition, time: Time) -> None:
-        self._judge = judge
-        self._time = time
+        self._judge, self._time = judge, time
         self._under_way: list[_End] = []
         self._desertion: Operation | None = None
 
@@ -209,18 +193,16 @@ class Endings:
         certain = self._time.now() - self._time.settled
         over = [end for end in self._under_way if end.at <= certain]
         self._under_way = [end for end in self._under_way if end.at > certain]
-        return [self._told(end) for end in over]
+        return [
+            (self._judge.over if end.reopened else self._judge.closed)(
+                end.operation, self._time.now()
+            )
+            for end in over
+        ]
 
     def moved(self) -> list[Judgement]:
-        """Tell the judge that all ends are over, as another broker leads now."""
         over, self._under_way = self._under_way, []
         return [self._judge.over(end.operation, self._time.now()) for end in over]
-
-    def _told(self, end: _End) -> Judgement:
-        now = self._time.now()
-        if end.reopened:
-            return self._judge.over(end.operation, now)
-        return self._judge.closed(end.operation, now)
 
 
 LOCK_MS = 1000
@@ -240,17 +222,13 @@ class Player:
     def __init__(
         self, queue: Queue, release: Release, seats: list[LockstepMember], time: Time
     ) -> None:
-        self.queue = queue
-        self.release = release
-        self.seats = seats
-        self.time = time
+        self.queue, self.release, self.seats, self.time = queue, release, seats, time
         self.settings = Settings(lock_ms=LOCK_MS, renewal=release.renewal)
         self.judge = SharePartition(settings=self.settings, release=release, slack=time.slack)
         self.endings = Endings(self.judge, time)
         self.script: list[Action] = []
         self.reached: Counter[str] = Counter()
-        self.batches: list[int] = []
-        """The last offset of each record batch."""
+        self.batches: list[int] = []  # The last offset of each record batch.
         self.log_start = 0
         self._plays: dict[Do, Callable[[Action], Awaitable[None]]] = {
             Do.PRODUCE: self._produce,
@@ -260,19 +238,15 @@ class Player:
             Do.ACK_ON_FETCH: self._fetch,
             Do.INTRUDE: self._intrude,
             Do.CLOSE: self._close,
-            Do.DROP: self._drop,
             Do.LEAVE: self._leave,
-            Do.WAIT: self._wait,
             Do.DELETE: self._delete,
-            Do.CUT: self._cut,
+            Do.CUT: lambda one: self._start_log_at(min(self.log_start + one.n, self.end)),
             Do.MOVE: self._move,
             Do.LIMIT: self._limit,
-            Do.LOOK: self._look,
         }
 
     @classmethod
-    async def begin(cls, share: Share, release: Release, time: Time) -> Player:
-        """Return a player with a new topic and group; its members have joined."""
+    async def begin(cls, share: Share, release: Release, time: Time) -> Self:
         nodes = sorted(share.cluster.brokers)
         placed = share.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
         queue = await share.queue(assignments=[placed], lock_ms=LOCK_MS)
@@ -289,7 +263,6 @@ class Player:
         return [number for number, seat in enumerate(self.seats) if seat.held]
 
     async def play(self, action: Action) -> None:
-        """Do one action and judge what came back."""
         self.script.append(action)
         await self.act(action)
         self.reached[action.do] += 1
@@ -298,7 +271,16 @@ class Player:
         await self.time.step()
         for judgement in self.endings.settle():
             self._heed(judgement)
-        await self._plays[action.do](action)
+        match action.do:
+            case Do.DROP:
+                self._disconnect(self.seats[action.seat % MEMBER_COUNT])
+            case Do.LOOK:
+                await self.start()
+            case Do.WAIT:
+                # Nothing is waited for: that time passes, so that locks end, is the action itself.
+                await self.time.pass_by(action.n)
+            case do:
+                await self._plays[do](action)
 
     async def start(self) -> int:
         """Look at the start offset that the group shows, and judge it."""
@@ -322,10 +304,6 @@ class Player:
         left = [last for last in self.batches if last >= self.log_start]
         if left:
             await self._start_log_at(left[min(action.n, len(left)) - 1] + 1)
-
-    async def _cut(self, action: Action) -> None:
-        """Delete records, and so perhaps the first ones of a batch only."""
-        await self._start_log_at(min(self.log_start + action.n, self.end))
 
     async def _start_log_at(self, offset: int) -> None:
         if offset > self.log_start:
@@ -365,7 +343,10 @@ class Player:
             seat.connected = True
         types = self._usable(action.types) if action.do is Do.ACK_ON_FETCH else []
         acks = seat.chosen(types, keep=[RENEW]) if seat.opened else []
-        options = self._options(action, acks)
+        mode = {"share_acquire_mode": action.mode} if self.release.record_limit else {}
+        options: dict[str, Any] = {"max_records": action.n, "max_wait_ms": action.wait} | mode
+        if _renews(acks):
+            options = {"max_records": 0} | _RENEWING | mode
         if not seat.opened:
             self.endings.reopened(seat)
         telling = self._begin_ack(seat, acks)
@@ -382,12 +363,6 @@ class Player:
             self._disconnect(seat)
         else:
             self._fetched(seat, operation, received, response)
-
-    def _options(self, action: Action, acks: Sequence[Ack]) -> dict[str, Any]:
-        mode = {"share_acquire_mode": action.mode} if self.release.record_limit else {}
-        if _renews(acks):
-            return {"max_records": 0} | _RENEWING | mode
-        return {"max_records": action.n, "max_wait_ms": action.wait} | mode
 
     def _fetched(
         self, seat: LockstepMember, operation: Operation, received: float, response: Response
@@ -424,11 +399,7 @@ class Player:
         await self._acknowledge(seat, seat.chosen(self._usable(action.types), keep=[RENEW]))
 
     async def _intrude(self, action: Action) -> None:
-        """Acknowledge what another member holds."""
-        seat, holder = (
-            self.seats[action.seat % MEMBER_COUNT],
-            self.seats[action.other % MEMBER_COUNT],
-        )
+        seat, holder = (self.seats[n % MEMBER_COUNT] for n in (action.seat, action.other))
         types = self._usable(action.types)
         await self._acknowledge(seat, holder.chosen(types, keep=types))
 
@@ -453,7 +424,8 @@ class Player:
     def _begin_ack(self, seat: LockstepMember, acks: Sequence[Ack]) -> Operation | None:
         if not acks:
             return None
-        told = Acknowledge(member=seat.member, batches=batches_of(acks), renew=_renews(acks))
+        batches = tuple(Batch(ack.first, ack.last, ack.types) for ack in acks)
+        told = Acknowledge(member=seat.member, batches=batches, renew=_renews(acks))
         return self.judge.begin_acknowledge(self.time.now(), told)
 
     def _end_ack(self, operation: Operation, received: float, error: int | None) -> None:
@@ -487,9 +459,6 @@ class Player:
         if response is None:
             self._disconnect(seat)
 
-    async def _drop(self, action: Action) -> None:
-        self._disconnect(self.seats[action.seat % MEMBER_COUNT])
-
     async def _leave(self, action: Action) -> None:
         seat = self.seats[action.seat % MEMBER_COUNT]
         if seat.joined:
@@ -507,10 +476,6 @@ class Player:
 
     # ------------------------------------------------------------------ time, limits, views
 
-    async def _wait(self, action: Action) -> None:
-        # Nothing is waited for: that time passes, so that locks end, is the action itself.
-        await self.time.pass_by(action.n)
-
     async def _limit(self, action: Action) -> None:
         if not self.release.group_limits:
             return
@@ -519,9 +484,6 @@ class Player:
         wanted = {"share.delivery.count.limit": str(action.n)}
         await self.queue.share.admin.group_config(self.queue.group, wanted)
         self.judge.configured(Span(asked, self.time.now()), self.settings)
-
-    async def _look(self, _action: Action) -> None:
-        await self.start()
 
     # ------------------------------------------------------------------ inside
 

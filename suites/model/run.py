@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fixtures.targets import UsageFault
 from spec.verdict import Violation
-from suites.model.actions import Action, read_script, to_text
+from suites.model.actions import read_script, to_text
 from suites.model.environment import Environment, open_environment
 from suites.model.lockstep import Plan, Tally, confirm, run
 from suites.options import ModelOptions
@@ -25,7 +25,6 @@ PROFILES = {
 
 
 def play(options: ModelOptions) -> int:
-    """Play, or replay; return 0 without a violation and 1 with one."""
     if options.profile not in PROFILES:
         raise UsageFault(f"--profile {options.profile}: there are {', '.join(PROFILES)}.")
     try:
@@ -35,7 +34,15 @@ def play(options: ModelOptions) -> int:
     with open_environment(
         options.target, brokers=options.brokers, seed=options.seed, version=options.expect_version
     ) as field:
-        return _run(field, options) if script is None else _replay(field, script)
+        if script is None:
+            return _run(field, options)
+        try:
+            player = field.replay(script)
+        except Violation as violation:
+            print(f"{violation}")
+            return 1
+        print(f"{len(player.script)} actions played, everything allowed")
+        return 0
 
 
 def _run(field: Environment, options: ModelOptions) -> int:
@@ -46,18 +53,14 @@ def _run(field: Environment, options: ModelOptions) -> int:
     print(said, file=sys.stderr, flush=True)
     tally = run(field, plan, Progress())
     again = confirm(field, tally) if tally.violation else ""
-    out = _written(options, tally) if tally.violation else None
+    reproduce = _written(options, tally) if tally.violation else ""
     if options.as_json:
-        print(json.dumps(_document(options, tally, out), indent=1))
+        print(json.dumps(_document(options, tally, reproduce), indent=1))
     else:
         _summary(tally)
-    if out is None:
-        return 0
-    if not options.as_json:
-        print(
-            f"{tally.violation}\n{again}\n{to_text(tally.failing)}reproduce: {_again(options, out)}"
-        )
-    return 1
+        if reproduce:
+            print(f"{tally.violation}\n{again}\n{to_text(tally.failing)}reproduce: {reproduce}")
+    return int(bool(reproduce))
 
 
 class Progress:
@@ -69,33 +72,31 @@ class Progress:
 
     def __call__(self, tally: Tally) -> None:
         now, line = time.monotonic(), f"{tally.examples} examples, {tally.actions} actions"
-        if tally.violation and not self._found:
-            line = (
-                f"{tally.violation}\nlooking for a script shorter than {len(tally.failing)} actions"
-            )
-        elif tally.violation:
-            line = f"{len(tally.failing)} actions: {tally.violation}"
-        if now - self._last >= _EVERY or (tally.violation and not self._found):
+        new = bool(tally.violation) and not self._found
+        if tally.violation:
+            length = f"{len(tally.failing)} actions"
+            line = f"{length}: {tally.violation}"
+            if new:
+                line = f"{tally.violation}\nlooking for a script shorter than {length}"
+        if now - self._last >= _EVERY or new:
             self._last, self._found = now, bool(tally.violation)
             print(line, file=sys.stderr, flush=True)
 
 
-def _written(options: ModelOptions, tally: Tally) -> Path:
+def _written(options: ModelOptions, tally: Tally) -> str:
+    """Write the shortest script that fails; return the command that plays it again."""
     out: Path = options.out or Path(tempfile.mkdtemp(prefix="shareproof-model-")) / "script.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)
     told = f"# {tally.violation}\n# {options.target}, seed {options.seed}\n"
     out.write_text(told + to_text(tally.failing), encoding="utf-8")
-    return out
-
-
-def _again(options: ModelOptions, out: Path) -> str:
     command = ["shareproof", "model", "--target", options.target]
     command += ["--brokers", str(options.brokers), "--seed", str(options.seed)]
     return shlex.join([*command, "--replay", str(out)])
 
 
-def _document(options: ModelOptions, tally: Tally, out: Path | None) -> dict[str, object]:
-    document: dict[str, object] = {
+def _document(options: ModelOptions, tally: Tally, reproduce: str) -> dict[str, object]:
+    script = [json.loads(str(action)) for action in tally.failing] if reproduce else []
+    return {
         "seed": options.seed,
         "target": options.target,
         "examples": tally.examples,
@@ -104,11 +105,8 @@ def _document(options: ModelOptions, tally: Tally, out: Path | None) -> dict[str
         "expected": dict(tally.expected),
         "undecided": dict(tally.undecided),
         "violation": tally.violation or None,
+        **({"script": script, "reproduce": reproduce} if reproduce else {}),
     }
-    if out is not None:
-        script = [json.loads(str(action)) for action in tally.failing]
-        document |= {"script": script, "reproduce": _again(options, out)}
-    return document
 
 
 def _summary(tally: Tally) -> None:
@@ -119,13 +117,3 @@ def _summary(tally: Tally) -> None:
         ("undecided", tally.undecided),
     ):
         print(f"{title}: " + (", ".join(f"{k} {v}" for k, v in sorted(counter.items())) or "none"))
-
-
-def _replay(field: Environment, script: list[Action]) -> int:
-    try:
-        player = field.replay(script)
-    except Violation as violation:
-        print(f"{violation}")
-        return 1
-    print(f"{len(player.script)} actions played, everything allowed")
-    return 0

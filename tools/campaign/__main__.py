@@ -30,21 +30,12 @@ from shareproof.runner.inventory import CLIENT, read_checks
 from shareproof.runner.run import moving_line
 from spec.requirement import load_requirements
 from tools import requests
-from tools.campaign import (
-    alterations,
-    clients,
-    kafka,
-    points,
-    reference,
-    releases,
-    repeats,
-    rules,
-)
-from tools.campaign.options import Options, Outcome, Progress, means_check, means_rule
+from tools.campaign import alterations, clients, kafka, points, reference, releases, repeats, rules
+from tools.campaign.options import Options, Outcome, Progress, means_rule, meant
 from tools.campaign.record import Keeper
 
-CHECK = "check"
-"""Stands for the subjects that a new check has to come through."""
+ENTRY = "kind name rule check verdict release reason"  # What ``--json`` prints of an entry.
+CHECK = "check"  # Stands for the subjects that a new check has to come through.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +44,7 @@ class Subject:
 
     play: Callable[[Options], Outcome]
     broken: Mapping[str, Mutant[Any] | Alteration] = field(default_factory=dict)
+    # Plays again what entries are about; returns those that were not seen again.
     replay: Callable[[Sequence[Entry], Options], list[Entry]] | None = None
     owns: Callable[[Entry], bool] = lambda entry: False  # noqa: ARG005
 
@@ -125,12 +117,12 @@ def campaign(options: Options) -> None:
         )
         began = time.monotonic()
         outcomes = _replayed(options) if options.again else _played(options)
-    if options.record and CHECK in options.subjects:
-        # Which requests trusted checks send, those of clusters of their own apart.
-        known = (check for check in read_checks() if not check.solo)
-        if found := [c.id for c in known if any(means_check(word, c) for word in options.only)]:
-            requests.play(found)
-    code = _code(outcomes.values())
+    # Which requests trusted checks send, those of clusters of their own apart.
+    sending = [one.id for one in meant(options.only, read_checks()) if not one.solo]
+    if options.record and CHECK in options.subjects and sending:
+        requests.play(sending)
+    codes = [FAULT if o.faults else BROKEN if o.broken else OK for o in outcomes.values()]
+    code = max(codes, default=OK)
     if options.as_json:
         document = _document(options, outcomes, code, time.monotonic() - began)
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
@@ -182,7 +174,6 @@ def _replayed(options: Options) -> dict[str, Outcome]:
 
 
 def gone(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries whose check, rule, mutant or alteration is no more."""
     known: dict[str, Mapping[str, Any]] = {**BROKEN_THINGS, evidence.ALTERATION: ALTERATIONS}
     checks = {one.id: one.rules for one in (*read_checks(drafts=True), *read_checks(CLIENT))}
     rules = load_requirements()
@@ -199,11 +190,6 @@ def _subject(name: str) -> Subject:
     if name not in SUBJECTS:
         raise UsageFault(f"{name!r} is no subject; there are {', '.join((*SUBJECTS, CHECK))}.")
     return SUBJECTS[name]
-
-
-def _code(outcomes: Iterable[Outcome]) -> int:
-    codes = [FAULT if one.faults else BROKEN if one.broken else OK for one in outcomes]
-    return max(codes, default=OK)
 
 
 def _document(
@@ -224,9 +210,7 @@ def _document(
             for name, one in outcomes.items()
         },
         "entries": [
-            {"kind": one.kind, "name": one.name, "rule": one.rule, "check": one.check}
-            | {"verdict": one.verdict, "release": one.release, "reason": one.reason}
-            for one in options.keeper.new
+            {name: getattr(one, name) for name in ENTRY.split()} for one in options.keeper.new
         ],
     }
 

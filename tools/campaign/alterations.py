@@ -13,12 +13,12 @@ from contextlib import contextmanager
 
 from fixtures.proxies.alter import HONEST
 from fixtures.proxies.alterations import ALTERATIONS
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
 from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import Check, read_checks
 from shareproof.runner.scheduling import scope
-from spec.verdict import Observation, Verdict
+from spec.verdict import Verdict
 from tools.campaign import runs
 from tools.campaign.options import Options, Outcome, chosen
 from tools.campaign.record import entry_of
@@ -53,7 +53,6 @@ def play(options: Options) -> Outcome:
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    """Play what entries are about again; return those that were not seen again."""
     known = {check.id: check for check in read_checks(drafts=True)}
     entries = [one for one in entries if one.check in known and one.name in ALTERATIONS]
     before = len(options.keeper.new)
@@ -93,12 +92,8 @@ def cluster(target: str) -> Iterator[str]:
     if target.startswith("external:"):
         yield target
         return
-    started = open_target(target, TargetOptions(brokers=3))
-    started.start()
-    try:
-        yield f"external:{','.join(started.info.bootstrap)}"
-    finally:
-        started.stop()
+    with started(open_target(target, TargetOptions(brokers=3))) as running:
+        yield f"external:{','.join(running.info.bootstrap)}"
 
 
 def _sweep(options: Options, checks: Sequence[Check], target: str, names: Sequence[str]) -> None:
@@ -128,12 +123,9 @@ def sweep_stage(
     options: Options, checks: Sequence[Check], names: Sequence[str], more: Sequence[str] = ()
 ) -> None:
     """Play the checks of one stage behind one alteration after the other, on one cluster."""
-
-    def take(name: str, _round: int, one: Observation) -> None:
+    words = ["--alterations", ",".join(names), *more, *(["--full"] if options.full else [])]
+    target = f"altered:{HONEST.name}@{DEFAULT_TARGET}"
+    for name, _, one in runs.sweep(target, checks, [*words, *PROFILE], patience=PATIENCE):
         options.say(f"{name}: {one.requirement} {one.verdict} {one.reason}".rstrip())
         if one.verdict is Verdict.FAIL and name != HONEST.name:
             options.keeper.add([entry_of(evidence.ALTERATION, name, one, RELEASE)])
-
-    words = ["--alterations", ",".join(names), *more, *(["--full"] if options.full else [])]
-    target = f"altered:{HONEST.name}@{DEFAULT_TARGET}"
-    runs.sweep(target, checks, take, [*words, *PROFILE], patience=PATIENCE)

@@ -7,6 +7,7 @@ client does not pass there is not to be trusted.
 
 import asyncio
 import contextlib
+import functools
 import random
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -22,17 +23,15 @@ from fixtures.wire.schema import Schemas
 from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
-from spec.verdict import EnvironmentFault, Violation
+from spec.verdict import EnvironmentFault
 from suites.client.harness import harness_on, hostile_target
 from suites.judge import Judge
-from tools.campaign.options import Options, Outcome, chosen_mutants, means_check, nothing
-from tools.campaign.player import Case, attempt, cases
+from tools.campaign.options import Options, Outcome, chosen_mutants, meant, nothing
+from tools.campaign.player import Case, Played, cases, observed
+from tools.campaign.record import entry_of
 
-LONGEST = 100.0
-"""Seconds after which one check of one mutant is given up."""
-
-TOGETHER, TOGETHER_REPEATED = 4, 12
-"""Mutants at a time; checks at a time where none is a mutant."""
+LONGEST = 100.0  # Seconds after which one check of one mutant is given up.
+TOGETHER, TOGETHER_REPEATED = 4, 12  # Mutants at a time; checks at a time where none is a mutant.
 
 
 class Hunt:
@@ -43,19 +42,18 @@ class Hunt:
 
     def __init__(self, hostile: ClusterInfo, seed: int, facing: ClusterInfo | None = None) -> None:
         own = facing or hostile
-        self.brokers = {name: _spoken(own) for name in ("harness", "doomed")}
-        self.brokers["hostile"] = _spoken(hostile)
+        self.brokers = {
+            name: (info, Schemas.from_jar(info.schema_jar))
+            for name, info in (("harness", own), ("doomed", own), ("hostile", hostile))
+        }
         self.seed = seed
         self.rules = by_rule(read_checks(CLIENT))
 
     def suspects(self, mutant: Mutant[Any]) -> Iterator[Case]:
         """Yield the cases that may kill a mutant, those of its first rule first."""
-        seen: set[str] = set()
-        for rule in mutant.rules:
-            for check in self.rules.get(rule, ()):
-                if check.id not in seen:
-                    seen.add(check.id)
-                    yield from cases(check)
+        named = (check for rule in mutant.rules for check in self.rules.get(rule, ()))
+        for check in {one.id: one for one in named}.values():
+            yield from cases(check)
 
     async def kill(
         self, mutant: Mutant[Any], first: Sequence[Case] = ()
@@ -64,36 +62,22 @@ class Hunt:
         said: list[str] = []
         for case in (*first, *self.suspects(mutant)):
             async with _running(command_of(f"model:{mutant.name}")) as adapter:
-                broken, how = await self.play(adapter, mutant.name, case)
-            said.append(f"{case.check.id.split('::')[-1]}: {how}")
-            if broken in mutant.rules:
-                kill = Entry(
-                    kind=evidence.CLIENT_MUTANT,
-                    name=mutant.name,
-                    rule=broken,
-                    check=case.check.id,
-                    release=evidence.REFERENCE,
-                    seed=self.seed,
-                    reason=how,
-                )
-                return kill, said
+                played = await self.play(adapter, mutant.name, case)
+            said.append(f"{case.check.id.split('::')[-1]}: {played.said}")
+            if (seen := played.broken) and seen.requirement in mutant.rules:
+                return entry_of(evidence.CLIENT_MUTANT, mutant.name, seen, seed=self.seed), said
         return None, said
 
-    async def play(self, adapter: Adapter, name: str, case: Case) -> tuple[str, str]:
-        """Play a case; return the rule that it reports broken, and what it said."""
+    async def play(self, adapter: Adapter, name: str, case: Case) -> Played:
         if strange := case.wanted - self.brokers.keys() - {"judge", "rng", "adapter"}:
             raise EnvironmentFault(f"{case.name} needs fixtures unknown here: {sorted(strange)}.")
-        judge = Judge(case.check.rules)
-        try:
-            rng = random.Random(f"{self.seed} {name} {case.check.id} {case.parameters}")
-            await attempt(self.play_on(adapter, case, judge, rng), judge, LONGEST)
-        except Violation as violation:
-            return violation.rule, str(violation)
-        except Exception as error:  # whatever it is, it names no rule
-            return "", f"{type(error).__name__}: {error}"
-        return "", "passed"
+        rng = random.Random(f"{self.seed} {name} {case.check.id} {case.parameters}")
+        meet = functools.partial(self.play_on, adapter, case, rng=rng)
+        return await observed(case, meet, LONGEST)
 
-    async def play_on(self, adapter: Adapter, case: Case, judge: Judge, rng: random.Random) -> None:
+    async def play_on(
+        self, adapter: Adapter, case: Case, judge: Judge, *, rng: random.Random
+    ) -> None:
         async with contextlib.AsyncExitStack() as stack:
             offered: dict[str, Any] = {"judge": judge, "rng": rng}
             for broker in self.brokers.keys() & case.wanted:
@@ -104,10 +88,6 @@ class Hunt:
                 offered["adapter"] = await stack.enter_async_context(_running(adapter.command))
             fixtures = {key: offered[key] for key in case.wanted}
             await case.function(**fixtures, **case.parameters)
-
-
-def _spoken(info: ClusterInfo) -> tuple[ClusterInfo, Schemas]:
-    return info, Schemas.from_jar(info.schema_jar)
 
 
 @contextlib.asynccontextmanager
@@ -123,7 +103,6 @@ async def _running(command: Sequence[str]) -> AsyncIterator[Adapter]:
 async def hunt(
     names: Sequence[str], options: Options, first: dict[str, list[Case]]
 ) -> dict[str, Entry | None]:
-    """Hunt mutants, some at a time; return what killed each."""
     async with _started(hostile_target()) as info:
         pack, turns = Hunt(info, options.seed), asyncio.Semaphore(options.workers or TOGETHER)
         found: dict[str, Entry | None] = {}
@@ -131,13 +110,13 @@ async def hunt(
         async def one(name: str) -> None:
             async with turns:
                 began = time.monotonic()
-                found[name], said = await pack.kill(MUTANTS[name], first.get(name, ()))
-                kill = found[name]
+                kill, said = await pack.kill(MUTANTS[name], first.get(name, ()))
+                found[name] = kill
                 options.keeper.add([kill] if kill else [])
                 told = f"{kill.rule} by {kill.check.split('/')[-1]}" if kill else f"alive {said}"
                 options.say(f"{name}: {told} ({time.monotonic() - began:.1f} s)")
 
-        await asyncio.gather(*(one(name) for name in names))
+        await asyncio.gather(*map(one, names))
     return found
 
 
@@ -152,7 +131,6 @@ def play(options: Options) -> Outcome:
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    """Hunt the mutants of some entries again; return the entries of those not killed again."""
     known = {check.id: check for check in read_checks(CLIENT)}
     entries = [one for one in entries if one.name in MUTANTS]
     first: dict[str, list[Case]] = {}
@@ -167,12 +145,8 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
 
 def repeat(options: Options) -> Outcome:
     """Play all checks of clients, or some, with one seed after the other."""
-    checks = [
-        check
-        for check in read_checks(CLIENT)
-        if not options.only or any(means_check(word, check) for word in options.only)
-    ]
-    if not checks:
+    checks = read_checks(CLIENT)
+    if options.only and not (checks := meant(options.only, checks)):
         raise nothing(", ".join(options.only))
     return asyncio.run(_repeat(options, [case for check in checks for case in cases(check)]))
 
@@ -180,8 +154,7 @@ def repeat(options: Options) -> Outcome:
 async def _repeat(options: Options, shared: Sequence[Case]) -> Outcome:
     outcome = Outcome()
     async with contextlib.AsyncExitStack() as stack:
-        hostile = await stack.enter_async_context(_started(hostile_target()))
-        facing = hostile
+        facing = hostile = await stack.enter_async_context(_started(hostile_target()))
         if options.target != "reference":
             target = open_target(options.target, TargetOptions(brokers=1))
             facing = await stack.enter_async_context(_started(target))
@@ -196,16 +169,15 @@ async def _repeat(options: Options, shared: Sequence[Case]) -> Outcome:
 
 
 async def _once(pack: Hunt, shared: Sequence[Case], options: Options) -> list[str]:
-    """Play cases with one seed; return what did not pass."""
     turns = asyncio.Semaphore(options.workers or TOGETHER_REPEATED)
     wrong: list[str] = []
 
     async def one(case: Case) -> None:
         async with turns:
-            _, how = await pack.play(adapter, f"{pack.seed}", case)
-        if how != "passed":
+            played = await pack.play(adapter, f"{pack.seed}", case)
+        if not played.held:
             name = case.check.id.rpartition("/")[2]
-            wrong.append(f"seed {pack.seed}: {name} {dict(case.parameters)}: {how}")
+            wrong.append(f"seed {pack.seed}: {name} {dict(case.parameters)}: {played.said}")
 
     # Who kills its process cannot share it.
     alone = [case for case in shared if "doomed" in case.wanted]

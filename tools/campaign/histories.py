@@ -6,10 +6,10 @@ left it legal counts as legal. All are judged by the oracle; Spark must say the 
 """
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from random import Random
 
@@ -23,24 +23,19 @@ from tools.histories.truth import is_legal
 
 NOTICED = 0.95
 """At least this share of what is illegal is accused; ``docs/histories.md`` says what is not."""
-_TOGETHER = 50
-"""Seeds that are judged at a time."""
-_BY_SPARK = 100
-"""One of so many seeds is judged by Spark, too, and up to as many."""
+_TOGETHER = 50  # Seeds that are judged at a time.
+_BY_SPARK = 100  # One of so many seeds is judged by Spark, too, and up to as many.
 _TRIES = 8
 _SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A history of a seed, by the edit it is of (nothing for the first), and what was found.
-
-    ``legal`` is None where the truth was not found in time.
-    """
+    """A history of a seed, and what was found."""
 
     seed: int
-    edit: str
-    legal: bool | None
+    edit: str  # What it is of; nothing for the first.
+    legal: bool | None  # None where the truth was not found in time.
     history: History
     broken: tuple[str, ...] = ()
 
@@ -68,22 +63,16 @@ def _truth(history: History) -> bool | None:
 
 
 def judged(seeds: Sequence[int]) -> list[Played]:
-    """Return the histories of some seeds with what the oracle finds in each."""
     made = [one for seed in seeds for one in histories(seed)]
-    return [
-        Played(seed=one.seed, edit=one.edit, legal=one.legal, history=one.history, broken=broken)
-        for one, broken in zip(made, accused([one.history for one in made]), strict=True)
-    ]
+    found = accused([one.history for one in made])
+    return [replace(one, broken=broken) for one, broken in zip(made, found, strict=True)]
 
 
 def play(asked: Options) -> Outcome:
-    """Make histories of ``count`` seeds, and hold both judges against the truth about each."""
     seeds = range(asked.seed, asked.seed + asked.count)
     parts = [seeds[at : at + _TOGETHER] for at in range(0, len(seeds), _TOGETHER)]
-    found: list[Played] = []
-    if len(parts) == 1:
-        found = judged(seeds)
-    else:
+    found = judged(seeds) if len(parts) == 1 else []
+    if not found:
         with ProcessPoolExecutor(asked.workers or os.cpu_count()) as pool:
             for done, some in enumerate(pool.map(judged, parts), start=1):
                 found += some
@@ -101,7 +90,6 @@ def play(asked: Options) -> Outcome:
 
 
 def summary(found: Sequence[Played]) -> Outcome:
-    """Say how many legal histories were accused, and how many of the others were."""
     outcome = Outcome()
     fine = [one for one in found if one.legal]
     unedited = sum(not one.edit for one in fine)
@@ -110,11 +98,9 @@ def summary(found: Sequence[Played]) -> Outcome:
         f"{sum(map(bool, (one.broken for one in fine)))} accused; "
         f"{sum(one.legal is None for one in found)} undecided"
     )
-    false = defaultdict(list)
-    for one in fine:
-        for rule in one.broken:
-            false[rule].append(one.seed)
-    outcome.broken += [f"{rule} accuses legal histories: {_seeds(s)}" for rule, s in false.items()]
+    for rule in dict.fromkeys(rule for one in fine for rule in one.broken):
+        false = [one.seed for one in fine if rule in one.broken]
+        outcome.broken.append(f"{rule} accuses legal histories: {_seeds(false)}")
     outcome.broken += [
         f"no execution is found for what the model did: {_seeds([one.seed])}"
         for one in found
@@ -125,10 +111,9 @@ def summary(found: Sequence[Played]) -> Outcome:
     outcome.said.append(f"{noticed} of {len(wrong)} illegal histories accused")
     if noticed < NOTICED * len(wrong):
         outcome.broken.append(f"fewer than {NOTICED:.0%} of the illegal histories are accused")
-    tried = Counter(one.edit for one in wrong)
-    for edit in sorted(tried):
+    for edit, tried in sorted(Counter(one.edit for one in wrong).items()):
         missed = [one.seed for one in wrong if one.edit == edit and not one.broken]
-        line = f"{edit}: {tried[edit] - len(missed)} of {tried[edit]}"
+        line = f"{edit}: {tried - len(missed)} of {tried}"
         outcome.said.append(line + (f"; not: {_seeds(missed)}" if missed else ""))
     return outcome
 

@@ -7,7 +7,7 @@ against the same check, played by the same seed, on the honest broker.
 import functools
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fixtures.proxies.alterations import ALTERATIONS
@@ -18,28 +18,18 @@ from shareproof.runner.inventory import Check, by_rule, read_checks
 from tools.campaign.player import HONEST, Case, Played, cases, play
 from tools.campaign.record import entry_of
 
-TRIES = 6
-"""Seeds with which a mutant is hunted: some are only seen by some random choices."""
+TRIES = 6  # Seeds with which a mutant is hunted: some are only seen by some random choices.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """What came of a check on the honest broker.
-
-    Attributes:
-        check: its id.
-        evidence: what a pass rests on, by rule and counted.
-        reachable: whether a reference broker has what the check needs.
-        trouble: what did not hold, or was not exercised, in a sentence.
-        digest: of all frames of all its cases.
-        cases: how many there are.
-    """
+    """What came of a check on the honest broker."""
 
     check: str
-    evidence: Mapping[str, Mapping[str, int]]
-    reachable: bool
-    trouble: str
-    digest: str
+    evidence: Mapping[str, Mapping[str, int]]  # What a pass rests on, by rule and counted.
+    reachable: bool  # Whether a reference broker has what the check needs.
+    trouble: str  # What did not hold, or was not exercised, in a sentence.
+    digest: str  # Of all frames of all its cases.
     cases: int
 
 
@@ -51,7 +41,6 @@ def checks() -> dict[str, Check]:
 
 
 def playable(*, drafts: bool = False) -> list[str]:
-    """Return the checks that can be played against the reference broker; drafts if asked for."""
     found = checks().items()
     return [name for name, check in found if (drafts or not check.draft) and cases_of(name)]
 
@@ -92,10 +81,7 @@ def control(check: str, seed: int) -> Control:
 
 
 def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | None:
-    """Return how a check rejects a broken broker, None if it does not, or not for its own rule.
-
-    ``rule``: only by this one.
-    """
+    """Return how a check rejects a broken broker, by ``rule`` or any of its own, if it does."""
     rules = (rule,) if rule else checks()[check].rules
     for at, case in enumerate(cases_of(check)):
         played = play(target, case, seed)
@@ -103,6 +89,17 @@ def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | Non
         if broken and broken.requirement in rules and _honest(check, at, seed).held:
             return entry_of(*broken_by(target), broken, seed=seed)
     return None
+
+
+def first(plays: Iterable[tuple[str, str, int]], rule: str = "") -> list[Entry]:
+    """Play checks against targets, by seeds, none twice, until one is rejected."""
+    tried: set[tuple[str, str, int]] = set()
+    for one in plays:
+        if one not in tried:
+            tried.add(one)
+            if seen := rejection(*one, rule):
+                return [seen]
+    return []
 
 
 def broken_by(target: str) -> tuple[str, str]:
@@ -127,19 +124,14 @@ def kills(entry: Entry) -> bool:
 
 def again(entry: Entry) -> list[Entry]:
     """Play what an entry is about again, with further seeds if need be; nothing if it is lost."""
-    seeds = dict.fromkeys([entry.seed or 1, *range(1, 1 + TRIES)])
-    for seed in seeds:
-        if seen := rejection(target_of(entry), entry.check, seed, entry.rule):
-            return [seen]
-    return []
+    target, seeds = target_of(entry), [entry.seed or 1, *range(1, 1 + TRIES)]
+    return first(((target, entry.check, seed) for seed in seeds), entry.rule)
 
 
-Lead = tuple[str, int]
-"""A check or a target to begin with, and the seed by which it was a success."""
+Lead = tuple[str, int]  # A check or a target to begin with, and the seed by which it was a success.
 
 
 def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> list[Entry]:
-    """Play the checks that name a rule of a mutant until one kills it."""
     target = f"{HONEST}:{name}"
     found: dict[str, Entry] = {}
     for check, try_ in _attempts(name, seed, first):
@@ -165,16 +157,10 @@ def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
 
 
 def hunt_for(
-    check: str, seed: int, first: Sequence[Lead], alterations: Sequence[str]
+    check: str, seed: int, leads: Sequence[Lead], alterations: Sequence[str]
 ) -> list[Entry]:
-    """Play a check against broken brokers until it rejects one."""
-    tried: set[Lead] = set()
-    for target, try_ in _candidates(check, seed, first, alterations):
-        if (target, try_) not in tried:
-            tried.add((target, try_))
-            if seen := rejection(target, check, try_):
-                return [seen]
-    return []
+    targets = _candidates(check, seed, leads, alterations)
+    return first((target, check, try_) for target, try_ in targets)
 
 
 def _candidates(

@@ -22,13 +22,7 @@ def split(only: Iterable[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of a campaign, and where its evidence and its progress go.
-
-    Attributes:
-        keeper: where evidence goes.
-        say: prints a line about progress.
-        progress: moves a bar.
-    """
+    """The options of a campaign, and where its evidence and its progress go."""
 
     subjects: Annotated[
         tuple[str, ...],
@@ -76,25 +70,18 @@ class Options:
     client: Annotated[str, Option("With repeat: repeat a client's checks.")] = ""
     as_json: AsJson = False
     keeper: Keeper = field(default_factory=lambda: Keeper(record=False))
-    say: Callable[[str], None] = print
+    say: Callable[[str], None] = print  # Prints a line about progress.
     progress: Progress = lambda what, done, total: None  # noqa: ARG005
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of a subject.
+    """What came of a subject: by ``broken`` the exit code is 1, by ``faults`` 3."""
 
-    Attributes:
-        said: the result in a sentence or more.
-        broken: what was not as it must be, a line each; the exit code is 1.
-        faults: what says that the suite itself is wrong; the exit code is 3.
-        more: what ``--json`` prints beside that.
-    """
-
-    said: list[str] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    more: dict[str, Any] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)  # The result in a sentence or more.
+    broken: list[str] = field(default_factory=list)  # What was not as it must be, a line each.
+    faults: list[str] = field(default_factory=list)  # What says that the suite itself is wrong.
+    more: dict[str, Any] = field(default_factory=dict)  # What ``--json`` prints beside that.
 
 
 def means_rule(word: str, rules: Iterable[str]) -> bool:
@@ -106,6 +93,10 @@ def means_check(word: str, check: Check) -> bool:
     return means_rule(word, check.rules) or (len(word) > len("ACK-01") and word in check.id)
 
 
+def meant(words: Iterable[str], checks: Iterable[Check]) -> list[Check]:
+    return [one for one in checks if any(means_check(word, one) for word in words)]
+
+
 def chosen(
     only: Sequence[str], names: Iterable[str], checks: Iterable[Check]
 ) -> tuple[list[str], list[Check]]:
@@ -114,10 +105,9 @@ def chosen(
     found = [name for name in names if name in only]
     rest = [word for word in only if word not in names]
     for word in rest:
-        if not any(means_check(word, check) for check in checks):
+        if not meant([word], checks):
             raise nothing(word)
-    reached = [check for check in checks if any(means_check(word, check) for word in rest)]
-    return found or names, reached if rest else checks
+    return found or names, meant(rest, checks) if rest else checks
 
 
 def chosen_mutants(
@@ -126,7 +116,7 @@ def chosen_mutants(
     """Return the mutants that words mean by name, rule, area or a check of their rules."""
     found = dict[str, None]()
     for word in only:
-        rules = {rule for check in checks if means_check(word, check) for rule in check.rules}
+        rules = {rule for check in meant([word], checks) for rule in check.rules}
         mine = [
             name
             for name, one in mutants.items()

@@ -2,8 +2,7 @@
 
 :func:`play` is for variants of the reference broker, in virtual time: the same variant, case and
 seed give the same frames, the same verdicts and the same digest, on any machine, and nobody waits
-for a lock to run out. Whoever has another world for a check uses :func:`attempt` and
-:func:`observed`.
+for a lock to run out. Whoever has another world for a check uses :func:`observed`.
 """
 
 import asyncio
@@ -12,7 +11,7 @@ import inspect
 import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ from shareproof.runner.outcome import observe
 from spec.verdict import Observation, Undecided, Verdict
 from suites.broker.share import world
 from suites.broker.state import Store
-from suites.judge import Judge, Vacuous
+from suites.judge import Judge
 
 HONEST = "reference"
 FIXTURES = frozenset({"share", "solo_share", "judge", "store", "rng"})
@@ -39,21 +38,13 @@ ParameterSet = type(pytest.param())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One check with one set of parameters.
-
-    Attributes:
-        check: what the inventory knows of it.
-        function: the test function itself.
-        parameters: what ``parametrize`` gives it.
-        properties: broker properties of its ``solo`` marker.
-        limit: seconds after which it is undecided.
-    """
+    """One check with one set of parameters."""
 
     check: Check
     function: Callable[..., Any]
-    parameters: Mapping[str, Any]
-    properties: Mapping[str, str]
-    limit: float
+    parameters: Mapping[str, Any]  # What ``parametrize`` gives it.
+    properties: Mapping[str, str]  # Broker properties of its ``solo`` marker.
+    limit: float  # Seconds after which it is undecided.
 
     @property
     def name(self) -> str:
@@ -109,13 +100,10 @@ def _choices(names: str | Sequence[str], values: Iterable[Any]) -> list[dict[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What came of a case: one observation for each rule that the check names.
+    """What came of a case."""
 
-    ``digest`` is of every request and every response, as hexadecimal digits, in virtual time.
-    """
-
-    observations: Sequence[Observation]
-    digest: str = ""
+    observations: Sequence[Observation]  # One for each rule that the check names.
+    digest: str = ""  # Of every request and every response, in virtual time.
 
     @property
     def reachable(self) -> bool:
@@ -131,21 +119,15 @@ class Played:
         return next((seen for seen in self.observations if seen.verdict is Verdict.FAIL), None)
 
     def broken_of(self, rule: str) -> Observation | None:
-        failed = (seen for seen in self.observations if seen.verdict is Verdict.FAIL)
-        return next((seen for seen in failed if seen.requirement == rule), None)
+        mine = (one for one in self.observations if one.requirement == rule)
+        return next((one for one in mine if one.verdict is Verdict.FAIL), None)
 
-
-async def attempt(play: Awaitable[None], judge: Judge, limit: float) -> None:
-    """Await the play of a check, but no longer than it may take; raise what ended it."""
-    try:
-        async with asyncio.timeout(limit) as budget:
-            await play
-    except TimeoutError:
-        if budget.expired():
-            raise Undecided(f"no verdict within {limit:g} s") from None
-        raise
-    if silent := judge.unexercised():
-        raise Vacuous(", ".join(silent))
+    @property
+    def said(self) -> str:
+        """What was no pass, in words."""
+        wrong = [one for one in self.observations if one.verdict is not Verdict.PASS]
+        told = dict.fromkeys(f"{one.verdict}: {one.reason}" for one in wrong)
+        return "; ".join(told) or "passed"
 
 
 async def on_share(
@@ -166,39 +148,41 @@ async def on_share(
 
 async def observed(case: Case, play: Callable[[Judge], Awaitable[None]], limit: float) -> Played:
     """Return what a check saw of each of its rules; whatever ended it, no exception leaves."""
-    judge, error = Judge(case.check.rules), None
+    judge = Judge(case.check.rules)
+    error: Exception | None = None
     try:
-        await attempt(play(judge), judge, limit)
+        async with asyncio.timeout(limit) as budget:
+            await play(judge)
+    except TimeoutError as late:
+        error = Undecided(f"no verdict within {limit:g} s") if budget.expired() else late
     except Exception as caught:  # the mapping of outcomes knows whose fault
         error = caught
+    return _played(case, judge, error)
+
+
+def _played(case: Case, judge: Judge, error: Exception | None) -> Played:
     return Played(observations=tuple(observe(case.name, judge, error, 0.0)))
 
 
 def play(target: str, case: Case, seed: int) -> Played:
-    """Play one case in virtual time.
+    """Play one playable case in virtual time; the seed decides every choice, also the broker's.
 
-    Args:
-        target: ``reference``, ``reference:MUTANT`` or ``altered:NAME@reference``.
-        case: a playable case.
-        seed: decides over every random choice, the check's and the broker's.
+    ``target`` is ``reference``, ``reference:MUTANT`` or ``altered:NAME@reference``.
     """
-    judge, digests = Judge(case.check.rules), [""]
-    error: BaseException | None = None
-    properties = dict(case.properties)
+    digests, properties = [""], dict(case.properties)
     brokers = int(properties.pop("brokers", "1" if case.check.solo else "3"))
     rng = random.Random(f"{seed} {case.name}")
 
-    async def in_virtual_time() -> None:
+    async def meet(judge: Judge) -> None:
         made = reference_world(target, brokers=brokers, properties=properties, seed=seed)
         async with made as here:
             try:
-                on_it = on_share(case, judge, here.info, here.schemas, rng)
-                await attempt(on_it, judge, case.limit)
+                await on_share(case, judge, here.info, here.schemas, rng)
             finally:
                 digests.append(here.digest())
 
     try:
-        virtual.run(in_virtual_time())
-    except Exception as caught:  # whatever it is, the mapping of outcomes knows whose fault
-        error = caught
-    return Played(observations=tuple(observe(case.name, judge, error, 0.0)), digest=digests[-1])
+        played = virtual.run(observed(case, meet, case.limit))
+    except Exception as error:  # of the virtual world itself, such as one in which nothing happens
+        played = _played(case, Judge(case.check.rules), error)
+    return replace(played, digest=digests[-1])

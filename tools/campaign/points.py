@@ -15,12 +15,11 @@ import asyncio
 import dataclasses
 import hashlib
 import json
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,8 +34,8 @@ from suites.judge import Judge
 from tools.campaign.kafka import PATIENCE, RELEASE
 from tools.campaign.options import Options, Outcome
 from tools.campaign.player import Case
-from tools.campaign.runs import ROOT, with_patience
-from tools.campaign.worlds import Broker, Client, World
+from tools.campaign.runs import ROOT, said_by
+from tools.campaign.worlds import Broker, Client, World, held
 
 WORLDS: Mapping[str, type[World]] = {"random": Broker, "random-client": Client}
 MOST = 160
@@ -64,18 +63,9 @@ def play(subject: str, options: Options) -> Outcome:
     """Turn on a sample of points, or all for ``--mutants 0``, and count who notices."""
     journal = ROOT / "out" / f"{subject}-{RELEASE}-{options.seed}.jsonl"
     journal.parent.mkdir(exist_ok=True)
-    words = [sys.executable, "-m", "tools.campaign.points", subject, str(options.seed)]
-    with subprocess.Popen(
-        [*words, str(options.mutants), str(journal)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=with_patience(PATIENCE),
-    ) as hunting:
-        for line in hunting.stdout or ():
-            options.say(line.rstrip())
-    if hunting.returncode:
-        raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
+    words = [subject, str(options.seed), str(options.mutants), str(journal)]
+    for line in said_by("tools.campaign.points", *words, patience=PATIENCE):
+        options.say(line)
     drawn = frozenset(sample(subject, options.seed, options.mutants))
     found = [one for one in read(journal) if one.point in drawn]
     return Outcome(said=table(found), more={"points": [dataclasses.asdict(one) for one in found]})
@@ -92,16 +82,13 @@ def read(journal: Path) -> list[Fate]:
 
 
 def table(found: Sequence[Fate]) -> list[str]:
-    """Return lines for people: by class how many were not reached, noticed and not noticed."""
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     for one in found:
         counted[one.point.partition(".")[0].partition("$")[0]][one.fate] += 1
     total = sum(counted.values(), Counter[str]())
     lines = [f"{'class':36} {NOTICED:>9} {SURVIVED:>9} {UNREACHED:>12}"]
-    for name, fates in [
-        *sorted(counted.items(), key=lambda item: -item[1].total()),
-        ("all", total),
-    ]:
+    rows = sorted(counted.items(), key=lambda item: -item[1].total())
+    for name, fates in [*rows, ("all", total)]:
         numbers = f"{fates[NOTICED]:9} {fates[SURVIVED]:9} {fates[UNREACHED]:12}"
         lines.append(f"{name:36} {numbers}")
     lines += [
@@ -113,25 +100,17 @@ def table(found: Sequence[Fate]) -> list[str]:
 
 
 class Hunt:
-    """The points of a sample, and the checks that may notice them."""
-
     def __init__(self, world: World, journal: Path) -> None:
         self.world, self.journal = world, journal
         self.kills: Counter[tuple[str, str]] = Counter()
         self.cases = {case.name: case for case in world.cases()}
         self.canaries: list[Case] = []
 
-    async def play_all(self, some: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Observation]]]:
-        return zip(some, await asyncio.gather(*map(self.world.play, some)), strict=True)
-
     async def is_sound(self) -> bool:
-        return all(_held(seen) for _, seen in await self.play_all(self.canaries))
+        return all(await asyncio.gather(*map(self.world.passes, self.canaries)))
 
     async def reach(self) -> Mapping[str, Sequence[str]]:
-        """Return by check the points it may reach: those that any of its group reached.
-
-        Kept in the cache: one healthy run takes minutes.
-        """
+        """Return by check the points that any of its group reached; cached, as it takes minutes."""
         known = hashlib.sha256(f"{source()}{sorted(self.cases)}".encode()).hexdigest()[:16]
         kind = type(self.world).__name__.lower()
         file = cache_root() / f"reach-{kind}-{RELEASE}-{known}.json"
@@ -139,20 +118,14 @@ class Hunt:
             told: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
             return told
         found: dict[str, list[str]] = {}
-        names = list(self.cases)
-        step = self.world.at_once
-        for at in range(0, len(names), step):
-            group = [self.cases[name] for name in names[at : at + step]]
-            self.world.turn_on("")
-            began = time.monotonic()
-            played = [*await self.play_all(group)]
-            took = time.monotonic() - began
+        played, began = 0, time.monotonic()
+        self.world.turn_on("")
+        async for seen in self.world.in_turns([*self.cases.values()]):
             here = sorted(self.world.turn_on(""))
-            found |= dict.fromkeys([case.name for case, seen in played if _held(seen)], here)
-            print(
-                f"{at + len(group)} of {len(names)} checks: {len(here)} points, {took:.0f} s",
-                flush=True,
-            )
+            found |= dict.fromkeys([case.name for case, told in seen if held(told)], here)
+            played, took = played + len(seen), time.monotonic() - began
+            of = f"{played} of {len(self.cases)} checks"
+            print(f"{of}: {len(here)} points, {took:.0f} s in all", flush=True)
         file.write_text(json.dumps(found), encoding="utf-8")
         return found
 
@@ -183,12 +156,8 @@ class Hunt:
             print(f"{fate.fate}: {point} {fate.rule} {fate.check} {fate.seconds:g} s", flush=True)
 
     def ordered(self, point: str, reaching: Sequence[str]) -> list[Case]:
-        """Return checks: those that noticed other points of the method or class, then one of each.
-
-        The crossed situations of a check come after all others.
-        """
-        method = point.partition(":")[0]
-        places = (method, method.partition(".")[0], "")
+        """Return checks: those that noticed others near first, crossed situations last."""
+        places = _places(point)
         drawn = Random(point).sample(reaching, len(reaching))
         first = {name.partition("[")[0]: name for name in reversed(drawn)}
 
@@ -202,9 +171,7 @@ class Hunt:
         """Play checks on a mutant until one notices; leave a broker that is sound."""
         self.world.turn_on(point)
         played, looked = 0, False
-        step = self.world.at_once
-        for at in range(0, len(ordered), step):
-            seen = [*await self.play_all(ordered[at : at + step])]
+        async for seen in self.world.in_turns(ordered):
             played += len(seen)
             failed = [(c, one) for c, told in seen for one in told if one.verdict is Verdict.FAIL]
             waited = [c for c, told in seen if any(one.verdict is Verdict.UNKNOWN for one in told)]
@@ -215,8 +182,7 @@ class Hunt:
                     failed = [(waited[0], observe(waited[0].name, judge, stalled, 0.0)[0])]
             if failed and (found := await self.confirmed(point, failed)):
                 case, one = found
-                method = point.partition(":")[0]
-                for place in (method, method.partition(".")[0], ""):
+                for place in _places(point):
                     self.kills[place, case.name] += 1
                 where = case.name.rpartition("::")[2]
                 return Fate(
@@ -238,37 +204,35 @@ class Hunt:
         self.world.turn_on("")
         await self.mend()
         for case, one in failed:
-            if _held(await self.world.play(case)):
+            if await self.world.passes(case):
                 return case, one
         self.world.turn_on(point)
         return None
 
     async def mend(self) -> None:
-        """Start the program again if the canaries do not pass on it."""
         if not await self.is_sound():
             await self.world.start()
             if not await self.is_sound():
                 raise EnvironmentFault("a new one without a mutant does not pass the canaries")
 
 
-def _held(seen: Sequence[Observation]) -> bool:
-    return all(one.verdict is Verdict.PASS for one in seen)
+def _places(point: str) -> tuple[str, str, str]:
+    """Return the method and the class of a point, and what stands for all."""
+    method = point.partition(":")[0]
+    return method, method.partition(".")[0], ""
 
 
-async def hunt(world: World, drawn: Sequence[str], journal: Path) -> None:
-    try:
-        await Hunt(world, journal).run(drawn)
-    finally:
-        await world.stop()
-
-
-def main(subject: str, seed: str, mutants: str, journal: str) -> None:
+async def main(subject: str, seed: str, mutants: str, journal: str) -> None:
     with tempfile.TemporaryDirectory(prefix="shareproof-points-") as folder:
+        drawn = sample(subject, int(seed), int(mutants))
         world = WORLDS[subject](Path(folder), RELEASE, int(seed))
-        asyncio.run(hunt(world, sample(subject, int(seed), int(mutants)), Path(journal)))
+        try:
+            await Hunt(world, Path(journal)).run(drawn)
+        finally:
+            await world.stop()
 
 
 PLAYS = {subject: partial(play, subject) for subject in WORLDS}
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    asyncio.run(main(*sys.argv[1:]))

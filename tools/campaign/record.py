@@ -17,8 +17,7 @@ from spec.verdict import Observation
 
 _PLAYED = ("kind", "name", "release", "date", "commit")
 _SEEN = ("check", "rule", "verdict", "seed", "reason")
-LONGEST = 200
-"""Characters of a reason that are kept."""
+LONGEST = 200  # Characters of a reason that are kept.
 
 
 class Keeper:
@@ -43,7 +42,6 @@ class Keeper:
         self._change(lambda old: list(({one.key: one for one in old} | fresh).values()))
 
     def drop(self, entries: Iterable[Entry]) -> None:
-        """Forget what was not seen again."""
         gone = {one.key for one in entries}
         self._change(lambda old: [one for one in old if one.key not in gone])
 

@@ -24,21 +24,11 @@ KINDS = (evidence.REFERENCE_MUTANT, evidence.ALTERATION)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to play.
-
-    Attributes:
-        mutants: names of mutants of the reference broker.
-        checks: ids of checks.
-        seed: decides over every random choice.
-        full: whether each mutant meets all checks of its rules, or only what kills it.
-        workers: processes at a time; 0 for as many as there are processors.
-    """
-
     mutants: Sequence[str]
     checks: Sequence[str]
     seed: int = 1
-    full: bool = False
-    workers: int = 0
+    full: bool = False  # Whether each mutant meets all checks of its rules, or what kills it.
+    workers: int = 0  # Processes at a time; 0 for as many as there are processors.
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,10 +81,7 @@ def noticed(entries: Iterable[Entry], check: str) -> list[Entry]:
 
 
 def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
-    """Play a plan, beginning each hunt with what is known to succeed.
-
-    What was found up to an interruption is in ``seen``.
-    """
+    """Play a plan, beginning with what is known to succeed; ``seen`` has it even if interrupted."""
     plan = seen.plan
     altered: dict[str, dict[str, None]] = defaultdict(dict)  # what a check fails on, really
     for one in known:
@@ -126,7 +113,6 @@ def pool(workers: int) -> ProcessPoolExecutor:
 
 
 def each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]:
-    """Yield results as they come, and tell how many there are."""
     waiting = list(futures)
     tell(what, 0, len(waiting))
     for done, future in enumerate(as_completed(waiting), 1):
@@ -135,12 +121,10 @@ def each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]
 
 
 def everything(*, drafts: bool = False) -> Plan:
-    """Return the plan with all mutants and all checks that can be played here."""
     return Plan(mutants=tuple(MUTANTS), checks=hunting.playable(drafts=drafts))
 
 
 def matching(plan: Plan, word: str) -> tuple[list[str], list[str]]:
-    """Return the mutants and the checks that a word means: a name, a rule, an area."""
     checks = [check for check in plan.checks if means_check(word, hunting.checks()[check])]
     mutants = [n for n in plan.mutants if word == n or means_rule(word, MUTANTS[n].rules)]
     return mutants, checks
@@ -165,7 +149,6 @@ def _plan(options: Options) -> Plan:
 
 
 def play(options: Options) -> Outcome:
-    """Play the checks against the honest reference broker and against mutants of it."""
     seen, keeper = Seen(plan=_plan(options)), options.keeper
     try:
         carry_out(seen, keeper.known, options.progress)
@@ -178,7 +161,6 @@ def play(options: Options) -> Outcome:
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    """Play again what entries are about; return those that were not seen again."""
     entries = [one for one in entries if one.check in hunting.checks()]
     seen: set[tuple[str, ...]] = set()
     with pool(options.workers) as workers:
@@ -191,35 +173,26 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
 
 def _outcome(seen: Seen) -> Outcome:
     plan, alive, blind, beyond = seen.plan, seen.alive, seen.blind, seen.beyond
-    outcome = Outcome(
-        faults=[
-            f"the honest broker does not satisfy {one.check}: {one.trouble}"
-            for one in seen.troubled
-        ]
-    )
+    said = "the honest broker does not satisfy"
+    outcome = Outcome(faults=[f"{said} {one.check}: {one.trouble}" for one in seen.troubled])
     for name in alive:
         mutant = MUTANTS[name]
         outcome.broken.append(f"alive: {name} ({', '.join(mutant.rules)}): {mutant.sentence}")
     outcome.broken += [f"rejects nothing: {check}" for check in blind]
-    dead = len(plan.mutants) - len(alive)
-    able = len(plan.checks) - len(blind) - len(beyond)
-    outcome.said.append(f"{dead} of {len(plan.mutants)} mutants killed")
+    mutants, checks = len(plan.mutants), len(plan.checks)
+    dead, able = mutants - len(alive), checks - len(blind) - len(beyond)
+    outcome.said.append(f"{dead} of {mutants} mutants killed")
     if plan.checks:
         out = f", {len(beyond)} out of its reach" if beyond else ""
         outcome.said += [
-            f"{able} of {len(plan.checks)} checks reject a broken reference broker{out}",
+            f"{able} of {checks} checks reject a broken reference broker{out}",
             f"transcripts of the honest broker, seed {plan.seed}: {seen.digest}",
         ]
+    counts = {"mutants": mutants, "killed": dead, "checks": checks, "rejecting": able}
+    cases = sum(one.cases for one in seen.controls.values())
     outcome.more = {
         "digest": seen.digest,
-        "summary": {
-            "mutants": len(plan.mutants),
-            "killed": dead,
-            "checks": len(plan.checks),
-            "rejecting": able,
-            "beyond": len(beyond),
-            "cases": sum(one.cases for one in seen.controls.values()),
-        },
+        "summary": {**counts, "beyond": len(beyond), "cases": cases},
         "alive": alive,
         "blind": blind,
         "beyond": beyond,

@@ -19,14 +19,11 @@ from tools.campaign import runs
 from tools.campaign.options import Options, Outcome, means_rule, nothing
 
 LEDGER = "strict"
-SCENARIO = "scenario:"
-"""What begins the check of an entry that is about a whole history."""
+SCENARIO = "scenario:"  # What begins the check of an entry that is about a whole history.
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one run said of one rule."""
-
     verdict: str
     reason: str
 
@@ -40,8 +37,7 @@ class Question:
     seed: int = 1
 
 
-Answers = Mapping[Question, Mapping[str, Seen]]
-"""What was seen of each rule in each run."""
+Answers = Mapping[Question, Mapping[str, Seen]]  # What was seen of each rule in each run.
 
 
 def words(question: Question, rules: Iterable[str]) -> list[str]:
@@ -54,7 +50,6 @@ def words(question: Question, rules: Iterable[str]) -> list[str]:
 
 
 def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
-    """Carry out a run and return what was seen of each of its rules."""
     with tempfile.TemporaryDirectory(prefix="shareproof-track-") as folder:
         found = runs.results_of(words(question, rules), Path(folder) / "run")
     seen = {}
@@ -97,8 +92,13 @@ def answers(entries: Iterable[Entry]) -> dict[Question, dict[str, Seen]]:
 
 
 def play(options: Options) -> Outcome:
-    """Ask, compare, keep."""
-    return _play(_chosen(options.only), options)
+    record, found = load_track_record(), list[Past]()
+    for word in options.only:
+        mine = [one for one in record if word == one.bug or means_rule(word, [one.rule])]
+        if not mine:
+            raise nothing(word)
+        found += mine
+    return _play([one for one in record if not options.only or one in found], options)
 
 
 def _play(chosen: Sequence[Past], options: Options) -> Outcome:
@@ -128,19 +128,7 @@ def _play(chosen: Sequence[Past], options: Options) -> Outcome:
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    """Ask again about the defects of some entries; return the entries of those not confirmed."""
     rules = {(one.rule, one.release) for one in entries}
     wanted = [p for p in load_track_record() if {(p.rule, p.seen), (p.rule, p.mended)} & rules]
     doubted = len(_play(wanted, options).broken)
     return [one for one in entries if doubted]
-
-
-def _chosen(only: Sequence[str]) -> list[Past]:
-    """Return the past defects that words mean: by rule, area or bug."""
-    found: list[Past] = []
-    for word in only:
-        mine = [p for p in load_track_record() if word == p.bug or means_rule(word, [p.rule])]
-        if not mine:
-            raise nothing(word)
-        found += mine
-    return [one for one in load_track_record() if not only or one in found]

@@ -7,19 +7,18 @@ certifications are, and every rule is named whose verdict was not the same in al
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from fixtures.targets import UsageFault
 from reports.results import Results
 from shareproof.runner.inventory import CLIENT, Check, read_checks
 from shareproof.runner.scheduling import scope
-from spec.verdict import Observation, Verdict
+from spec.verdict import Verdict
 from tools.campaign import clients, runs
-from tools.campaign.options import Options, Outcome, means_check
+from tools.campaign.options import Options, Outcome, meant
 
-TOGETHER = "together"
-"""The checks that share a cluster."""
+TOGETHER = "together"  # The checks that share a cluster.
 
 
 def play(options: Options) -> Outcome:
@@ -29,10 +28,7 @@ def play(options: Options) -> Outcome:
     if not options.only:
         return _certifications(options)
     words = options.only
-    of_clients = [c for c in read_checks(CLIENT) if any(means_check(word, c) for word in words)]
-    checks = [
-        one for one in read_checks(drafts=True) if any(means_check(word, one) for word in words)
-    ]
+    of_clients, checks = meant(words, read_checks(CLIENT)), meant(words, read_checks(drafts=True))
     if not checks:
         hint = " Add --client model for checks of clients." if of_clients else ""
         raise UsageFault(f"--only {', '.join(words)}: no check of brokers is called that.{hint}")
@@ -49,13 +45,15 @@ def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
         groups.setdefault(scope(check.id) if staged else own, []).append(check)
     for group, mine in groups.items():
         options.say(f"{group}: {len(mine)} checks, {options.rounds} rounds")
-        seen = _repeated(options, mine, brokers=3 if group == TOGETHER else 1)
+        words = ["--rounds", str(options.rounds), "--seed", str(options.seed)]
+        brokers = 3 if group == TOGETHER else 1
+        seen = [*runs.sweep(options.target, mine, words, brokers=brokers)]
         outcome.broken += [
             f"round {number}: {one.requirement} {one.verdict} {one.check}: {one.reason}"
-            for number, one in seen
+            for _, number, one in seen
             if one.verdict is not Verdict.PASS
         ]
-        counted.update((one.check, one.requirement) for _, one in seen)
+        counted.update((one.check, one.requirement) for _, _, one in seen)
         outcome.broken += [
             f"{check.id} {rule}: {counted[check.id, rule]} of {options.rounds} rounds were played"
             for check in mine
@@ -64,20 +62,6 @@ def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
         ]
     outcome.said.append(f"{counted.total()} verdicts, {len(outcome.broken)} of them no pass")
     return outcome
-
-
-def _repeated(
-    options: Options, checks: Sequence[Check], *, brokers: int
-) -> list[tuple[int, Observation]]:
-    """Play checks on one cluster; return what each said in each round."""
-    seen: list[tuple[int, Observation]] = []
-
-    def take(_name: str, number: int, one: Observation) -> None:
-        seen.append((number, one))
-
-    words = ["--rounds", str(options.rounds), "--seed", str(options.seed)]
-    runs.sweep(options.target, checks, take, words, brokers=brokers)
-    return seen
 
 
 def _certifications(options: Options) -> Outcome:

@@ -8,6 +8,7 @@ Kafka.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from itertools import product
 
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS
@@ -21,11 +22,9 @@ from tools.campaign.options import Options, Outcome, means_rule, nothing
 from tools.campaign.player import HONEST
 from tools.campaign.reference import each, pool
 
+# Stand for the checks that share any cluster, and those that start one of their own.
 SHARED, ALONE = "", "alone"
-"""Stand for the checks that share any cluster, and those that start one of their own."""
-
-TRIES = 3
-"""Seeds with which a mutant is tried against a check."""
+TRIES = 3  # Seeds with which a mutant is tried against a check.
 
 
 def judged() -> list[str]:
@@ -54,10 +53,7 @@ def play(options: Options) -> Outcome:
         areas[rule[:3]].append(rule)
     return Outcome(
         said=[
-            *(
-                f"{area} {sum(rule in kills for rule in mine)} of {len(mine)}"
-                for area, mine in areas.items()
-            ),
+            *(f"{area} {len(kills.keys() & mine)} of {len(mine)}" for area, mine in areas.items()),
             f"{len(rules) - len(left)} of {len(rules)} rules have killed what breaks them",
         ],
         broken=[_bare(rule) for rule in left],
@@ -88,19 +84,11 @@ def _alterations(rule: str) -> list[str]:
 def hunt(rule: str, seed: int, only: Sequence[str] = ()) -> list[Entry]:
     """Return the first kill of a rule by what declares it, on the reference broker."""
     checks = [check.id for check in by_rule(hunting.checks().values()).get(rule, ())]
-    mutants, altered = _mutants(rule), _alterations(rule)
-    if named := {*mutants, *altered} & set(only):
-        mutants = [name for name in mutants if name in named]
-        altered = [name for name in altered if name in named]
-    targets = [f"{HONEST}:{name}" for name in mutants]
-    targets += [f"altered:{name}@{HONEST}" for name in altered]
-    for try_ in range(seed, seed + TRIES):
-        for check in checks:
-            for target in targets:
-                seen = hunting.rejection(target, check, try_, rule)
-                if seen:
-                    return [seen]
-    return []
+    targets = {f"{HONEST}:{name}": name for name in _mutants(rule)}
+    targets |= {f"altered:{name}@{HONEST}": name for name in _alterations(rule)}
+    named = [target for target, name in targets.items() if name in only]
+    plays = product(range(seed, seed + TRIES), checks, named or targets)
+    return hunting.first(((target, check, try_) for try_, check, target in plays), rule)
 
 
 def by_alteration(rules: Iterable[str]) -> dict[str, list[str]]:

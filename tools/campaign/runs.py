@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,13 +36,11 @@ from shareproof.runner.outcome import PROPERTY, unpack
 from spec.verdict import EnvironmentFault, Observation, Verdict
 
 _PLAY = re.compile(r"<(.+?) (\d+)>")
-
 ROOT = Path(__file__).parents[2]
 MOST_WORKERS = 12
 
 
 def command(target: str, more: Iterable[str], brokers: int = 1) -> list[str]:
-    """Return the command that runs checks; drafts run, too."""
     pytest = [sys.executable, "-m", "pytest", "-q", "--target", target, "--brokers", str(brokers)]
     return [*pytest, "--drafts", "--once", *more]
 
@@ -58,11 +56,22 @@ def call(words: Sequence[str], patience: float = 1) -> None:
     )
 
 
-def results_of(command: Sequence[str], out: Path) -> Results:
-    """Run a command of ours that writes results to a directory, and return them.
+def said_by(module: str, *words: str, patience: float) -> Iterator[str]:
+    """Run a program of ours with other deadlines, and yield what it prints, line by line."""
+    with subprocess.Popen(
+        [sys.executable, "-m", module, *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=with_patience(patience),
+    ) as hunting:
+        yield from map(str.rstrip, hunting.stdout or ())
+    if hunting.returncode:
+        raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
 
-    What it says is in a file beside the directory.
-    """
+
+def results_of(command: Sequence[str], out: Path) -> Results:
+    """Run a command of ours, which writes to ``out``, and says more in a file beside it."""
     log = out.with_name(f"{out.name}.log")
     with log.open("wb") as said:
         words = [sys.executable, "-m", *command, "--out", str(out)]
@@ -76,7 +85,6 @@ def results_of(command: Sequence[str], out: Path) -> Results:
 def results(
     target: str, checks: Sequence[str], *, patience: float = 1, brokers: int = 1, seed: int = 0
 ) -> Results:
-    """Run checks, several at a time, and return the run's results."""
     hands = min(MOST_WORKERS, len(checks))
     with tempfile.TemporaryDirectory(prefix="shareproof-campaign-") as out:
         more = ["-n", str(hands if hands > 1 else 0), "--dist", "loadscope", "--out", out]
@@ -89,7 +97,6 @@ def results(
 
 
 def seen(found: Results) -> Iterator[Observation]:
-    """Yield what each check said of each rule."""
     for rule in found.requirements:
         for one in rule.checks:
             yield Observation(
@@ -100,15 +107,14 @@ def seen(found: Results) -> Iterator[Observation]:
 def sweep(
     target: str,
     checks: Sequence[Check],
-    take: Callable[[str, int, Observation], None],
     more: Iterable[str],
     *,
     patience: float = 1,
     brokers: int = 1,
-) -> None:
-    """Play checks on one cluster by the plugin, even if cut short.
+) -> Iterator[tuple[str, int, Observation]]:
+    """Play checks on one cluster by the plugin; yield what was seen, even if that is cut short.
 
-    ``take`` is given what each said, behind which alteration, and in which round.
+    That is behind which alteration, in which round, each said what.
     """
     with tempfile.TemporaryDirectory(prefix="shareproof-sweep-") as folder:
         seen = Path(folder) / "seen.jsonl"
@@ -119,7 +125,7 @@ def sweep(
         finally:
             text = seen.read_text(encoding="utf-8") if seen.exists() else ""
             for line in map(json.loads, text.splitlines()):
-                take(line["name"], line["round"], from_plain(Observation, line["seen"]))
+                yield line["name"], line["round"], from_plain(Observation, line["seen"])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -165,16 +171,15 @@ class Sweep:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        order = {_play_of(item.nodeid): None for item in items}
-        places = {play: place for place, play in enumerate(order)}
-        items.sort(key=lambda item: places[_play_of(item.nodeid)])
+        order = [*dict.fromkeys(_play_of(item.nodeid) for item in items)]
+        items.sort(key=lambda item: order.index(_play_of(item.nodeid)))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Leave out what was seen failing for each of its rules, or behind this very alteration."""
         if self._full:
             return
-        failed, name = self._failed[_check_of(item.nodeid)], _play_of(item.nodeid)[0]
+        failed, name = self._failed[item.nodeid.partition("[")[0]], _play_of(item.nodeid)[0]
         seen = [failed.get(rule, set()) for rule in rules_of(item)]
         if all(seen) or any(name in names for names in seen):
             pytest.skip("was seen failing for each of its rules, or behind this alteration")
@@ -192,7 +197,7 @@ class Sweep:
         if report.when != "call" or told is None:
             return
         name, number = _play_of(report.nodeid)
-        check = _check_of(report.nodeid)
+        check = report.nodeid.partition("[")[0]
         for one in unpack(str(told)):
             if one.verdict is Verdict.FAIL:
                 self._failed[check].setdefault(one.requirement, set()).add(name)
@@ -200,10 +205,6 @@ class Sweep:
             if self._seen is not None:
                 with self._seen.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def _check_of(nodeid: str) -> str:
-    return nodeid.partition("[")[0]
 
 
 def _play_of(nodeid: str) -> tuple[str, str]:

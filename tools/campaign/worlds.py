@@ -6,8 +6,7 @@ started again when what a mutant left behind makes the canaries fail.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from random import Random
 from typing import ClassVar
@@ -20,7 +19,7 @@ from fixtures.mutants.agency import POINTS, agent_options, reached
 from fixtures.targets import Target, TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import CLIENT, read_checks
-from spec.verdict import EnvironmentFault, Observation, Stalled
+from spec.verdict import EnvironmentFault, Observation, Stalled, Verdict
 from suites.broker import hang
 from suites.client.harness import hostile_target
 from suites.judge import Judge
@@ -28,19 +27,19 @@ from tools.campaign.clients import Hunt as Clients
 from tools.campaign.hunting import cases_of, checks
 from tools.campaign.player import Case, cases, observed, on_share
 
+Seen = tuple[Case, Sequence[Observation]]
+
+
+def held(seen: Sequence[Observation]) -> bool:
+    return all(one.verdict is Verdict.PASS for one in seen)
+
 
 class World(ABC):
-    """A program that follows a file, and the checks that can be played on it.
+    """A program that follows a file, and the checks that can be played on it."""
 
-    Attributes:
-        canaries: a part of the name of checks that are short and use much of the program.
-        at_once: checks that are played at a time.
-        limit: seconds that a check may take.
-    """
-
-    canaries: ClassVar[str]
-    at_once: ClassVar[int]
-    limit: ClassVar[float]
+    canaries: ClassVar[str]  # A part of the name of checks that are short and use much of it.
+    at_once: ClassVar[int]  # Checks that are played at a time.
+    limit: ClassVar[float]  # Seconds that a check may take.
 
     def __init__(self, folder: Path, release: str, seed: int) -> None:
         self.file, self.release, self.seed = folder / "point", release, seed
@@ -80,16 +79,26 @@ class World(ABC):
         limit = min(case.limit, self.limit)
         return (await observed(case, lambda judge: self.meet(case, judge, rng), limit)).observations
 
+    async def passes(self, case: Case) -> bool:
+        return held(await self.play(case))
+
+    async def in_turns(self, some: Sequence[Case]) -> AsyncIterator[list[Seen]]:
+        """Play checks, ``at_once`` at a time, and yield what each of these said."""
+        for at in range(0, len(some), self.at_once):
+            group = some[at : at + self.at_once]
+            yield [*zip(group, await asyncio.gather(*map(self.play, group)), strict=True)]
+
 
 class Broker(World):
     canaries, at_once, limit = "suites/broker/test_ack_types.py", 8, 45.0
+    order: ClassVar = POINTS  # How the agent is told what the file says.
     _target: Target
 
     async def start(self) -> None:
         if hasattr(self, "_target"):
             await self.stop()
         self.forget()
-        name = str(KafkaName(version=self.release, mutant=f"{POINTS}{self.file}"))
+        name = str(KafkaName(version=self.release, mutant=f"{self.order}{self.file}"))
         self._target = open_target(name, TargetOptions(brokers=1))
         await asyncio.to_thread(self._target.start)
         self._schemas = Schemas.from_jar(self._target.info.schema_jar)
@@ -128,17 +137,18 @@ class Client(World):
         await self._adapter.start()
 
     async def stop(self) -> None:
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(asyncio.to_thread, self._hostile.stop)
+        try:
             await self._adapter.stop()
+        finally:
+            await asyncio.to_thread(self._hostile.stop)
 
     def cases(self) -> Iterable[Case]:
         # Who kills the process, or needs a second one, cannot share it.
         shared = {"harness", "hostile", "judge", "rng"}
-        every = [case for check in read_checks(CLIENT) for case in cases(check)]
+        every = (case for check in read_checks(CLIENT) for case in cases(check))
         return [case for case in every if case.wanted <= shared]
 
     async def meet(self, case: Case, judge: Judge, rng: Random) -> None:
         if not self._adapter.running:
             raise EnvironmentFault("the adapter ended")
-        await self._clients.play_on(self._adapter, case, judge, rng)
+        await self._clients.play_on(self._adapter, case, judge, rng=rng)

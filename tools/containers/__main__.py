@@ -18,7 +18,6 @@ from tools.containers.images import KAFKA, TOXIPROXY, provide
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Return the command's exit code, or 3 if there is no engine or no image."""
     parser = argparse.ArgumentParser(prog="python -m tools.containers", description=__doc__)
     parser.add_argument("--kafka", action="append", metavar="VERSION", help="default: 4.4.0")
     parser.add_argument("command", nargs=argparse.REMAINDER)

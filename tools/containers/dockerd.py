@@ -45,8 +45,7 @@ def lacking() -> str:
 def engine() -> Iterator[None]:
     """Have ``DOCKER_HOST`` name an engine: the user's, or one that ends with the block.
 
-    Raises:
-        EnvironmentFault: there is none, and none can be started.
+    EnvironmentFault where there is none, and none can be started.
     """
     if why := lacking():
         raise EnvironmentFault(f"There is no container engine here: it takes {why}.")

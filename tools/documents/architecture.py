@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def layers() -> list[list[str]]:
-    """Return the folders of each layer of the import contract, the highest layer first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (contract,) = (
         one
@@ -22,17 +21,12 @@ def layers() -> list[list[str]]:
     return [[name.strip() for name in layer.split("|")] for layer in contract["layers"]]
 
 
-def packages(folder: str) -> list[str]:
-    return sorted(path.parent.name for path in (ROOT / folder).glob("*/__init__.py"))
-
-
 def sentence(folder: Path) -> str:
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     return " ".join((text or "").partition("\n\n")[0].split())
 
 
 def drawn() -> str:
-    """Return the layers as a block of text, each of which imports those below it only."""
     rows = [" | ".join(f"{name}/" for name in row) for row in layers()]
     wide = max(map(len, rows))
     return "".join(f"    {row:^{wide}}".rstrip() + "\n" for row in rows)
@@ -42,9 +36,7 @@ def table() -> str:
     rows = ["| folder | what it holds |", "|---|---|"]
     for folder in (name for layer in layers() for name in layer):
         rows.append(f"| **`{folder}/`** | {sentence(ROOT / folder)} |")
-        rows += [
-            f"| `{folder}/{name}/` | {sentence(ROOT / folder / name)} |"
-            for name in packages(folder)
-            if sentence(ROOT / folder / name)
-        ]
+        packages = sorted(path.parent for path in (ROOT / folder).glob("*/__init__.py"))
+        said = {one.name: sentence(one) for one in packages}
+        rows += [f"| `{folder}/{name}/` | {text} |" for name, text in said.items() if text]
     return "\n".join(rows) + "\n"

@@ -4,14 +4,13 @@ They are filled in when the documentation is built. ``python -m tools.documents.
 judges runs, and puts what came of them on record, by release.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Self
 
 from chaos.faults import FAULTS
 from chaos.run import RECORD as CHAOS
@@ -35,35 +34,25 @@ class Strikes:
     hit: int
     healed: int
 
-    def __add__(self, other: Strikes) -> Strikes:
-        return Strikes(
-            struck=self.struck + other.struck,
-            hit=self.hit + other.hit,
-            healed=self.healed + other.healed,
-        )
+    def __add__(self, other: Self) -> Self:
+        theirs = asdict(other)
+        return replace(self, **{name: count + theirs[name] for name, count in asdict(self).items()})
+
+
+_NONE = Strikes(struck=0, hit=0, healed=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A run of a scenario, or of a schedule.
+    """A run of a scenario, or of a schedule."""
 
-    Attributes:
-        name: The scenario, or ``seed`` and the seed of a drawn schedule.
-        release: Of Kafka.
-        on: The day on which it was played.
-        seed: What its load was drawn from.
-        verdict: Of the whole run, as a scenario's.
-        rules: The rules that are behind the verdict if it is no pass.
-        faults: What broke, by kind.
-    """
-
-    name: str
-    release: str
-    on: str
-    seed: int
-    verdict: str
-    rules: tuple[str, ...]
-    faults: Mapping[str, Strikes]
+    name: str  # The scenario, or ``seed`` and the seed of a drawn schedule.
+    release: str  # Of Kafka.
+    on: str  # The day on which it was played.
+    seed: int  # What its load was drawn from.
+    verdict: str  # Of the whole run, as a scenario's.
+    rules: tuple[str, ...]  # Those that are behind the verdict if it is no pass.
+    faults: Mapping[str, Strikes]  # What broke, by kind.
 
 
 def read(file: Path = RECORD) -> list[Played]:
@@ -114,13 +103,7 @@ def judged(run: Path) -> Played:
 def verdict_of(
     record: ChaosRun, found: Verdicts, known: Collection[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the verdict of a whole run, and the rules behind it if it is no pass.
-
-    Args:
-        record: what was injected.
-        found: the oracle's verdicts.
-        known: the rules that have known failures.
-    """
+    """Return the verdict of a run, and the rules behind it if it is no pass; ``known`` may fail."""
     broken = sorted(rule for rule, at in found.items() if any(bad for _, bad in at.values()))
     if unexpected := [rule for rule in broken if rule not in known]:
         return "fail", tuple(unexpected)
@@ -136,7 +119,7 @@ def strikes_of(faults: Sequence[InjectedFault]) -> dict[str, Strikes]:
     found: dict[str, Strikes] = {}
     for one in faults:
         seen = Strikes(struck=1, hit=int(bool(one.hit)), healed=int(bool(one.healed)))
-        found[one.fault] = found.get(one.fault, Strikes(struck=0, hit=0, healed=0)) + seen
+        found[one.fault] = found.get(one.fault, _NONE) + seen
     return found
 
 
@@ -146,7 +129,6 @@ def _order(release: str) -> tuple[int, ...]:
 
 PAGE = Path("docs") / "chaos.md"
 _MANY = 10
-_NONE = Strikes(struck=0, hit=0, healed=0)
 
 
 def faults() -> str:
@@ -173,9 +155,12 @@ def scenarios() -> str:
 
 def played(runs: Sequence[Played]) -> str:
     columns = _well_played(runs)
-    found = {(one.name, one.release): one for one in runs}
+    found = {
+        (one.name, one.release): f"{one.verdict} {', '.join(one.rules)}".strip() + f" ({one.on})"
+        for one in runs
+    }
     rows = (
-        (f"`{name}`", *(_came_of(found.get((name, release))) for release in columns))
+        (f"`{name}`", *(found.get((name, release), "not played") for release in columns))
         for name in SCENARIOS
     )
     return _table(("scenario", *columns), rows)
@@ -195,12 +180,6 @@ def _well_played(runs: Sequence[Played]) -> list[str]:
         for release in sorted({one.release for one in runs}, key=_order, reverse=True)
     }
     return [release for release, played in names.items() if len(played) >= _MANY]
-
-
-def _came_of(one: Played | None) -> str:
-    if one is None:
-        return "not played"
-    return f"{' '.join((one.verdict, ', '.join(one.rules))).strip()} ({one.on})"
 
 
 def _strikes(runs: Sequence[Played], kind: str, release: str) -> str:

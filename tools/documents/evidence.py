@@ -19,6 +19,7 @@ from spec.catalogue import Past
 from spec.requirement import load_requirements
 from tools.campaign.releases import Answers, about, words
 
+LONGEST = 160  # characters of a cell
 DETECTION = """\
 # Detection
 
@@ -72,7 +73,6 @@ def _mutants(mutants: Mapping[str, Mutant[Any]], entries: Iterable[Entry]) -> st
 
 
 def _rules(entries: Sequence[Entry]) -> str:
-    """Return a table of the rules that checks judge, each with something that breaks just it."""
     found = detected(entries)
     rules = [*by_rule(read_checks()), *by_rule(read_checks(CLIENT))]
     killed = sum(rule in found.kills for rule in rules)
@@ -85,12 +85,9 @@ def _rules(entries: Sequence[Entry]) -> str:
         "|---|---|---|---|",
     ]
     for rule in sorted(rules):
-        kill = found.kills.get(rule)
-        shown = (
-            f"`{kill.name}` | {_cell(kill.sentence)} | `{_short(kill.check)}`"
-            if kill
-            else f"nothing | {_cell(found.exempt.get(rule, 'nothing of the kind was built'))} |"
-        )
+        shown = f"nothing | {_cell(found.exempt.get(rule, 'nothing of the kind was built'))} |"
+        if kill := found.kills.get(rule):
+            shown = f"`{kill.name}` | {_cell(kill.sentence)} | `{_short(kill.check)}`"
         rows.append(f"| {rule} | {shown} |")
     return "\n".join(rows)
 
@@ -109,9 +106,9 @@ def _checks(entries: Iterable[Entry]) -> Iterator[str]:
         yield "\n".join([f"### {Path(file).name}", "", *rows])
 
 
-def _cell(text: str, longest: int = 160) -> str:
+def _cell(text: str) -> str:
     flat = " ".join(text.split())
-    cut = flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
+    cut = flat if len(flat) <= LONGEST else f"{flat[: LONGEST - 1]}…"
     return html.escape(cut, quote=False).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
 
 
@@ -127,7 +124,6 @@ def badge(entries: Iterable[Entry]) -> Badge:
 
 
 def track_record(entries: Iterable[Past], answers: Answers) -> str:
-    """Return the page about past defects that were found again."""
     rules = load_requirements()
     rows = ["| bug | what went wrong | rule | broken on | holds on |", "|---|---|---|---|---|"]
     parts: list[str] = []

@@ -7,7 +7,7 @@ evidence. Written pages get ledgers' causes, what was played, and what their lin
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -155,14 +155,9 @@ def _configs() -> str:
                 f"`{name}`",
                 _when(list(known)),
                 list(known.values())[-1].type,
-                _over(
-                    {
-                        rel: f"`{one.default}`" if one.default else "empty"
-                        for rel, one in known.items()
-                    }
-                ),
-                _over({rel: _range(one) for rel, one in known.items()}),
-                _over({rel: "yes" if one.dynamic else "no" for rel, one in known.items()}),
+                _over(known, lambda one: f"`{one.default}`" if one.default else "empty"),
+                _over(known, _range),
+                _over(known, lambda one: "yes" if one.dynamic else "no"),
             ]
             rows.append(f"| {' | '.join(cells[: len(columns)])} |")
         parts += [f"## {title}", "\n".join(rows)]
@@ -187,11 +182,11 @@ def _range(config: Any) -> str:
     return f"{low} to {high}" if low and high else f"{low} and more" if low else ""
 
 
-def _over(values: Mapping[str, str]) -> str:
+def _over(known: Mapping[str, Any], say: Callable[[Any], str]) -> str:
     told: dict[str, str] = {}
     last = None
-    for release, value in values.items():
-        if value != last:
+    for release, config in known.items():
+        if (value := say(config)) != last:
             told[release] = last = value
     if len(told) == 1:
         return next(iter(told.values()))

@@ -71,24 +71,14 @@ def page() -> str:
         ".SH COMMANDS",
     ]
     for name, command in commands().items():
-        lines += _command(name, command)
+        lines += [f".SS shareproof {name}", _plain(command.help or "")]
+        lines += [*_options(name, command), ".PP", "Examples:"]
+        for what, words in EXAMPLES[name]:
+            example = _plain(f"    shareproof {name} {words}".rstrip())
+            lines += [".PP", _plain(f"{what}:"), ".EX", example, ".EE"]
     lines += [".SH EXIT STATUS", _plain(CODES.partition(": ")[2])]
     lines += [".SH ENVIRONMENT", *_list((rf"\fB{name}\fR", is_) for name, is_ in SETTINGS.items())]
     return "\n".join(lines) + "\n"
-
-
-def _command(name: str, command: TyperCommand) -> Iterator[str]:
-    yield f".SS shareproof {name}"
-    yield _plain(command.help or "")
-    yield from _options(name, command)
-    yield ".PP"
-    yield "Examples:"
-    for what, words in EXAMPLES[name]:
-        yield ".PP"
-        yield _plain(f"{what}:")
-        yield ".EX"
-        yield _plain(f"    shareproof {name} {words}".rstrip())
-        yield ".EE"
 
 
 def _options(name: str, command: TyperCommand | TyperGroup) -> Iterator[str]:
@@ -100,9 +90,7 @@ def _options(name: str, command: TyperCommand | TyperGroup) -> Iterator[str]:
 
 def _list(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
     for term, meaning in entries:
-        yield ".TP"
-        yield term
-        yield _plain(meaning)
+        yield from (".TP", term, _plain(meaning))
 
 
 def _plain(text: str) -> str:

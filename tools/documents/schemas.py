@@ -16,7 +16,6 @@ from reports.reading import SCHEMA_FILE
 from reports.results import SCHEMA, Results
 
 Schema = dict[str, Any]
-
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 _WIDTH = 100
 _ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
@@ -41,10 +40,7 @@ def text() -> str:
 def written(value: Any, indent: str = "", before: int = 0) -> str:
     """Return JSON in which what fits on a line stands on one.
 
-    Args:
-        value: What is to be written.
-        indent: What its further lines begin with.
-        before: How many characters of its first line there are already.
+    ``indent`` begins further lines; of the first one so many characters are there ``before`` it.
     """
     flat = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or len(indent) + before + len(flat) < _WIDTH:
@@ -96,7 +92,9 @@ def _schema(hint: Any, definitions: dict[str, Schema]) -> Schema:
     if origin is tuple:
         return {"type": "array", "items": _schema(args[0], definitions)}
     if origin is Mapping:
-        return _mapping(args[0], args[1], definitions)
+        values, keys = _schema(args[1], definitions), list(get_args(args[0]))
+        properties = {"required": keys, "properties": dict.fromkeys(keys, values)} if keys else {}
+        return {"type": "object", "additionalProperties": False if keys else values, **properties}
     return _named(hint, definitions)
 
 
@@ -109,18 +107,6 @@ def _named(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if issubclass(kind, Enum):
         return {"enum": [each.value for each in kind]}
     return {"type": _PLAIN[kind]}
-
-
-def _mapping(key: Any, value: Any, definitions: dict[str, Schema]) -> Schema:
-    values = _schema(value, definitions)
-    if get_origin(key) is not Literal:
-        return {"type": "object", "additionalProperties": values}
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(get_args(key)),
-        "properties": dict.fromkeys(get_args(key), values),
-    }
 
 
 if __name__ == "__main__":

@@ -25,12 +25,9 @@ from tools.findings.program import DIRECT, Run
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One scenario of a module of this package, and the cluster that it needs.
+    """One scenario of a module of this package, and the cluster that it needs."""
 
-    ``name`` is the finding's number, and the scenario's name where the module has several.
-    """
-
-    name: str
+    name: str  # The finding's number, and the scenario's name where the module has several.
     play: Callable[[Run], Coroutine[Any, Any, bool]]
     _: KW_ONLY
     release: str = "4.4.0"
@@ -58,8 +55,8 @@ PROGRAMS = (
     ),
     Program("043-reset", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
     Program("043-killed", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
-    Program("047-partial", offsets.initialised_again, brokers=3, proxies=True),
-    Program("047-unanswered", offsets.initialised_again, proxies=True),
+    Program("047-partial", offsets.partial, brokers=3, proxies=True),
+    Program("047-unanswered", offsets.unanswered, proxies=True),
     Program("048-altered", offsets.late_administration, proxies=True),
     Program("049-deleted", offsets.late_administration, proxies=True),
     Program("049-group", offsets.late_administration, proxies=True),
@@ -68,7 +65,7 @@ PROGRAMS = (
     Program("052-leader", offsets.unstored_start, brokers=3),
     Program("052-idle", offsets.unstored_start),
     Program("052-earliest", offsets.unstored_start, brokers=3),
-    Program("053-altered", offsets.initialised_again, brokers=3, proxies=True),
+    Program("053-altered", offsets.altered, brokers=3, proxies=True),
     Program("054", offsets.deleted_lag),
     Program(
         "070",
@@ -80,7 +77,6 @@ PROGRAMS = (
 
 
 def play(program: Program, name: str) -> bool:
-    """Start the cluster, play the program on it, and return whether the defect was seen."""
     target_name = parse_target(name)
     if not isinstance(target_name, KafkaName):
         raise UsageFault(f"--target {name}: give a release, such as kafka:4.4.0.")

@@ -11,11 +11,10 @@ from fixtures.wire.errors import error_name
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.share import Consumer, Share
 from suites.broker.state import SUMMARY, StateKey, Store
-from tools.findings.program import ONCE, Run, jam, say
+from tools.findings.program import ONCE, Run, limit_records, say
 
 MOVES = 9
 WATCHED = 2.0  # seconds for which a new leader is asked, again and again
-
 UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
@@ -59,15 +58,12 @@ async def moving_coordinator(run: Run) -> bool:
         print(f"{topic.name}-{partition} is led by {topic.leaders[partition]}")
         for number in range(MOVES):
             topic = await share.cluster.topic(topic.name, len(topic.leaders))
-            others = [
-                node for node in sorted(share.cluster.brokers) if node != topic.leaders[partition]
-            ]
+            others = sorted(share.cluster.brokers.keys() - {topic.leaders[partition]})
             node = others[number % len(others)]
             print(f"move {number + 1}, to broker {node}")
             moving = asyncio.create_task(share.admin.move_leader(topic, node, partition))
             told = await watched(share, key, node, moving)
-            if UNKNOWN in told:
-                seen = True
+            seen = seen or UNKNOWN in told
             if told[-1] == UNKNOWN:
                 part = await consumer.ack(accept(number), timeout=60.0)
                 print(f"  ACCEPT {number} answered {error_name(part.ack_error)} {part.ack_message}")
@@ -137,7 +133,6 @@ PACE = 1.5  # seconds between heartbeats: more than share.assignment.interval.ms
 
 
 async def gone(share: Share, name: str) -> None:
-    """Delete a topic, and wait until its broker has it no more."""
     await share.admin.delete_topics(name)
 
     async def ask() -> bool | None:
@@ -171,10 +166,10 @@ async def topic_not_forgotten(run: Run) -> bool:
             member = await share.member(share.cluster.fresh_name("g"), one, two)
             say("  two topics are there; member epochs", await epochs(member, 3))
             if jammed:
-                await jam(share, OFFSETS, "1")
+                await limit_records(share, OFFSETS, "1")
             await gone(share, one.name)
             await asyncio.sleep(PACE)  # the coordinator hears of it by itself
-            await jam(share, OFFSETS, None)
+            await limit_records(share, OFFSETS, None)
             say("  one is deleted; member epochs", await epochs(member, 5))
             await share.admin.create_topic(name=one.name)
             say("  it is made anew; member epochs", await epochs(member, 5))

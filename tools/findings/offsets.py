@@ -14,17 +14,14 @@ from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
 from suites.broker.leaders import ReconnectingConsumer
 from suites.broker.share import Consumer, Queue
-from suites.broker.state import DELETE, INITIALIZE, Store, read_result
+from suites.broker.state import DELETE, INITIALIZE
 from tools.findings.program import Run, say, stored
 
 OLD = 5  # how many records are older than the groups
-
-
 NEW = 5
 
 
 async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
-    """Fetch until an offset came, or anything; return the delivery counts."""
     counts: dict[int, int] = {}
     async for _ in attempts():
         answer = consumer.sound(await consumer.fetch())
@@ -46,10 +43,7 @@ async def unstored_start(run: Run) -> bool:
         queue = await share.queue(OLD, reset=reset, replicas=replicas, lock_ms=60_000)
         consumer = await queue.consumer()
         first = consumer.sound(await consumer.fetch()).only.counts
-        say(
-            f"the log has 0-{OLD - 1}; the first fetch of the group is given",
-            first or "nothing",
-        )
+        say(f"the log has 0-{OLD - 1}; the first fetch of the group is given", first or "nothing")
         say("stored:", await stored(queue))
         topic = queue.topic
         if run.scenario == "idle":
@@ -84,13 +78,8 @@ ACCEPT = (1,)
 
 
 async def seen(queue: Queue) -> str:
-    """Return what an admin is shown, and what the share coordinator has."""
     found = await queue.offsets()
-    key = Store(queue.share).of(queue)
-    epoch = (await key.summary()).leader_epoch
-    _, _, start, batches = read_result(await key.read(leader_epoch=epoch))
-    told = f"start offset {found.start}, lag {found.lag}"
-    return f"{told}; stored: start offset {start}, {[tuple(one) for one in batches]}"
+    return f"start offset {found.start}, lag {found.lag}; stored: {await stored(queue)}"
 
 
 async def deleted_lag(run: Run) -> bool:
@@ -107,9 +96,8 @@ async def deleted_lag(run: Run) -> bool:
         say(f"given {got.offsets}; all but {HELD} are accepted;", await seen(queue))
         start = await share.admin.delete_records(queue.topic, BEFORE)
         say(f"the log begins at {start} now;", await seen(queue))
-        end = time.monotonic() + LOCK + WAITS
         before = ""
-        while time.monotonic() < end:
+        async for _ in attempts(LOCK + WAITS):
             other.sound(await other.fetch(max_wait_ms=500))
             if (now := await seen(queue)) != before:
                 say(now)
@@ -132,14 +120,15 @@ STUCK_FOR = 35.0
 """Seconds for which a new member is watched: longer than group.share.initialize.retry.interval."""
 
 
-def refuse_late(run: Run, api: str) -> FrameRule:
-    """Let brokers be refused an API as by a coordinator that is loading."""
-    answer = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-    return run.intercept(api, 1, action=Action.RESPOND, refusal=answer)
+def refuse(
+    run: Run, api: str, node: int = 1, error: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE
+) -> FrameRule:
+    """Let brokers be refused an API as by a coordinator that is not there, or that is loading."""
+    answer = state_write_refused(int(error))
+    return run.intercept(api, node, action=Action.RESPOND, refusal=answer)
 
 
 async def asked(queue: Queue, api: str, **fields: Any) -> Struct:
-    """Send an administrator's request on a connection of its own."""
     cluster = queue.share.cluster
     connection = await cluster.dial(await cluster.coordinator(queue.group))
     return await connection.call(api, timeout=90.0, **fields)
@@ -174,7 +163,6 @@ def errors_of(answer: Struct) -> str:
 
 
 async def use(queue: Queue) -> None:
-    """Accept the first half of the records, release the other, and go."""
     consumer = await queue.consumer()
     await consumer.acquire(LATE_RECORDS)
     await consumer.acked(accept(0, HALF - 1), release(HALF, LATE_RECORDS - 1))
@@ -208,7 +196,8 @@ async def late_administration(run: Run) -> bool:
         await use(queue)
         say(f"0-{HALF - 1} are accepted, nobody is in the group; stored:", await stored(queue))
         api, fields = request(queue, run.scenario)
-        rule = refuse_late(run, INITIALIZE if run.scenario == "altered" else DELETE)
+        write = INITIALIZE if run.scenario == "altered" else DELETE
+        rule = refuse(run, write, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         late = asyncio.create_task(asked(queue, api, **fields))
         async for _ in attempts():
             if rule.done >= TRIES:
@@ -247,11 +236,7 @@ async def harmed_by_deletion(queue: Queue, consumer: Consumer) -> bool:
     say("five more are produced; the member is given", counts or last)
     if counts:
         part = await consumer.ack(accept(LATE_RECORDS))
-        say(
-            f"ACCEPT {LATE_RECORDS} answered",
-            error_name(part.ack_error),
-            part.ack_message,
-        )
+        say(f"ACCEPT {LATE_RECORDS} answered", error_name(part.ack_error), part.ack_message)
     await consumer.member.leave()
     await consumer.session.connection.close()
     heir = await queue.consumer()
@@ -266,13 +251,7 @@ UNANSWERED = 29.0
 """Seconds without a response: a little less than group.share.initialize.retry.interval.ms."""
 
 REFUSED = 16.5  # seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds
-
 OFTEN = 0.02
-
-
-def refuse_again(run: Run, node: int) -> FrameRule:
-    answer = state_write_refused(int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-    return run.intercept(INITIALIZE, node, action=Action.RESPOND, refusal=answer)
 
 
 async def beat(member: Member, queue: Queue, *, joining: bool = False) -> None:
@@ -293,18 +272,18 @@ async def given_again(
     where = (queue.topic, partition)
     session = await member.new_session(queue.topic.leaders[partition])
     consumer = Consumer(member, session, where)
-    counts: dict[int, int] = {}
-    async for _ in attempts(within):
-        answer = await consumer.fetch()
-        counts |= answer.only.counts
-        if counts:
-            break
+    counts, _ = await given_late(consumer, within)
     if counts:
         part = await consumer.ack(accept(min(counts), max(counts)))
         say(f"  partition {partition}: given {counts}; accepting answered", error_name(part.error))
     await consumer.close()
     await session.connection.close()
     return counts
+
+
+# Share-partitions whose state is initialised twice: findings 047 and 053, and no defect. Exit code
+# 1 if a member is given what it has accepted on a partition that was assigned to it, what is older
+# than its group, or what is below a start offset whose setting was answered NONE.
 
 
 async def unanswered(run: Run) -> bool:
@@ -361,7 +340,7 @@ async def partial(run: Run) -> bool:
         away = homes[0]
         early = [p for p, node in homes.items() if node != away]
         say(f"broker {away} keeps the state of {[p for p in homes if p not in early]} and refuses")
-        rule = refuse_again(run, away)
+        rule = refuse(run, INITIALIZE, away)
         member = await share.member(queue.group)
         await beat(member, queue, joining=True)
         since = time.monotonic()
@@ -400,7 +379,7 @@ async def altered(run: Run) -> bool:
         for partition in queue.topic.partitions:
             await queue.produce(EACH, partition)
         away = await share.cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
-        refuse_again(run, away)
+        refuse(run, INITIALIZE, away)
         connection = await share.cluster.dial(await share.cluster.coordinator(queue.group))
         half = EACH // 2
         wanted = [{"partition_index": p, "start_offset": half} for p in queue.topic.partitions]
@@ -428,13 +407,3 @@ async def altered(run: Run) -> bool:
         say("partitions whose new start offset was answered NONE and does not hold:", undone)
         await share.disband()
         return bool(undone)
-
-
-async def initialised_again(run: Run) -> bool:
-    """Share-partitions whose state is initialised twice: findings 047 and 053, and no defect.
-
-    Exit code 1 if a member is given what it has accepted on a partition that was assigned to it,
-    what is older than its group, or what is below a start offset whose setting was answered NONE.
-    """
-    scenarios = {"altered": altered, "partial": partial, "unanswered": unanswered}
-    return await scenarios[run.scenario](run)

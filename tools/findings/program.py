@@ -20,7 +20,6 @@ from suites.broker.share import Queue, Share, world
 from suites.broker.state import Store, read_result
 
 DIRECT = "DIRECT"  # the listener that leads past the proxies
-
 ONCE = 10**9
 _BEGAN = time.monotonic()
 
@@ -67,7 +66,6 @@ class Run:
 
 
 def say(*what: object) -> None:
-    """Print a step with the seconds since the program began."""
     print(f"{time.monotonic() - _BEGAN:6.2f} s ", *what, flush=True)
 
 
@@ -81,11 +79,11 @@ async def stored(queue: Queue, partition: int = 0) -> str:
     return f"state epoch {state_epoch}, start offset {start}, {[tuple(b) for b in batches]}"
 
 
-async def jam(share: Share, topic: str, largest: str | None) -> None:
-    """Let a topic of the brokers' own refuse every record, or take them again."""
+async def limit_records(share: Share, topic: str, largest: str | None) -> None:
+    """Let a topic of the brokers' own take records up to a size, no record for 1, or all again."""
     limit = "max.message.bytes"
     await alter(share.cluster, TOPIC_RESOURCE, topic, {limit: largest})
     async for _ in attempts():
         seen = (await share.admin.configs(TOPIC_RESOURCE, topic))[limit]
-        if (seen == "1") == (largest == "1"):
+        if seen == largest or (largest is None and seen != "1"):
             return

@@ -3,18 +3,16 @@
 import asyncio
 from typing import Any
 
-from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import Cluster, attempts
-from fixtures.clients.configs import alter as alter_configs
 from fixtures.clients.member import Ack, AckType, Part, accept, each
 from fixtures.wire.connection import CallTimeout, Connection
 from fixtures.wire.errors import error_name
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import Security
 from spec.verdict import Undecided
-from suites.broker.share import Consumer, Queue, Share
+from suites.broker.share import Consumer, Queue
 from suites.broker.state import STATE_TOPIC, WRITE
-from tools.findings.program import ONCE, Run, say, stored
+from tools.findings.program import ONCE, Run, limit_records, say, stored
 
 LISTENER, PASSWORD = "USERS", "finding"
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -38,7 +36,6 @@ async def ask(connection: Connection, api: str, **body: Any) -> bool:
 
 
 async def answered(cluster: Cluster, users: list[str] | None) -> tuple[bool, bool]:
-    """Tell whether a request gets a response, and what follows on its connection."""
     say("users", users)
     node = min(cluster.brokers)
     asked, other = await cluster.dial(node), await cluster.dial(node)
@@ -65,20 +62,12 @@ async def unanswered_refusal(run: Run) -> bool:
 
 
 MANY, FEW = 200, 10
-LIMIT, LARGEST = "max.message.bytes", "1000"
+LARGEST = "1000"
 HELD = 2.0  # seconds for which the first state write is held up
 
 
 def told(part: Part) -> str:
     return f"{error_name(part.ack_error)} {part.ack_message or ''}".strip()
-
-
-async def limit(share: Share) -> None:
-    """Let the state topic take small records only."""
-    await alter_configs(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: LARGEST})
-    async for _ in attempts():
-        if (await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC))[LIMIT] == LARGEST:
-            return
 
 
 async def holder(queue: Queue, count: int, *, join: bool) -> tuple[Consumer, int, int]:
@@ -107,7 +96,7 @@ async def written_together(run: Run) -> bool:
         queue = await share.queue(total, batches=total, lock_ms=60_000)
         start, *_ = await holder(queue, FEW, join=True)
         alone, first, last = await holder(queue, MANY, join=False)
-        await limit(share)
+        await limit_records(share, STATE_TOPIC, LARGEST)
         say(f"{first}-{last} in turns, sent alone:", told(await alone.ack(in_turns(first, last))))
         large, first, last = await holder(queue, MANY, join=False)
         small, *few = await holder(queue, FEW, join=False)

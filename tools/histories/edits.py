@@ -3,6 +3,7 @@
 Many edits leave a history legal: whether one did is for ``truth`` to say.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from random import Random
@@ -14,46 +15,55 @@ from tools.histories.small import NEVER, Ack, Close, Deletion, Event, Fetch, His
 
 E = TypeVar("E", bound=Event)
 _SECOND = 1_000_000
-
 Edit = Callable[[History, Random], Sequence[Event] | None]
 """Returns the events of the edited history, or None if there is nothing to edit."""
+EDITS: list[Edit] = []
 
 
-def given_to_another(history: History, random: Random) -> Sequence[Event] | None:
+def _edit(
+    kind: type[E], fits: Callable[[E], object] = lambda _: True
+) -> Callable[[Callable[[History, E, Random], Sequence[Event] | None]], Edit]:
+    """Register an edit of one event of a kind, which is drawn among those that fit."""
+
+    def register(change: Callable[[History, E, Random], Sequence[Event] | None]) -> Edit:
+        @functools.wraps(change)
+        def edit(history: History, random: Random) -> Sequence[Event] | None:
+            found = [one for one in history.events if isinstance(one, kind) and fits(one)]
+            return change(history, random.choice(found), random) if found else None
+
+        EDITS.append(edit)
+        return edit
+
+    return register
+
+
+@_edit(Fetch)
+def given_to_another(history: History, fetch: Fetch, random: Random) -> Sequence[Event] | None:
     """A delivery went to another member, with what became of it."""
-    fetch = _one(history, Fetch, random)
-    if fetch is None:
-        return None
     moved = replace(fetch, member=_another(fetch.member, random))
     return _instead(_without_op(history.events, fetch.op, acks=False), fetch, moved)
 
 
-def came_earlier(history: History, random: Random) -> Sequence[Event] | None:
+@_edit(Fetch)
+def came_earlier(history: History, fetch: Fetch, random: Random) -> Sequence[Event]:
     """A delivery came earlier."""
-    fetch = _one(history, Fetch, random)
-    if fetch is None:
-        return None
     by = random.randint(0, min(_SECOND, fetch.sent))
     moved = replace(fetch, sent=fetch.sent - by, received=fetch.received - by)
     return _instead(history.events, fetch, moved)
 
 
-def came_later(history: History, random: Random) -> Sequence[Event] | None:
+@_edit(Fetch)
+def came_later(history: History, fetch: Fetch, random: Random) -> Sequence[Event]:
     """A delivery came later, though before its holder acknowledged it."""
-    fetch = _one(history, Fetch, random)
-    if fetch is None:
-        return None
     acts = [one.sent for one in history.events if _is_about(one, fetch.op)]
     by = random.randint(0, min([fetch.received + _SECOND, *acts]) - fetch.received)
     moved = replace(fetch, sent=fetch.sent + by, received=fetch.received + by)
     return _instead(history.events, fetch, moved)
 
 
-def given_twice(history: History, random: Random) -> Sequence[Event] | None:
+@_edit(Fetch)
+def given_twice(history: History, fetch: Fetch, random: Random) -> Sequence[Event]:
     """What was delivered came to another member, too, who often accepts it."""
-    fetch = _one(history, Fetch, random)
-    if fetch is None:
-        return None
     begin, more = fetch.received + random.randint(-20_000, _SECOND // 2), random.randint(0, 1)
     again = replace(
         fetch,
@@ -71,21 +81,17 @@ def given_twice(history: History, random: Random) -> Sequence[Event] | None:
     return [*history.events, again, Ack(op=again.op, kinds=kinds, outcome=Outcome.OK, **times)]
 
 
-def counted_otherwise(history: History, random: Random) -> Sequence[Event] | None:
+@_edit(Fetch)
+def counted_otherwise(history: History, fetch: Fetch, random: Random) -> Sequence[Event]:
     """A delivery has another count."""
-    fetch = _one(history, Fetch, random)
-    if fetch is None:
-        return None
     which, by = random.choice(fetch.counts), random.choice((-1, 1, 2))
     counts = tuple((o, n + by if (o, n) == which else n) for o, n in fetch.counts)
     return _instead(history.events, fetch, replace(fetch, counts=counts))
 
 
-def outcome_turned(history: History, random: Random) -> Sequence[Event] | None:
+@_edit(Ack)
+def outcome_turned(history: History, ack: Ack, random: Random) -> Sequence[Event]:
     """An acknowledgement had another outcome."""
-    ack = _one(history, Ack, random)
-    if ack is None:
-        return None
     outcomes = {Outcome.OK, Outcome.FAILED, Outcome.UNKNOWN} - {ack.outcome}
     outcome = random.choice(sorted(outcomes))
     received = ack.sent + random.randint(1, 30_000) if ack.received == NEVER else ack.received
@@ -94,10 +100,10 @@ def outcome_turned(history: History, random: Random) -> Sequence[Event] | None:
     return _instead(history.events, ack, replace(ack, outcome=outcome, received=received))
 
 
-def kind_turned(history: History, random: Random) -> Sequence[Event] | None:
+@_edit(Ack)
+def kind_turned(history: History, ack: Ack, random: Random) -> Sequence[Event] | None:
     """An acknowledgement was of another kind."""
-    ack = _one(history, Ack, random)
-    if ack is None or ack.kinds[0][1] is AckType.RENEW:
+    if ack.kinds[0][1] is AckType.RENEW:
         return None
     kind = random.choice((AckType.ACCEPT, AckType.RELEASE, AckType.REJECT))
     return _instead(
@@ -105,35 +111,19 @@ def kind_turned(history: History, random: Random) -> Sequence[Event] | None:
     )
 
 
-def dropped(history: History, random: Random) -> Sequence[Event] | None:
+@_edit(Event)
+def dropped(history: History, event: Event, _random: Random) -> Sequence[Event] | None:
     """Something did not happen, and nothing that came of it."""
-    event = _one(history, Event, random)
-    if event is None or isinstance(event, Deletion | Load):  # what others have recorded
+    if isinstance(event, Deletion | Load):  # what others have recorded
         return None
     left = [one for one in history.events if one is not event]
     return _without_op(left, event.op) if isinstance(event, Fetch) else left
 
 
-def start_moved_back(history: History, random: Random) -> Sequence[Event] | None:
+@_edit(Look, lambda look: look.spso)
+def start_moved_back(history: History, look: Look, random: Random) -> Sequence[Event]:
     """A start offset was shown that is lower."""
-    shown = [one for one in history.events if isinstance(one, Look) and one.spso]
-    if not shown:
-        return None
-    look = random.choice(shown)
     return _instead(history.events, look, replace(look, spso=random.randrange(look.spso)))
-
-
-EDITS: tuple[Edit, ...] = (
-    given_to_another,
-    came_earlier,
-    came_later,
-    given_twice,
-    counted_otherwise,
-    outcome_turned,
-    kind_turned,
-    dropped,
-    start_moved_back,
-)
 
 
 def edited(history: History, edit: Edit, random: Random) -> History | None:
@@ -175,11 +165,6 @@ def _as_closed(event: Event, events: Sequence[Event]) -> Event:
     return replace(event, held=tuple(sorted((op, offset) for offset, op in held.items())))
 
 
-def _one(history: History, kind: type[E], random: Random) -> E | None:
-    found = [one for one in history.events if isinstance(one, kind)]
-    return random.choice(found) if found else None
-
-
 def _another(member: int, random: Random) -> int:
     return random.choice([one for one in MEMBERS if one != member])
 
@@ -195,7 +180,6 @@ def _is_about(event: Event, op: int) -> bool:
 
 
 def _without_op(events: Iterable[Event], op: int, *, acks: bool = True) -> list[Event]:
-    """Return events in which no session's end, nor acknowledgement, is about a fetch."""
     left: list[Event] = []
     for event in events:
         if isinstance(event, Close):

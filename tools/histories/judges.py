@@ -19,25 +19,17 @@ if TYPE_CHECKING:
 
 
 def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
-    """Return the cases and the broken cases of the registered history as the oracle counts them.
-
-    Rules over one view are asked together, as the judge does it.
-    """
+    """Return the cases and the broken ones of the registered history, as the oracle counts them."""
     found: Verdicts = {}
-    for together in by_relation(rules).values():
-        found |= _by_place(spark, together)
-    return {name: places for name, places in found.items() if places}
-
-
-def _by_place(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
-    of = range(len(rules))
-    counts = ", ".join(f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in of)
-    each = queries.asked(rules[0].over.name, rules, f"{queries.place(rules[0])} AS place")
-    rows = spark.sql(f"SELECT place, {counts} FROM ({each}) GROUP BY place").collect()  # noqa: S608
-    return {
-        rules[n].id: {row.place: (row[f"x{n}"], row[f"b{n}"]) for row in rows if row[f"x{n}"]}
-        for n in of
-    }
+    for some in by_relation(rules).values():
+        counts = [f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in range(len(some))]
+        each = queries.asked(some[0].over.name, some, f"{queries.place(some[0])} AS place")
+        sql = f"SELECT place, {', '.join(counts)} FROM ({each}) GROUP BY place"  # noqa: S608
+        rows = spark.sql(sql).collect()
+        for n, rule in enumerate(some):
+            seen = {row.place: (row[f"x{n}"], row[f"b{n}"]) for row in rows if row[f"x{n}"]}
+            found |= {rule.id: seen} if seen else {}
+    return found
 
 
 def differences(spark: Verdicts, oracle: Verdicts) -> Iterator[str]:

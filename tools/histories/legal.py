@@ -30,13 +30,11 @@ from tools.histories.small import (
 
 MEMBERS, NODES = range(3), (1, 2)
 _MS = 1000
-_HEARS = 500 * _MS
-"""How long a leader that was deposed may not hear of it."""
+_HEARS = 500 * _MS  # How long a leader that was deposed may not hear of it.
 _KINDS = (AckType.ACCEPT, AckType.ACCEPT, AckType.RELEASE, AckType.RELEASE, AckType.REJECT)
 
 
 def legal(seed: int) -> History:
-    """Return a legal history."""
     return _Run(Random(seed)).history()
 
 
@@ -95,7 +93,6 @@ class _Run:
         )
 
     def session(self, member: int, node: int) -> str:
-        """Return the name of a member in its session with a broker."""
         return f"{member}-{self.sessions[member, node]}"
 
     def wait(self, most: int) -> None:
@@ -114,12 +111,7 @@ class _Run:
         self.busy[who] = self.now + self.random.randint(1, self.reach)
         return sent, self.busy[who]
 
-    def lost(self) -> bool:
-        """Tell whether nobody sees the response."""
-        return self.random.random() < self.losses
-
     def fetch(self) -> None:
-        """Let a member fetch from the leader, or from one that was."""
         member = self.random.choice(MEMBERS)
         if self.busy.get(member, 0) >= self.now:
             return
@@ -127,7 +119,7 @@ class _Run:
         node = self.random.choice(list(self.leaders)) if moved else self.leader
         sent, received = self.around(member)
         most, session = self.random.randint(1, self.records), self.session(member, node)
-        if self.lost():
+        if self.random.random() < self.losses:  # nobody sees the response
             if self.random.random() < 0.7:
                 self.leaders[node].acquire(self.now, session, max_records=most)
             self.events.append(Unseen(sent=sent, received=received + self.random.randint(0, 900)))
@@ -148,7 +140,6 @@ class _Run:
         self.held[member, node] = before | {(op, offset) for offset in offsets}
 
     def acknowledge(self) -> None:
-        """Let a member acknowledge some of what one of its fetches acquired."""
         # Hardly any client says twice what it makes of a delivery.
         said = self.over if self.random.random() < 0.98 else set()
         having = [
@@ -183,14 +174,13 @@ class _Run:
             renew = kinds[0][1] is AckType.RENEW
             return self.leaders[node].acknowledge(self.now, session, batches, renew=renew)
 
-        if not self.lost():
+        if self.random.random() >= self.losses:
             return Outcome.OK if act() is Error.NONE else Outcome.FAILED
         when = self.random.choice((0, 0, self.random.randint(1, 500 * _MS), NEVER))
         self.late.append((self.now + when, act))
         return Outcome.UNKNOWN
 
     def close(self) -> None:
-        """End a member's session by a last request, or by a connection that breaks."""
         having = [key for key in self.held if self.busy[key[0]] < self.now]
         if not having:
             return
@@ -212,7 +202,6 @@ class _Run:
         )
 
     def load(self) -> None:
-        """Let a broker load the share-partition: the leader again, or another one."""
         node, self.stores = self.random.choice(NODES), True
         sent, received = self.around(-1)
         epoch = self.leaders[self.leader].leader_epoch + 1
@@ -220,7 +209,6 @@ class _Run:
         self.events.append(Load(sent=sent, received=received, node=node))
 
     def delete(self) -> None:
-        """Delete the records below an offset."""
         sent, received = self.around(-1)
         before = self.random.randint(0, self.records)
         for leader in self.leaders.values():
@@ -229,17 +217,13 @@ class _Run:
         self.events.append(Deletion(sent=sent, received=received, before=before))
 
     def look(self) -> None:
-        """Let an admin see the start offset."""
         state = self.coordinator.state
         if state is not None and self.busy.get(-1, 0) < self.now:
             sent, received = self.around(-1)
-            start = self.log.start
-            self.events.append(
-                Look(sent=sent, received=received, spso=state.start, log_start=start)
-            )
+            shown, start = state.start, self.log.start
+            self.events.append(Look(sent=sent, received=received, spso=shown, log_start=start))
 
     def drain(self) -> None:
-        """Let one member accept all there is until nothing is left."""
         self.losses, self.reach = 0.0, 20 * _MS
         self.wait(1000 * _MS)
         self.now = max([self.now, *self.busy.values()]) + 1

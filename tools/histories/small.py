@@ -13,10 +13,8 @@ from fixtures.history.journal import Journal
 from spec.history import ROWS, AckType, Outcome, log_numbers
 
 NEVER = 2**40
-QUIET = 60_000_000
-"""When an admin looks for the last time: all locks have ended long before."""
-_OPERATIONS = 1000
-"""How many numbers of operations a history has for itself."""
+QUIET = 60_000_000  # When an admin looks for the last time: all locks have ended long before.
+_OPERATIONS = 1000  # How many numbers of operations a history has for itself.
 _US = 1000
 
 
@@ -54,8 +52,6 @@ class Unseen(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load(Event):
-    """A broker loads the share-partition."""
-
     node: int
 
 
@@ -71,8 +67,6 @@ class Close(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion(Event):
-    """The records below an offset are deleted."""
-
     before: int
 
 
@@ -101,7 +95,6 @@ class History:
 
 
 def write(folder: Path, histories: Sequence[History]) -> None:
-    """Journal histories as one, each with the number of its place for a share-partition."""
     with Journal(folder, 0) as journal:
         add(journal, histories)
     document = {"target": {"name": "random", "version": "4.4.0"}}

@@ -49,8 +49,6 @@ _PATIENCE = 10_000
 
 
 class Record(NamedTuple):
-    """A record as a broker knows it, or as it is stored."""
-
     state: int = AVAILABLE
     deliveries: int = 0
     holder: int = ANYBODY
@@ -71,11 +69,9 @@ class World(NamedTuple):
     shown: int = 0
 
     def of(self, node: int) -> Records:
-        """Return what a broker knows; nothing if it never loaded the share-partition."""
         return next((records for known, records in self.known if known == node), ())
 
     def knowing(self, node: int, records: Records) -> World:
-        """Return the world in which a broker knows something else."""
         known = ((other, records if other == node else old) for other, old in self.known)
         return self._replace(known=tuple(known))
 
@@ -85,9 +81,8 @@ class World(NamedTuple):
             return self
         stored = list(self.stored)
         for offset, record in changed.items():
-            stored[offset] = max(
-                stored[offset], _as_stored(record), key=lambda one: (one.deliveries, one.state)
-            )
+            kept = stored[offset], Record(record.state, record.deliveries)
+            stored[offset] = max(kept, key=lambda one: (one.deliveries, one.state))
         return self._replace(stored=tuple(stored))
 
     def timeless(self) -> World:
@@ -105,26 +100,14 @@ class World(NamedTuple):
             world = world.knowing(node, tuple(records))
         return world
 
-    def is_below(self, records: Records, offset: int) -> bool:
-        """Tell whether an offset is below the start offset, or the log's."""
-        return offset < self.start(records)
-
     def start(self, records: Records) -> int:
         """Return the start offset: behind all that is finished or gone from the log."""
         waiting = (o for o, one in enumerate(records) if one.state != DONE and o >= self.log_start)
         return next(waiting, len(records))
 
 
-def _as_stored(record: Record) -> Record:
-    return Record(record.state, record.deliveries)
-
-
 def is_legal(history: History) -> bool:
-    """Return whether any legal execution explains a history.
-
-    Raises:
-        Undecided: there are too many to try them all.
-    """
+    """Return whether any legal execution explains a history; Undecided if there are too many."""
     return _Search(history).finds()
 
 
@@ -156,7 +139,6 @@ class _Search:
         )
 
     def _explained(self, left: frozenset[int], world: World) -> bool:
-        """Tell whether what is left can be explained from here on."""
         known = (left, world.timeless())
         if self.seen.get(known, NEVER) <= world.now:
             return False
@@ -164,7 +146,7 @@ class _Search:
         if len(self.seen) > _PATIENCE:
             raise Undecided(f"no execution among {_PATIENCE} situations explains this history")
         waiting = [n for n in left if _must_happen(self.events[n])]
-        if not waiting and self._may_end(world):
+        if not waiting and (not self.history.drained or self._ends_drained(world)):
             return True
         deadline = min((self.events[n].received for n in waiting), default=NEVER)
         return any(self._explained(*one) for one in self._steps(left, world, deadline))
@@ -186,12 +168,9 @@ class _Search:
                         yield left, after
 
     def _is_read(self, left: frozenset[int]) -> bool:
-        """Tell whether anybody is going to see what is stored."""
         return self.history.drained or bool(left & self.reading)
 
-    def _may_end(self, world: World) -> bool:
-        if not self.history.drained:
-            return True
+    def _ends_drained(self, world: World) -> bool:
         # Until the last look, long after, all locks have ended, and that is stored. Members go on
         # fetching for as long, so that nothing is left to be had.
         records = dict(enumerate(world.of(world.leader)))
@@ -236,7 +215,6 @@ class _Search:
             yield from self._let_go(world, close.node, (*mine, *some), left)
 
     def _is_of(self, close: Close, op: int) -> bool:
-        """Tell whether a fetch was one of the session that ends."""
         fetch = self.fetched.get(op)
         return fetch is not None and fetch.member == close.member and fetch.sent < close.sent
 
@@ -267,7 +245,7 @@ class _Search:
         changed = {}
         for offset, kind in ack.kinds:
             record = records[offset]
-            if world.is_below(records, offset):
+            if offset < world.start(records):
                 continue
             holder = self.fetched.get(record.holder)
             if record.state != ACQUIRED or (holder and holder.member != fetch.member):
@@ -283,7 +261,6 @@ class _Search:
             yield world.storing(fetch.node, stored).knowing(fetch.node, after)
 
     def _ended(self, record: Record, kind: AckType, now: int) -> Record:
-        """Return what becomes of an acquired record."""
         if kind is AckType.RENEW:
             return record._replace(lock_ends=now + self.history.lock_ms * 1000)
         spent = record.deliveries >= self.history.limit

@@ -8,7 +8,7 @@ from math import isinf
 
 from fixtures.clients.adapter import DEADLINE, AdapterHang, Refused
 from fixtures.clients.cluster import attempts
-from fixtures.clients.handle import Delivery, Handle, Settled
+from fixtures.clients.handle import Handle, Settled
 from fixtures.hostile.script import ScriptStep
 from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
@@ -20,32 +20,19 @@ from suites.client.wire import SHARE
 
 PARTITIONS = 2
 LOCK_MS = 5000  # A short lock: what a failed fetch acquired comes again when it is over.
-
-# A short session: a member that ended by an error leaves its partitions to another one then.
-SESSION_MS = 8000
-
+SESSION_MS = 8000  # A short session: what a member had that ended by an error goes to others.
 REQUEST_MS = 5000  # How long a client waits for a response, where that can be set.
 BEGINS = 40.0  # Seconds within which a client has to get going before anything happens to it.
-
-# Seconds for which a lasting error lasts; one that is to be told lasts until it is, or TOLD.
-LASTS = 5.0
-
-# Seconds within which an application has to be told of an error that does not pass by itself.
-TOLD = 10.0
-
+LASTS = 5.0  # Seconds that a lasting error lasts; one that is to be told: until it is, or TOLD.
+TOLD = 10.0  # Seconds within which an error has to be told that does not pass by itself.
 RHYTHM = 8.0  # Seconds after which a script that has not been taken whole is taken away.
 
-# Seconds within which all records have to be accepted when the error is over.
-#
-# A back-off of retry.backoff.max.ms (1 s), a lock, and a session fit in several times.
+# Seconds within which all records have to be accepted when the error is over: a back-off of
+# retry.backoff.max.ms (1 s), a lock, and a session fit in several times.
 BACK = 40.0
-
-# Seconds after which an application makes another consumer, if a call had told it of an error.
-PATIENCE = 4.0
-
+PATIENCE = 4.0  # Seconds after which who was told of an error by a call makes another consumer.
 CLOSES = 15.0  # Seconds within which a consumer has to close that was given two.
 _LATE = "INVALID_RECORD_STATE"  # What an acknowledgement meets when its lock has run out.
-
 At = tuple[int, int]  # Partition and offset.
 
 
@@ -53,18 +40,14 @@ At = tuple[int, int]  # Partition and offset.
 class CaseRun:
     """What became of a case: what the application did and saw, and what went over the wire."""
 
-    # When the application first accepted each record, seconds on the monotonic clock.
-    accepted: dict[At, float] = field(default_factory=dict)
+    accepted: dict[At, float] = field(default_factory=dict)  # When it first accepted each record.
     delivered: set[At] = field(default_factory=set)  # The records that it was given.
     produced: set[At] = field(default_factory=set)  # The records that there are.
-    # The errors that calls and callbacks told it while the script ran, with their time.
-    told: list[tuple[float, str]] = field(default_factory=list)
-    # What it was told became of acknowledgements.
-    settled: list[Settled] = field(default_factory=list)
+    told: list[tuple[float, str]] = field(default_factory=list)  # Errors while the script ran.
+    settled: list[Settled] = field(default_factory=list)  # What became of acknowledgements.
     began: float = 0.0  # When the script began.
     ended: float = 0.0  # When the script was taken away.
-    # Seconds from then until every record was accepted; None if that did not happen.
-    recovered: float | None = None
+    recovered: float | None = None  # Seconds from then until every record was accepted.
     left: str = ""  # What was missing then, in words.
     stuck: str = ""  # The call that did not return, or nothing.
     exchanges: list[Exchange] = field(default_factory=list)  # What went over the wire, all of it.
@@ -112,11 +95,17 @@ class _Application:
         await self._produce(2)
         if not self.case.joining:
             await self._open()
-            await self._begin()
+            async for _ in attempts(BEGINS):
+                await self._work()
+                if await self._all_accepted():
+                    break
+            else:
+                said = f"the consumer did not get going within {BEGINS:g} s"
+                raise Undecided(f"{said}, and no script had begun")
         await self._meet_script()
         await self._produce(1)
         await self._recover()
-        await self._close(self.handles[-1])
+        await refusal(self.harness.end(self.handles[-1], CLOSES))
 
     async def _meet_script(self) -> None:
         """Let the client meet the script until it is over.
@@ -146,7 +135,6 @@ class _Application:
             self._end(steps)
 
     def _is_enough(self, steps: Sequence[ScriptStep], seconds: float) -> bool:
-        """Tell whether the client has met enough of the script after so many seconds."""
         if self.case.lasting:
             failed = any(one.error for handle in self.handles for one in handle.settled)
             return self.case.owed and (bool(self.run.told) or failed) and seconds > LASTS
@@ -176,16 +164,6 @@ class _Application:
             first = await self.queue.produce(number, partition)
             self.run.produced |= {(partition, first + n) for n in range(number)}
 
-    async def _begin(self) -> None:
-        """Take what is there, so that the client is well before anything happens to it."""
-        async for _ in attempts(BEGINS):
-            await self._work()
-            if await self._all_accepted():
-                return
-        raise Undecided(
-            f"the consumer did not get going within {BEGINS:g} s, and no script had begun"
-        )
-
     async def _work(self) -> None:
         """Poll once, and acknowledge what came: the odd ones are released once."""
         handle, run = self.handles[-1], self.run
@@ -194,10 +172,11 @@ class _Application:
         except Refused as error:
             self._note(error.name, thrown=True)
             return
-        released = [one for one in found if self.chooses and one.offset % 2 and self._is_new(one)]
+        before, now = run.delivered, time.monotonic()
+        run.delivered = before | {(one.partition, one.offset) for one in found}
+        new = [one for one in found if (one.partition, one.offset) not in before]
+        released = [one for one in new if self.chooses and one.offset % 2]
         accepted = [one for one in found if one not in released]
-        now = time.monotonic()
-        run.delivered |= {(one.partition, one.offset) for one in found}
         for one in accepted:
             run.accepted.setdefault((one.partition, one.offset), now)
         for kind, records in (("accept", accepted), ("release", released)):
@@ -213,11 +192,7 @@ class _Application:
             except Refused as error:
                 self._note(error.name)
 
-    def _is_new(self, one: Delivery) -> bool:
-        return (one.partition, one.offset) not in self.run.delivered
-
     def _note(self, error: str | None, *, thrown: bool = False) -> None:
-        """Remember an error, if there is one, that the application was told."""
         if error:
             self._thrown = self._thrown or thrown
             if self.run.began:
@@ -240,14 +215,10 @@ class _Application:
                 return
             if not again and self._thrown and BACK - left > PATIENCE:
                 again = True
-                await self._close(self.handles[-1])
+                await refusal(self.harness.end(self.handles[-1], CLOSES))
                 await self._open()
         if any(name == _LATE for at, name in run.told if at > run.ended):
             raise Undecided("locks ran out before records were acknowledged: the machine is slow")
         missing = sorted(run.produced - run.accepted.keys())
         starts = await self.harness.starts(self.queue)
         run.left = f"never delivered or accepted: {missing}; start offsets {starts}"
-
-    async def _close(self, handle: Handle) -> None:
-        limit = self.harness.close_limit
-        await refusal(handle.close(limit, within=CLOSES if limit else 60.0))

@@ -83,7 +83,6 @@ KafkaException for any other unrecoverable error.
 
 # How often a step is taken in each rhythm; 0 is without end.
 _TIMES = {"once": 1, "three": 3, "ten": 10, "lasting": 0, "alternating": 1, "with-data": 3}
-
 _RHYTHMS = ("once", "ten", "lasting", "alternating")
 _TURNS = 8  # Errors of a case that alternates; after each a request is served.
 

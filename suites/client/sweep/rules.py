@@ -24,8 +24,6 @@ MOST = 25
 #
 # reconnect.backoff.ms is 50 ms by default and doubles each time, so that the first few are quick.
 ROW = 6
-
-
 AT_ONCE = 0.05  # Seconds after an error in which nobody who waits sends again.
 
 
@@ -53,7 +51,6 @@ def judge(case: Case, run: CaseRun) -> list[Finding]:
 
 # What is wrong, and the witness of it; empty where a rule holds.
 Broken = tuple[str, tuple[str, ...]]
-
 Look = Callable[[Case, CaseRun], Broken]
 _FINE = ("", ())
 
@@ -76,19 +73,13 @@ def _unsaid(one: Acked, case: Case, run: CaseRun) -> bool:
 
 def _lost(case: Case, run: CaseRun) -> Broken:
     """Every record reached the application, and what is reported as done is done."""
-    if run.recovered is not None and not case.unreadable:
-        never = sorted(run.produced - run.delivered)
-        if never:
-            return f"never delivered, and gone: {never}", ()
+    never = sorted(run.produced - run.delivered)
+    if never and run.recovered is not None and not case.unreadable:
+        return f"never delivered, and gone: {never}", ()
     done = Counter((one.partition, one.offset) for one in acked(run.shared) if one.error == 0)
-    said = Counter(
-        (one.partition, offset)
-        for one in run.settled
-        if one.error is None
-        for offset in one.offsets or ()
-    )
-    false = sorted(place for place, times in said.items() if times > done[place])
-    if false:
+    fine = [one for one in run.settled if one.error is None]
+    said = Counter((one.partition, offset) for one in fine for offset in one.offsets or ())
+    if false := sorted(place for place, times in said.items() if times > done[place]):
         return "reported as done, and no response says so", (f"partition and offset: {false}",)
     return _FINE
 

@@ -21,9 +21,7 @@ from suites.client.sweep.rules import RECOVERS, Finding, judge
 from suites.client.wire import lines
 
 TOGETHER = 32  # Cases at a time in front of one hostile broker: what they do most is wait.
-
 LONGEST = 150.0  # Seconds after which a case is given up.
-
 _ALONE = 1
 _ENDED_BY_OTHERS = ("ended with -9", "ended with -15")
 """By the machine when its memory is full, or by whoever stops the sweep."""
@@ -33,21 +31,16 @@ _FRAMES = 400  # Lines of frames kept of a case that broke a rule.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A case that was played: what it showed, or why it could not be decided.
-
-    ``rule`` is what it is about, if nothing else says so. ``fault`` is what broke the adapter or
-    the suite; ``died`` says that it ended the adapter's process, in which other cases ran, too.
-    ``frames`` went over the wire if a rule was broken.
-    """
+    """A case that was played: what it showed, or why it could not be decided."""
 
     case: str
-    rule: str = RECOVERS
+    rule: str = RECOVERS  # What it is about, if nothing else says so.
     findings: tuple[Finding, ...] = ()
     seconds: float = 0.0
     undecided: str = ""
-    fault: str = ""
-    died: bool = False
-    frames: str = ""
+    fault: str = ""  # What broke the adapter or the suite.
+    died: bool = False  # Whether that ended the adapter's process, in which others ran, too.
+    frames: str = ""  # What went over the wire, if a rule was broken.
 
     @property
     def is_clear(self) -> bool:
@@ -66,73 +59,70 @@ def work(
     together: int = TOGETHER,
 ) -> None:
     """Play cases and tell of each; start and end a hostile broker for them."""
-    with hostile_broker() as cluster:
-        asyncio.run(_Worker(command, seed, tell, together).play(cluster, cases))
+    adapter, turns = AdapterProcess(command), asyncio.Semaphore(together)
 
-
-class _Worker:
-    def __init__(self, command: Sequence[str], seed: int, tell: Tell, together: int) -> None:
-        self.seed, self.tell = seed, tell
-        self._turns = asyncio.Semaphore(together)
-        self._alone = together == _ALONE
-        self._adapter = AdapterProcess(command)
-
-    async def play(self, cluster: tuple[ClusterInfo, Schemas], cases: Sequence[AnyCase]) -> None:
+    async def play_all(cluster: tuple[ClusterInfo, Schemas]) -> None:
         async def one(case: AnyCase) -> None:
-            async with self._turns:
-                self.tell(await self._one(cluster, case))
+            async with turns:
+                tell(await _played(cluster, adapter, case, seed, alone=together == _ALONE))
 
         try:
             await asyncio.gather(*map(one, cases))
         finally:
-            await self._adapter.stop()
+            await adapter.stop()
 
-    async def _one(self, cluster: tuple[ClusterInfo, Schemas], case: AnyCase) -> Played:
-        began, died = time.monotonic(), False
-        transcripts: list[Transcript] = []
-        rng = random.Random(f"{self.seed} {case.name}")
-        findings: list[Finding] = []
-        said = {"undecided": "", "fault": ""}
-        frames = ""
-        try:
-            async with asyncio.timeout(LONGEST):
-                adapter = await self._adapter.running()
-                async with harness_on(*cluster, adapter, rng, transcripts) as harness:
-                    findings, exchanges = await _findings(harness, case)
-            if any(one.broken for one in findings):
-                frames = "\n".join(list(lines(exchanges))[:_FRAMES])
-        except Undecided as why:
-            said["undecided"] = str(why)
-        except TimeoutError:
-            said["undecided"] = f"not over after {LONGEST:g} s"
-        except AdapterDied as death:
-            died = True
-            if self._alone and not any(end in str(death) for end in _ENDED_BY_OTHERS):
-                rule = _about(case)
-                findings = [Finding(rule=rule, broken=f"{case.name}: {death}", responses=1)]
-            else:
-                said["fault"] = str(death)
-        except (AdapterFault, EnvironmentFault) as fault:
-            said["fault"] = str(fault)
-        except Exception as error:  # ours to repair, and no reason to lose all other cases
-            said["fault"] = f"harness: {type(error).__name__}: {error}"
-        return Played(
-            case=case.name,
-            rule=_about(case),
-            findings=tuple(findings),
-            died=died,
-            seconds=time.monotonic() - began,
-            frames=frames,
-            **said,
-        )
+    with hostile_broker() as cluster:
+        asyncio.run(play_all(cluster))
 
 
-def _about(case: AnyCase) -> str:
-    return case.rule if isinstance(case, Trial) else RECOVERS
+async def _played(
+    cluster: tuple[ClusterInfo, Schemas],
+    process: AdapterProcess,
+    case: AnyCase,
+    seed: int,
+    *,
+    alone: bool,
+) -> Played:
+    began, died = time.monotonic(), False
+    transcripts: list[Transcript] = []
+    rng = random.Random(f"{seed} {case.name}")
+    about = case.rule if isinstance(case, Trial) else RECOVERS
+    findings: list[Finding] = []
+    said = {"undecided": "", "fault": ""}
+    frames = ""
+    try:
+        async with asyncio.timeout(LONGEST):
+            adapter = await process.running()
+            async with harness_on(*cluster, adapter, rng, transcripts) as harness:
+                findings, exchanges = await _findings(harness, case)
+        if any(one.broken for one in findings):
+            frames = "\n".join(list(lines(exchanges))[:_FRAMES])
+    except Undecided as why:
+        said["undecided"] = str(why)
+    except TimeoutError:
+        said["undecided"] = f"not over after {LONGEST:g} s"
+    except AdapterDied as death:
+        died = True
+        if alone and not any(end in str(death) for end in _ENDED_BY_OTHERS):
+            findings = [Finding(rule=about, broken=f"{case.name}: {death}", responses=1)]
+        else:
+            said["fault"] = str(death)
+    except (AdapterFault, EnvironmentFault) as fault:
+        said["fault"] = str(fault)
+    except Exception as error:  # ours to repair, and no reason to lose all other cases
+        said["fault"] = f"harness: {type(error).__name__}: {error}"
+    return Played(
+        case=case.name,
+        rule=about,
+        findings=tuple(findings),
+        died=died,
+        seconds=time.monotonic() - began,
+        frames=frames,
+        **said,
+    )
 
 
 async def _findings(harness: Harness, case: AnyCase) -> tuple[list[Finding], list[Exchange]]:
-    """Play a case; return what it showed, and what went over the wire."""
     if isinstance(case, Trial):
         sentence = settings.broken(case, await settings.play(harness, case))
         return [Finding(rule=case.rule, broken=sentence, responses=1)], harness.tap.exchanges
