@@ -93,22 +93,19 @@ class Player:
             for number, strike in enumerate(schedule.strikes):
                 tasks.create_task(self._strike(number, strike, began))
         if schedule.strikes:
-            await self._mend()
-
-    async def _mend(self) -> None:
-        for played in self._unhealed:
-            await _outcome(played.injection.heal(), _HEAL_ENDS_WITHIN)
-        try:
-            if missing := await self.world.mend(HEALED_WITHIN):
-                self.notes.append(f"{missing} until all brokers were restarted")
-        except EnvironmentFault as fault:
-            self.trouble.append(str(fault))
-        for played in self._unhealed:
-            healed, reason = await self._healed(played.fault, played.injection, _AGAIN_WITHIN)
-            self.tell(f"       {played.fault.name}, healed again: {healed or reason}")
-            until = time.monotonic_ns()
-            struck = replace(played.struck, until=until, healed=healed, trouble=reason)
-            self._end(replace(played, struck=struck))
+            for played in self._unhealed:
+                await _outcome(played.injection.heal(), _HEAL_ENDS_WITHIN)
+            try:
+                if missing := await self.world.mend(HEALED_WITHIN):
+                    self.notes.append(f"{missing} until all brokers were restarted")
+            except EnvironmentFault as fault:
+                self.trouble.append(str(fault))
+            for played in self._unhealed:
+                healed, reason = await self._healed(played.fault, played.injection, _AGAIN_WITHIN)
+                self.tell(f"       {played.fault.name}, healed again: {healed or reason}")
+                until = time.monotonic_ns()
+                struck = replace(played.struck, until=until, healed=healed, trouble=reason)
+                self._end(replace(played, struck=struck))
 
     async def _strike(self, number: int, strike: Strike, began: float) -> None:
         fault = self.faults[strike.fault]

@@ -29,17 +29,14 @@ class RollingRestart(Injection):
         first = self.subject % len(nodes)
         order = [*nodes[first:], *nodes[:first]]
         for node in order:
-            await self._restart(node)
+            self.world.cluster.away.add(node)
+            try:
+                await self._leave_and_come(node)
+            finally:
+                await in_thread(self.world.broker(node).start)
+                self.world.cluster.away.discard(node)
+            await eventually("replicas in sync", self._whole, _WHOLE_WITHIN)
         return f"brokers {', '.join(map(str, order))}"
-
-    async def _restart(self, node: int) -> None:
-        self.world.cluster.away.add(node)
-        try:
-            await self._leave_and_come(node)
-        finally:
-            await in_thread(self.world.broker(node).start)
-            self.world.cluster.away.discard(node)
-        await eventually("replicas in sync", self._whole, _WHOLE_WITHIN)
 
     async def _leave_and_come(self, node: int) -> None:
         """Shut a broker down; who calls starts it."""
