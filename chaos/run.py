@@ -101,12 +101,10 @@ COMPACTED: Mapping[str, str] = {
 
 
 def is_keyed(schedule: Schedule) -> bool:
-    """Tell whether a schedule needs a compacted topic."""
     return Capability.COMPACTED_TOPIC in needed(schedule.faults)
 
 
 def growth(schedule: Schedule) -> int:
-    """Return how many partitions a schedule adds to the load's topic."""
     return needed(schedule.faults).count(Capability.SPARE_PARTITION)
 
 
@@ -253,7 +251,6 @@ def _opened(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
 
 
 def needs_clocks(chaos: Chaos) -> bool:
-    """Tell whether a run takes clocks that can be moved."""
     return chaos.clocks or Capability.CLOCKS in needed(chaos.schedule.faults)
 
 

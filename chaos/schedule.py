@@ -80,7 +80,6 @@ class Strike:
 
     @property
     def ends(self) -> float:
-        """Seconds after the load began when it is healed."""
         return self.at + self.lasts
 
 
@@ -94,11 +93,9 @@ class Schedule:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The name of each strike's fault."""
         return tuple(strike.fault for strike in self.strikes)
 
     def to_json(self) -> str:
-        """Return the schedule as a document for ``--schedule``."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
 
     @classmethod

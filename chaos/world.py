@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fixtures.clients.admin import Admin
@@ -47,25 +47,20 @@ class World:
 
     @property
     def cluster(self) -> Cluster:
-        """The brokers by way of their fault-free listeners."""
         return self.course.cluster
 
     @property
     def admin(self) -> Admin:
-        """Admin requests on that way."""
         return self.course.admin
 
     @property
     def nodes(self) -> list[int]:
-        """All brokers, those that are away too."""
         return sorted(self.cluster.brokers)
 
     def partition(self, subject: int) -> int:
-        """Return a partition of the load's topic."""
         return subject % self.course.load.partitions
 
     def group(self, subject: int) -> str:
-        """Return a group of the load."""
         groups = self.course.groups
         return groups[subject % len(groups)]
 
@@ -82,7 +77,6 @@ class World:
 
     @property
     def victims(self) -> Sequence[Handle]:
-        """All brokers that can be broken."""
         if self.target.brokers or self.hooks is None:
             return self.target.brokers
         self.hooked = self.hooked or hooked_brokers(self.cluster, self.hooks)
@@ -118,14 +112,12 @@ class World:
         return self.clocks
 
     async def topic(self, name: str) -> Struct:
-        """Return a topic as Metadata shows it now."""
         connection = await self.cluster.any()
         answer = await connection.call("Metadata", topics=[{"name": name}])
         found: Struct = answer.topics[0]
         return found
 
     async def part(self, name: str, partition: int) -> Struct:
-        """Return a partition as Metadata shows it now."""
         found = await self.topic(name)
         part: Struct = next(p for p in found.partitions if p.partition_index == partition)
         return part
@@ -156,15 +148,10 @@ class World:
             offset = batches[-1].last_offset + 1
         return found
 
-    async def state_keeper(self, subject: int) -> int:
-        """Return the share coordinator of a share-partition."""
+    async def share_coordinator(self, subject: int) -> int:
         topic, partition = self.course.topic, self.partition(subject)
         key = share_key(self.group(subject), topic.id, partition)
         return await self.cluster.coordinator(key, SHARE)
-
-    async def controller(self) -> int:
-        """Return the active controller."""
-        return await self.cluster.active_controller()
 
     async def answers(self, node: int) -> bool:
         """Tell whether a broker serves a new client at its fault-free listener."""
@@ -283,15 +270,8 @@ class World:
 
 
 def broker_clock(node: int) -> str:
-    """Return the name of a broker's clock."""
     return f"broker-{node}"
 
 
 def client_clock(process: int) -> str:
-    """Return the name of the clock of a process of the load."""
     return f"client-{process}"
-
-
-async def in_thread(call: Callable[[], None]) -> None:
-    """Run a call that blocks, such as a broker's start, while everything else goes on."""
-    await asyncio.to_thread(call)
