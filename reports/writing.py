@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from reports import drawing, html
-from reports.plain import text_of, to_plain
 from reports.results import Results
+from spec.plain import text_of, to_plain
 
 
 def write(out: Path, results: Results) -> None:

@@ -32,9 +32,9 @@ from fixtures.workload.observer import Progress
 from fixtures.workload.terms import Load, Loaded
 from reports.analysis.rules import load_invariants
 from reports.oracle.judging import Verdicts
-from reports.plain import from_plain
 from reports.results import ChaosRun
 from spec.history import Manifest
+from spec.plain import from_plain
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites.chaos.scenario import Scenario
 from suites.chaos.scenarios import SCENARIOS, SHORT, chosen

@@ -16,10 +16,10 @@ from reports import writing
 from reports.analysis.analysis import analyse
 from reports.analysis.request import Request
 from reports.analysis.session import ALL_BRANCHES
-from reports.plain import from_plain
 from reports.results import ChaosRun, Results, RuleResult
 from reports.telling import cases
 from reports.verdicts import BROKEN, FAULT, OK
+from spec.plain import from_plain
 from spec.verdict import EnvironmentFault
 
 Tell = Callable[[str], None]

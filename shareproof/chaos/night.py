@@ -33,7 +33,6 @@ from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.nights import RECORD, Night, Play, Shrunk, find, play_of, read
 from reports.oracle import judging as oracle
-from reports.plain import text_of
 from reports.reading import read as read_results
 from reports.site.archive import Archive
 from reports.site.archive import find as runs_in
@@ -44,6 +43,7 @@ from shareproof.chaos.again import earlier, rejudge
 from shareproof.chaos.again import exit_code as changed_verdicts
 from shareproof.detected import detection
 from shareproof.options import NightOptions
+from spec.plain import text_of
 
 Tell = Callable[[str], None]
 MINUTE = 60.0

@@ -71,8 +71,8 @@ def _tested(client: str, adapter: str) -> Client:
 
 def _certify(options: RunOptions, workers: int | None, *, as_json: bool) -> NoReturn:
     from reports.console import line, screen
-    from reports.plain import text_of
     from shareproof.runner.run import run_checks, show_end
+    from spec.plain import text_of
 
     console = screen(stderr=True)
     ended = run_checks(options, workers, console)

@@ -27,8 +27,8 @@ from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from reports import evidence
 from reports.evidence import Entry
-from reports.plain import from_plain, to_plain
 from shareproof.runner.inventory import by_rule, read_checks
+from spec.plain import from_plain, to_plain
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from tools.campaign import runs
 from tools.campaign.hunting import cases_of, checks
