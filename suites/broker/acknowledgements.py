@@ -53,12 +53,10 @@ class Pinned:
 
     @property
     def offsets(self) -> range:
-        """The offsets held, the pin left out."""
         return range(1, self.count)
 
 
 async def pinned(share: Share, count: int, **options: Any) -> Pinned:
-    """Return a consumer that has acquired ``count`` records of a new queue."""
     queue = await share.queue(count, **options)
     consumer = await queue.holder(count)
     return Pinned(queue, consumer, count)

@@ -91,7 +91,6 @@ async def neighbours(share: Share, count: int) -> list[str]:
 
 
 async def described(share: Share, groups: Sequence[str], **fields: Any) -> dict[str, Struct]:
-    """Return what ShareGroupDescribe answers for groups of one coordinator, by group id."""
     response = await ask_coordinator(
         share, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields
     )
@@ -129,7 +128,6 @@ def starts(group: Struct) -> dict[Place, int]:
 
 
 async def group_offsets(share: Share, group: str) -> dict[Place, int]:
-    """Return the start offset of every partition that the group has anything to show of."""
     return starts((await described_offsets(share, {group: None}))[group])
 
 
@@ -327,7 +325,6 @@ async def kind_of(share: Share, group: str) -> list[str]:
 
 
 async def commit(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
-    """Commit an offset without being a member; return the partition's error."""
     partition = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
     response = await share.cluster.at_coordinator(
         group,
@@ -393,8 +390,6 @@ async def streams_group(share: Share, queue: Queue, group: str) -> str:
 
 
 async def delete_group(share: Share, group: str) -> None:
-    """Delete a group, which has to succeed for the check to go on."""
-
     async def ask() -> bool | None:
         response = await share.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
         code = response.results[0].error_code
@@ -440,7 +435,6 @@ async def good_beat(member: Member, **fields: object) -> Struct:
 async def beating(
     members: Iterable[Member], until: Callable[[], bool], within: float = WITHIN
 ) -> list[Struct]:
-    """Let members heartbeat in turn until a condition holds or time is up; return all responses."""
     responses: list[Struct] = []
     async for _ in attempts(within):
         if until():
@@ -468,7 +462,6 @@ async def member_ids(share: Share, group: str) -> list[str]:
 
 
 async def shown_epoch(share: Share, member: Member) -> int:
-    """Return a member's epoch as ShareGroupDescribe shows it, 0 if it is not listed."""
     listed = (await share.admin.describe_group(member.group)).members
     return next((int(m.member_epoch) for m in listed if m.member_id == member.member_id), 0)
 
@@ -478,7 +471,6 @@ async def group_epoch(share: Share, group: str) -> int:
 
 
 def every(*topics: Topic) -> Assigned:
-    """Return all partitions of some topics, as a member's ``assigned`` has them."""
     return frozenset((topic.id, index) for topic in topics for index in topic.partitions)
 
 
@@ -487,7 +479,6 @@ def covered(members: Collection[Member]) -> Assigned:
 
 
 def assigned_in(response: Struct) -> Assigned | None:
-    """Return the assignment in a heartbeat's answer, ``None`` where it has none."""
     if response.assignment is None:
         return None
     return frozenset(

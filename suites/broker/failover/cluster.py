@@ -117,19 +117,16 @@ class FailoverCluster:
 
     @property
     def nodes(self) -> list[int]:
-        """The node ids, those that are away too."""
         return sorted(self.cluster.brokers)
 
     def broker(self, node: int) -> Handle:
         return next(broker for broker in self.brokers if broker.node_id == node)
 
     async def kill(self, *nodes: int) -> None:
-        """Kill brokers as a power cut would, frozen ones too."""
         self.cluster.away.update(nodes)
         await _together(self.broker(node).kill for node in nodes)
 
     async def stop(self, *nodes: int) -> None:
-        """Shut brokers down in order: they hand over what they lead before they go."""
         self.cluster.away.update(nodes)
         await _together(self.broker(node).stop for node in nodes)
 
@@ -147,7 +144,6 @@ class FailoverCluster:
         self.cluster.away.difference_update(nodes)
 
     async def controller(self) -> int:
-        """Return the active controller; who breaks it waits for two elections, not one."""
         return await self.cluster.active_controller()
 
     async def victim(self) -> int:
@@ -209,7 +205,6 @@ class FailoverCluster:
         await self._poll("coordinators that answer", self._answering)
 
     async def caught_up(self) -> None:
-        """Wait until every broker knows all others and every replica is in sync."""
         await self._poll("all brokers and replicas in sync", self._in_sync)
 
     async def _poll(self, what: str, look: Callable[[], Awaitable[bool]]) -> None:
@@ -314,7 +309,6 @@ class GuestCluster(FailoverCluster):
 
     @classmethod
     async def of(cls, share: Share, hooks: Hooks | None = None) -> GuestCluster:
-        """Look at what will have to be restored."""
         if len(share.cluster.brokers) < 3:
             raise OutOfReach("a coordinator can be moved about where there are three brokers")
         topic = await share.admin.create_topic()
@@ -330,7 +324,6 @@ class GuestCluster(FailoverCluster):
         return stage
 
     async def _expendable(self) -> None:
-        """Look whether a broker can be away without loss."""
         nodes = set(self.nodes)
         if len(nodes) != 3 or any(set(_order(each)) != nodes for each in self._found.values()):
             raise OutOfReach(

@@ -48,8 +48,6 @@ MOVING = {
 
 @dataclass(slots=True, kw_only=True)
 class AllRoles:
-    """The victim, the two brokers that stay, and a queue for each of the victim's parts."""
-
     stage: FailoverCluster
     victim: int
     near: int
@@ -134,7 +132,6 @@ class Pulse:
 
 
 async def judge_member(judge: Judge, pulse: Pulse) -> None:
-    """Demand that a member is one still, with epochs that did not go back."""
     member, epoch = pulse.member, pulse.member.epoch
     response = await pulse.beat()
     judge["COO-01"].equal(
@@ -199,7 +196,6 @@ async def raised(queue: Queue) -> StateKey:
 
 
 async def judge_raised(judge: Judge, key: StateKey) -> None:
-    """Demand that the next coordinator knows the epoch, too."""
     judge.equal("FENCED_LEADER_EPOCH", await key.write(leader_epoch=4), "older Write")
     judge.equal("NONE", await key.write(leader_epoch=5), "Write with the raised epoch")
 

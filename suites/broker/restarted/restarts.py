@@ -37,7 +37,6 @@ class Restarts:
             yield share
 
     async def die(self, *, orderly: bool = False) -> None:
-        """Stop the brokers, by default as a power cut would."""
         await self._all(*(each.stop if orderly else each.kill for each in self._brokers))
 
     async def rise(self) -> None:

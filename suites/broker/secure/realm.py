@@ -95,7 +95,6 @@ class User:
     realm: Realm
 
     async def call(self, api: str, **fields: Any) -> Struct:
-        """Send a request over the user's one shared connection."""
         return await (await self.cluster.any()).call(api, **fields)
 
     async def connection(self) -> Connection:
@@ -117,7 +116,6 @@ class User:
         await self.realm.acls.delete(*entries)
 
     def entry(self, operation: Operation, resource: Resource, name: str, **options: bool) -> Entry:
-        """Return an entry about this user, not yet made."""
         return Entry(user=self.name, operation=operation, resource=resource, name=name, **options)
 
 
@@ -155,15 +153,12 @@ class Realm:
         return User(name=name, cluster=cluster, realm=self)
 
     async def users(self, count: int) -> list[User]:
-        """Return several new users, one after the other: where one is refused, no other is made."""
         return [await self.user() for _ in range(count)]
 
     async def grant(self, *entries: Entry) -> None:
-        """Make entries; they are in force on return."""
         await self.acls.create(*entries)
 
     async def hold_to(self, user: User, quotas: Mapping[str, float]) -> None:
-        """Hold a user to quotas; they are in force on return."""
         await set_quotas(self.share.cluster, user.name, quotas)
 
     def look_at(self, group: str) -> None:
@@ -175,7 +170,6 @@ class Realm:
 
 
 async def may_use(user: User, group: str, topics: Iterable[str]) -> None:
-    """Let a user do all that a consumer does, and that is READ, with a group and topics."""
     await user.grant(
         user.entry(Operation.READ, Resource.GROUP, group),
         *(user.entry(Operation.READ, Resource.TOPIC, topic) for topic in topics),
@@ -191,7 +185,6 @@ class HomeCluster(Cluster):
     _coordinators: tuple[int, ...] = ()
 
     async def settle(self) -> None:
-        """Look who coordinates which groups."""
         await self.coordinator(super().fresh_name("g"))
         self._coordinators = leaders((await described(await self.any(), OFFSETS))[0])
 
@@ -203,7 +196,6 @@ class HomeCluster(Cluster):
         return name
 
     def at_home(self, group: str) -> bool:
-        """Return whether the first broker coordinates a group."""
         every = self._coordinators
         return not every or every[partition_of(group, len(every))] == min(self.brokers)
 
@@ -226,7 +218,6 @@ class HomeAdmin(Admin):
 async def at_home(
     info: ClusterInfo, rng: Random, transcripts: list[Transcript], schemas: Schemas
 ) -> AsyncIterator[Share]:
-    """Connect one check to a cluster of which it uses the first broker."""
     transcript = Transcript()
     transcripts.append(transcript)
     async with HomeCluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
@@ -277,7 +268,6 @@ class GuestRealm(Realm):
         return user
 
     async def grant(self, *entries: Entry) -> None:
-        """Make entries, of the kind that can be taken back."""
         wide = [each for each in entries if each.name in {EVERY, THE_CLUSTER} and not each.deny]
         if wide and not self._makes:
             raise OutOfReach("needs a user of its own, and users can be made for SCRAM only")
@@ -285,13 +275,11 @@ class GuestRealm(Realm):
         await super().grant(*entries)
 
     async def hold_to(self, user: User, quotas: Mapping[str, float]) -> None:
-        """Hold a user to quotas, unless it is the owner's."""
         if not self._makes:
             raise OutOfReach("needs a user of its own, and users can be made for SCRAM only")
         await super().hold_to(user, quotas)
 
     def look_at(self, group: str) -> None:
-        """Look whether users find a group where they ask."""
         cluster = self.share.cluster
         if isinstance(cluster, HomeCluster) and not cluster.at_home(group):
             raise OutOfReach("needs groups with names of its own, coordinated by one broker")
