@@ -6,7 +6,7 @@ from typing import Any
 
 from chaos.play import Struck
 from chaos.schedule import Schedule
-from fixtures.workload.terms import Loaded
+from fixtures.workload.plan import Loaded
 
 _AFTERMATH = 5_000_000_000
 """Nanoseconds for which a fault that was healed may still be in the way of the next one."""

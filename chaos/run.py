@@ -24,8 +24,7 @@ from fixtures.interface.names import (
 )
 from fixtures.interface.target import Variables
 from fixtures.machine.maven import clients_jar
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import BrokerProxies
+from fixtures.proxies.broker_proxies import BrokerProxies, FrameProxies
 from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from fixtures.targets.container.target import ContainerTarget
 from fixtures.targets.hooks import Hooks
@@ -35,8 +34,7 @@ from fixtures.wire.security import PLAINTEXT
 from fixtures.workload.hosts import Hosts
 from fixtures.workload.load import RunningLoad, run_load
 from fixtures.workload.plan import KINDS as BEHAVIOURS
-from fixtures.workload.plan import PLAIN
-from fixtures.workload.terms import Group, Load
+from fixtures.workload.plan import PLAIN, Group, Load
 
 OWED = ("INV-01", "INV-02", "INV-04", "INV-05")
 """What every run has to put to the test; what else it exercised is judged as well."""

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import SHARE, Cluster, share_key
 from fixtures.clocks import Clocks
-from fixtures.interface.handle import Handle, Plugged
 from fixtures.interface.names import Address
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import BrokerProxies
+from fixtures.interface.target import Handle, Plugged
+from fixtures.proxies.broker_proxies import BrokerProxies, FrameProxies
 from fixtures.targets import Target
 from fixtures.targets.broker import Broker
 from fixtures.targets.hooks import HookedBroker, Hooks, hooked_brokers

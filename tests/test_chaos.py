@@ -29,7 +29,7 @@ from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_tar
 from fixtures.targets.hooks import HookedBroker, Hooks
 from fixtures.workload.load import run_load
 from fixtures.workload.observer import Progress
-from fixtures.workload.terms import Load, Loaded
+from fixtures.workload.plan import Load, Loaded
 from reports.analysis.rules import load_invariants
 from reports.oracle.judging import Verdicts
 from reports.results import ChaosRun

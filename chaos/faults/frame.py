@@ -13,10 +13,15 @@ from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
-from fixtures.proxies.conditions import CLIENT, INTERNAL
+from fixtures.proxies.broker_proxies import (
+    CLIENT,
+    INTERNAL,
+    Direction,
+    FrameRule,
+    state_write_refused,
+)
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.proxy import ProxyListener
-from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode
 
 _FETCH, _ACK = frozenset({"ShareFetch"}), frozenset({"ShareAcknowledge", "ShareFetch"})

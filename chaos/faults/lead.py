@@ -5,7 +5,7 @@ from chaos.schedule import Resource
 from chaos.world import OFFSETS, STATE, World
 from fixtures.clients.cluster import share_key
 from fixtures.interface.capability import Capability
-from fixtures.wire.placing import partition_of
+from fixtures.wire.state_records import partition_of
 from spec.verdict import Undecided
 
 

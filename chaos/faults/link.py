@@ -13,7 +13,7 @@ from chaos.faults.fault import LEADER, SHARE_COORDINATOR, Injection, Role, fault
 from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
-from fixtures.proxies.conditions import CLIENT, INTERNAL, LATENCY, Condition, ProxiedListener
+from fixtures.proxies.broker_proxies import CLIENT, INTERNAL, LATENCY, Condition, ProxiedListener
 
 _DOES: Mapping[Condition, str] = {
     Condition.RESET: "Reset every connection of {}, and refuse new ones.",

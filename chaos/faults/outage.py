@@ -12,7 +12,7 @@ from chaos.world import STATE, World
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.configs import alter
 from fixtures.interface.capability import Capability
-from fixtures.interface.handle import Handle, Plugged
+from fixtures.interface.target import Handle, Plugged
 from fixtures.targets.broker import Broker
 from fixtures.wire.errors import error_name
 from spec.verdict import EnvironmentFault, Undecided

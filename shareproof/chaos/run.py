@@ -35,8 +35,7 @@ from fixtures.targets import UsageFault
 from fixtures.targets.asked import asked_prefix
 from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
-from fixtures.workload.plan import KINDS, PLAIN
-from fixtures.workload.terms import Group, Load
+from fixtures.workload.plan import KINDS, PLAIN, Group, Load
 from reports.analysis.request import Request
 from reports.console import line
 from reports.results import InjectedFault, Results

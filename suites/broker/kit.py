@@ -30,8 +30,8 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.frame import Transcript
-from fixtures.wire.placing import partition_of
 from fixtures.wire.records import Record, encode_batch
+from fixtures.wire.state_records import partition_of
 from spec.configs import Config, Scope
 from spec.model.durable import StateBatch
 from spec.verdict import OutOfReach, Undecided

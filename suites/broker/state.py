@@ -20,9 +20,8 @@ from fixtures.machine.maven import coordinator_jar
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
-from fixtures.wire.placing import partition_of
 from fixtures.wire.schema import Schemas
-from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
+from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state, partition_of
 from spec.model import durable
 from spec.model.durable import UNKNOWN_COUNT, Durable, StateBatch, combine, replay
 from spec.model.release import Release, release_of

@@ -1,6 +1,6 @@
 """An acknowledgement whose state write meets the end of its topic."""
 
-from fixtures.proxies.rules import FrameRule
+from fixtures.proxies.broker_proxies import FrameRule
 from suites.broker.brokers import Proxied
 from suites.broker.kit import *
 

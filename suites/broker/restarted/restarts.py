@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from random import Random
 
-from fixtures.interface.handle import Handle
 from fixtures.interface.info import ClusterInfo
+from fixtures.interface.target import Handle
 from fixtures.wire.frame import Transcript
 from spec.verdict import OutOfReach
 from suites.broker.failover.cluster import GuestCluster

@@ -34,9 +34,9 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
-from fixtures.wire.placing import partition_of
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import SCRAM, Security
+from fixtures.wire.state_records import partition_of
 from spec.verdict import OutOfReach
 from suites.broker.failover.cluster import OFFSETS, described, leaders
 from suites.broker.share import Queue, Share
