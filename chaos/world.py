@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fixtures.clients.admin import Admin
+from fixtures.clients.admin import Admin, read_log
 from fixtures.clients.cluster import SHARE, Cluster, share_key
 from fixtures.clocks import Clocks
 from fixtures.interface.names import Address
@@ -17,13 +17,11 @@ from fixtures.targets import Target
 from fixtures.targets.broker import Broker
 from fixtures.targets.hooks import HookedBroker, Hooks, hooked_brokers
 from fixtures.wire.codec import Struct
-from fixtures.wire.connection import CallFailed, Connection
-from fixtures.wire.records import decode_batches
+from fixtures.wire.connection import CallFailed, answers
 from fixtures.workload.load import RunningLoad
 from spec.verdict import EnvironmentFault, Undecided
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
-_BYTES = 1 << 20
 _EVERY = 0.25
 _LINES = 5
 """How many lines of a log are shown."""
@@ -128,23 +126,11 @@ class World:
     async def offsets(self, name: str, partition: int, first: int, end: int) -> set[int]:
         """Return the offsets from ``first`` to before ``end`` at which a log holds something."""
         topic = await self.cluster.topic(name)
-        connection = await self.cluster.to(topic.leaders[partition])
         found: set[int] = set()
-        offset = first
-        while offset < end:
-            wanted = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": _BYTES}
-            answer = await connection.call(
-                "Fetch",
-                max_wait_ms=100,
-                min_bytes=1,
-                session_epoch=-1,
-                topics=[{"topic_id": topic.id, "partitions": [wanted]}],
-            )
-            batches = decode_batches(answer.responses[0].partitions[0].records)
-            if not batches:
-                raise Undecided(f"{name}-{partition} cannot be read at {offset}")
-            found |= {record.offset for batch in batches for record in batch.records}
-            offset = batches[-1].last_offset + 1
+        async for batch in read_log(self.cluster, topic, partition, since=first):
+            if batch.base_offset >= end:
+                break
+            found |= {record.offset for record in batch.records}
         return found
 
     async def share_coordinator(self, subject: int) -> int:
@@ -158,18 +144,10 @@ class World:
         return await self.answers_at(Address(host=host, port=port))
 
     async def answers_at(self, address: Address) -> bool:
-        """Tell whether somebody greets a new client there."""
-        try:
-            async with await Connection.open(
-                address.host,
-                address.port,
-                schemas=self.cluster.schemas,
-                timeout=_SILENT_FOR,
-                security=self.cluster.info.security,
-            ):
-                return True
-        except CallFailed:
-            return False
+        security, schemas = self.cluster.info.security, self.cluster.schemas
+        return await answers(
+            address.host, address.port, schemas=schemas, security=security, timeout=_SILENT_FOR
+        )
 
     async def missing(self) -> str:
         """Return what some broker does not see in place: another broker, a leader, a replica."""

@@ -7,13 +7,12 @@ from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.clients.admin import EARLIEST, LATEST, TOPIC_RESOURCE
+from fixtures.clients.cluster import require_ok
 from fixtures.clients.configs import alter
 from fixtures.interface.capability import Capability
-from fixtures.wire.errors import error_name
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import stranger
 from spec.history import Deletion, Outcome, Produced, Transaction
-from spec.verdict import Undecided
 
 _KEYS = 15
 _BATCHES = 6
@@ -83,8 +82,7 @@ class Expire(DeleteRecords):
         name = self.world.course.topic.name
         wanted = dict.fromkeys(self._SETTINGS, value)
         answer = await alter(self.world.cluster, TOPIC_RESOURCE, name, wanted)
-        if answer.error_code:
-            raise Undecided(f"altering {name}: {error_name(answer.error_code)}")
+        require_ok(f"altering {name}", answer.error_code)
 
 
 @fault(

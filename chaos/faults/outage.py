@@ -10,11 +10,11 @@ from chaos.faults.fault import Injection, Role, fault, for_each_role
 from chaos.schedule import Resource
 from chaos.world import STATE, World
 from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import require_ok
 from fixtures.clients.configs import alter
 from fixtures.interface.capability import Capability
 from fixtures.interface.target import Handle, Plugged
 from fixtures.targets.broker import Broker
-from fixtures.wire.errors import error_name
 from spec.verdict import EnvironmentFault, Undecided
 
 _BY_SIGTERM = (None, 0, 143)
@@ -269,5 +269,4 @@ class TooFewInSync(Outage):
 
     async def _demand(self, in_sync: int) -> None:
         answer = await alter(self.world.cluster, TOPIC_RESOURCE, STATE, {_MIN_ISR: str(in_sync)})
-        if answer.error_code:
-            raise Undecided(f"altering {STATE}: {error_name(answer.error_code)}")
+        require_ok(f"altering {STATE}", answer.error_code)

@@ -9,7 +9,15 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fixtures.clients.cluster import RETRIABLE, WITHIN, Topic, attempts, eventually, gather_all
+from fixtures.clients.cluster import (
+    RETRIABLE,
+    WITHIN,
+    Topic,
+    attempts,
+    eventually,
+    gather_all,
+    require_ok,
+)
 from fixtures.clients.member import Member, accept, reject, release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
@@ -198,8 +206,7 @@ async def listed(share: Share, names: Iterable[str], **filters: Any) -> dict[str
             response = await (await share.cluster.to(node)).call("ListGroups", **body)
             if response.error_code in RETRIABLE:
                 return None
-            if response.error_code:
-                raise Undecided(f"ListGroups: {error_name(response.error_code)}")
+            require_ok("ListGroups", response.error_code)
             groups: list[Struct] = response.groups
             return groups
 
@@ -372,8 +379,7 @@ async def classic_group(share: Share, queue: Queue, group: str, offset: int = 1)
 async def consumer_group(share: Share, queue: Queue, group: str) -> str:
     member_id = share.member_id()
     joined = await consumer_beat(share, group, member_id, queue.topic.name, 0)
-    if joined.error_code:
-        raise Undecided(f"joining a consumer group: {error_name(joined.error_code)}")
+    require_ok("joining a consumer group", joined.error_code)
     return member_id
 
 
@@ -384,8 +390,7 @@ async def streams_group(share: Share, queue: Queue, group: str) -> str:
     joined = await streams_beat(share, group, member_id, queue.topic.name, 0)
     if joined.error_code == ErrorCode.UNSUPPORTED_VERSION:
         raise OutOfReach("streams groups are switched off")
-    if joined.error_code:
-        raise Undecided(f"joining a streams group: {error_name(joined.error_code)}")
+    require_ok("joining a streams group", joined.error_code)
     return member_id
 
 

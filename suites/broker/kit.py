@@ -22,6 +22,7 @@ from fixtures.clients.cluster import (
     attempts,
     eventually,
     gather_all,
+    require_ok,
     share_key,
 )
 from fixtures.clients.member import *

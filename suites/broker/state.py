@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from fixtures.clients.cluster import SHARE, Topic, eventually, share_key
+from fixtures.clients.cluster import SHARE, Topic, eventually, require_ok, share_key
 from fixtures.machine.maven import coordinator_jar
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
@@ -77,8 +77,7 @@ async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -
     key = StateKey(queue.share, queue.group, queue.topic.id, partition)
     node, epoch = await key.node(), await _leader_epoch(queue, partition)
     result = await key.ask(api, node=node, leader_epoch=epoch, **fields)
-    if result.error_code:
-        raise Undecided(f"{api}: {error_name(result.error_code)}")
+    require_ok(f"{api}", result.error_code)
     return result
 
 

@@ -14,8 +14,7 @@ async def _jam(share: Share, *, jammed: bool) -> None:
     name = "max.message.bytes"
     values = {name: "1" if jammed else None}
     response = await alter(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, values)
-    if response.error_code:
-        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(response.error_code)}")
+    require_ok(f"configs of {STATE_TOPIC}", response.error_code)
     async for _ in attempts():
         seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
         if (seen[name] == "1") == jammed:

@@ -42,8 +42,7 @@ async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
     queue = await _drained(share, records)
     to = {"start": 0, "middle": share.rng.randint(1, records - 1), "end": records}[place]
     response = await share.admin.alter_offset(queue.group, queue.topic, to)
-    if response.error_code:
-        raise Undecided(f"AlterShareGroupOffsets: {error_name(response.error_code)}")
+    require_ok("AlterShareGroupOffsets", response.error_code)
 
     left = records - to
     judge.equal(left, await queue.lag(left), f"lag after altering to {to} of {records}")
@@ -79,8 +78,7 @@ async def _fence(queue: Queue) -> None:
     A share coordinator takes over the leader epoch of whoever reads (KIP-932 §Share coordinator).
     """
     part = await StateKey(queue.share, queue.group, queue.topic.id).read(leader_epoch=1000)
-    if part.error_code:
-        raise Undecided(f"ReadShareGroupState: {error_name(part.error_code)}")
+    require_ok("ReadShareGroupState", part.error_code)
 
 
 @check("LAG-24", crossed=AMONG)

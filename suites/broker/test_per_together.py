@@ -54,8 +54,7 @@ async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: b
     large = [await _holder(queue, RECORDS) for _ in range(PAIRS)]
     small = [await _holder(queue, 1) for _ in range(PAIRS)]
     response = await alter(solo_share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: SMALL})
-    if response.error_code:
-        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(response.error_code)}")
+    require_ok(f"configs of {STATE_TOPIC}", response.error_code)
 
     async def ask() -> bool | None:
         seen = await solo_share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)

@@ -36,8 +36,7 @@ async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge
     judge["CFG-23"].holds(states <= STORABLE, f"states {states} are stored at level 1")
 
     await _settle(judge["CFG-22"], (asking, 3), (silent, 3), at=1)
-    if code := await lone.set_level(2):
-        raise Undecided(f"raising share.version to 2: {error_name(code)}")
+    require_ok("raising share.version to 2", await lone.set_level(2))
     await _settle(judge["CFG-22"], (asking, 4), (silent, 4), at=2)
     letters = await box.arrived([4], WITHIN)
     judge["CFG-22"].equal(

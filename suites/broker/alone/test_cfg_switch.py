@@ -37,15 +37,13 @@ async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
     consumer = await queue.holder(10)
     await consumer.acked(accept(0, 2), release(3))
     level = await lone.level()
-    if code := await lone.set_level(0):
-        raise Undecided(f"lowering share.version to 0: {error_name(code)}")
+    require_ok("lowering share.version to 0", await lone.set_level(0))
 
     refused = dict.fromkeys(APIS, ErrorCode.UNSUPPORTED_VERSION.name)
     seen = await _until_refused(queue, consumer)
     judge["CFG-01"].equal(refused, seen, "responses with share groups switched off")
 
-    if code := await lone.set_level(level):
-        raise Undecided(f"raising share.version to {level}: {error_name(code)}")
+    require_ok(f"raising share.version to {level}", await lone.set_level(level))
     session = await _after(consumer)
     lost = ErrorCode.SHARE_SESSION_NOT_FOUND.name
     judge["CFG-05"].equal(lost, session, "response to the session of before")

@@ -12,7 +12,7 @@ import contextlib
 from dataclasses import dataclass, field
 
 from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import RETRIABLE, attempts, eventually
+from fixtures.clients.cluster import RETRIABLE, attempts, eventually, require_ok
 from fixtures.clients.configs import alter
 from fixtures.clients.member import Member, accept
 from fixtures.wire.codec import Struct
@@ -207,8 +207,7 @@ async def demand(stage: FailoverCluster, in_sync: str) -> str:
     """Demand so many replicas in sync of every state write; return how many were before."""
     before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
     response = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
-    if response.error_code:
-        raise Undecided(f"altering {STATE}: {error_name(response.error_code)}")
+    require_ok(f"altering {STATE}", response.error_code)
     return before
 
 

@@ -72,5 +72,4 @@ async def _cleaned(stage: FailoverCluster, log: Topic, partition: int, consumer:
 async def _configure(stage: FailoverCluster, values: Mapping[str, str | None]) -> None:
     """Set configs of __consumer_offsets, ``None`` removing one."""
     response = await alter(stage.cluster, TOPIC_RESOURCE, OFFSETS, values)
-    if response.error_code:
-        raise Undecided(f"configs of {OFFSETS} were refused: {error_name(response.error_code)}")
+    require_ok(f"configs of {OFFSETS} were refused", response.error_code)
