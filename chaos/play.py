@@ -130,7 +130,7 @@ class Player:
             yield
 
     async def _whole(self) -> str:
-        return "" if await self.world.missing() else "whole"
+        return "" if await self.world.cluster.missing() else "whole"
 
     async def _load_ended(self, at: float) -> bool:
         """Wait until a moment; tell whether somebody ended the load before it."""

@@ -17,7 +17,7 @@ from fixtures.targets import Target
 from fixtures.targets.broker import Broker
 from fixtures.targets.hooks import HookedBroker, Hooks, hooked_brokers
 from fixtures.wire.codec import Struct
-from fixtures.wire.connection import CallFailed, answers
+from fixtures.wire.connection import answers
 from fixtures.workload.load import RunningLoad
 from spec.verdict import EnvironmentFault, Undecided
 
@@ -149,26 +149,6 @@ class World:
             address.host, address.port, schemas=schemas, security=security, timeout=_SILENT_FOR
         )
 
-    async def missing(self) -> str:
-        """Return what some broker does not see in place: another broker, a leader, a replica."""
-        for node in self.nodes:
-            try:
-                connection = await self.cluster.to(node)
-                answer = await connection.call("Metadata", timeout=5, topics=None)
-            except (CallFailed, Undecided) as reason:
-                return f"broker {node} does not respond ({reason})"
-            known = {broker.node_id for broker in answer.brokers}
-            if gone := sorted(set(self.nodes) - known):
-                return f"broker {gone[0]} is fenced, as broker {node} sees it"
-            for topic in answer.topics:
-                for part in topic.partitions:
-                    if part.leader_id < 0:
-                        return f"{topic.name}-{part.partition_index} has no leader"
-                    if behind := sorted(set(part.replica_nodes) - set(part.isr_nodes)):
-                        where = f"{topic.name}-{part.partition_index}"
-                        return f"broker {behind[0]} is not in sync in {where}"
-        return ""
-
     async def serves(self, node: int) -> bool:
         """Tell whether a broker is not fenced, serves, and is in sync in all its replicas."""
         if not await self.answers(node):
@@ -225,7 +205,7 @@ class World:
         """Return what is missing for longer than some seconds, or nothing."""
         seen: set[str] = set()
         deadline = time.monotonic() + within
-        while missing := await self.missing():
+        while missing := await self.cluster.missing():
             if missing not in seen:
                 seen.add(missing)
                 deadline = time.monotonic() + within

@@ -53,7 +53,7 @@ class RollingRestart(Injection):
         self.codes[node] = broker.exit_code
 
     async def _whole(self) -> bool | None:
-        return not await self.world.missing() or None
+        return not await self.world.cluster.missing() or None
 
     async def hit(self) -> str:
         ended = [f"{node} with exit code {code}" for node, code in self.codes.items()]

@@ -387,11 +387,15 @@ class Share:
 
 @contextlib.asynccontextmanager
 async def world(
-    info: ClusterInfo, rng: Random, transcripts: list[Transcript], schemas: Schemas | None = None
+    info: ClusterInfo,
+    rng: Random,
+    transcripts: list[Transcript],
+    schemas: Schemas | None = None,
+    kind: type[Cluster] = Cluster,
 ) -> AsyncIterator[Share]:
     """Connect one check to a cluster; its frames go to ``transcripts`` in case the check fails."""
     transcript = Transcript()
     transcripts.append(transcript)
-    async with Cluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
+    async with kind(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
         await cluster.any()
         yield Share(cluster, rng, await bounds_of(cluster), await access_of(cluster))

@@ -56,13 +56,14 @@ async def settled_below(queue: Queue) -> int:
 
 async def write_state(queue: Queue, start: int, batches: Sequence[Batch] = ()) -> None:
     """Write a start offset and state batches, true or not, over the stored state."""
-    names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
-    fields: dict[str, Any] = {
-        "state_epoch": (await read_state(queue)).state_epoch,
-        "start_offset": start,
-        "state_batches": [dict(zip(names, batch, strict=True)) for batch in batches],
-    }
+    epoch = (await read_state(queue)).state_epoch
+    fields = {"state_epoch": epoch, "start_offset": start, "state_batches": _wired(batches)}
     await _ask(queue, 0, "WriteShareGroupState", fields)
+
+
+def _wired(batches: Iterable[Batch]) -> list[dict[str, int]]:
+    names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
+    return [dict(zip(names, batch, strict=True)) for batch in batches]
 
 
 async def _leader_epoch(queue: Queue, partition: int) -> int:
@@ -77,7 +78,7 @@ async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -
     key = StateKey(queue.share, queue.group, queue.topic.id, partition)
     node, epoch = await key.node(), await _leader_epoch(queue, partition)
     result = await key.ask(api, node=node, leader_epoch=epoch, **fields)
-    require_ok(f"{api}", result.error_code)
+    require_ok(api, result.error_code)
     return result
 
 
@@ -183,7 +184,6 @@ class StateKey:
         """Send WriteShareGroupState, of version 1 if it has a complete count; return the error."""
         if complete is not None and not self.share.cluster.supports(WRITE, 1):
             raise OutOfReach(f"the target does not offer {WRITE} with a complete count")
-        names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
         counted = {} if complete is None else {"delivery_complete_count": complete}
         part = await self.ask(
             WRITE,
@@ -191,7 +191,7 @@ class StateKey:
             state_epoch=state_epoch,
             leader_epoch=leader_epoch,
             start_offset=start,
-            state_batches=[dict(zip(names, batch, strict=True)) for batch in batches],
+            state_batches=_wired(batches),
             **counted,
         )
         return error_name(part.error_code)

@@ -56,6 +56,17 @@ async def described(connection: Connection, *names: str) -> list[Struct]:
     return list(response.topics)
 
 
+Place = tuple[str, int]  # A topic and a partition.
+
+
+async def reassign(connection: Connection, replicas: Mapping[Place, Sequence[int]]) -> None:
+    topics = [
+        {"name": name, "partitions": [{"partition_index": index, "replicas": list(nodes)}]}
+        for (name, index), nodes in replicas.items()
+    ]
+    await connection.call("AlterPartitionReassignments", topics=topics)
+
+
 def leaders(topic: Struct) -> tuple[int, ...]:
     ordered = sorted(topic.partitions, key=lambda p: p.partition_index)
     return tuple(p.leader_id for p in ordered)
@@ -216,25 +227,20 @@ class FailoverCluster:
         await eventually(what, ask, MENDED_WITHIN)
 
     async def _in_sync(self) -> bool:
-        for node in self.nodes:
-            response = await (await self.cluster.to(node)).call("Metadata", topics=None)
-            parts = [part for topic in response.topics for part in topic.partitions]
-            behind = [p for p in parts if set(p.isr_nodes) != set(p.replica_nodes)]
-            leaderless = [p for p in parts if p.leader_id < 0]
-            if len(response.brokers) < len(self.nodes) or behind or leaderless:
-                return False
-        return True
+        return not await self.cluster.missing()
 
     async def _in_order(self) -> bool:
         """Have partition 0 of an internal topic led by the first broker, and so on in turn."""
         connection = await self.cluster.any()
         topics = await described(connection, *INTERNAL)
         astray = {
-            topic.name: [p for p in topic.partitions if p.replica_nodes != self._order(p)]
+            (topic.name, part.partition_index): self._order(part)
             for topic in topics
+            for part in topic.partitions
+            if part.replica_nodes != self._order(part)
         }
-        if any(astray.values()):
-            await connection.call("AlterPartitionReassignments", topics=self._orders(astray))
+        if astray:
+            await reassign(connection, astray)
         await connection.call("ElectLeaders", election_type=0, topic_partitions=None)
         for node in self.nodes:
             topics = await described(await self.cluster.to(node), *INTERNAL)
@@ -246,18 +252,6 @@ class FailoverCluster:
     def _order(self, part: Struct) -> list[int]:
         first = part.partition_index % len(self.nodes)
         return [*self.nodes[first:], *self.nodes[:first]]
-
-    def _orders(self, astray: Mapping[str, Iterable[Struct]]) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "partitions": [
-                    {"partition_index": p.partition_index, "replicas": self._order(p)}
-                    for p in parts
-                ],
-            }
-            for name, parts in astray.items()
-        ]
 
     async def _answering(self) -> bool:
         now = await self.layout()
@@ -289,8 +283,6 @@ async def _together(calls: Iterable[Callable[[], None]]) -> None:
 
 
 NO_HOOKS = "needs hooks that break brokers: give --hooks FILE"
-
-Place = tuple[str, int]  # A topic and a partition.
 
 
 class GuestCluster(FailoverCluster):
@@ -348,21 +340,11 @@ class GuestCluster(FailoverCluster):
         unled = [p for p, was in self._found.items() if now[p].leader_id != was.leader_id]
         connection = await self.cluster.any()
         if astray:
-            await connection.call("AlterPartitionReassignments", topics=self._moves(astray))
+            await reassign(connection, {place: _order(self._found[place]) for place in astray})
         elif unled:
             named = [{"topic": name, "partitions": [index]} for name, index in unled]
             await connection.call("ElectLeaders", election_type=0, topic_partitions=named)
         return not astray and not unled
-
-    def _moves(self, astray: list[Place]) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "partitions": [{"partition_index": index, "replicas": _order(self._found[place])}],
-            }
-            for place in astray
-            for name, index in [place]
-        ]
 
     async def _partitions(self) -> dict[Place, Struct]:
         topics = await described(await self.cluster.any(), *INTERNAL)

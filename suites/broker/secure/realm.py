@@ -22,10 +22,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fixtures.clients.access import access_of
 from fixtures.clients.acls import EVERY, THE_CLUSTER, Acls, Entry, Operation, Resource
 from fixtures.clients.admin import Admin
-from fixtures.clients.bounds import bounds_of
 from fixtures.clients.cluster import Cluster, Topic
 from fixtures.clients.member import Session
 from fixtures.clients.users import create_user, set_quotas
@@ -39,7 +37,7 @@ from fixtures.wire.security import SCRAM, Security
 from fixtures.wire.state_records import partition_of
 from spec.verdict import OutOfReach
 from suites.broker.failover.cluster import OFFSETS, described, leaders
-from suites.broker.share import Queue, Share
+from suites.broker.share import Queue, Share, world
 
 SECURED, TLS, BARE_TLS, RENEWED = "SECURED", "TLS", "BARE_TLS", "RENEWED"
 
@@ -218,12 +216,9 @@ class HomeAdmin(Admin):
 async def at_home(
     info: ClusterInfo, rng: Random, transcripts: list[Transcript], schemas: Schemas
 ) -> AsyncIterator[Share]:
-    transcript = Transcript()
-    transcripts.append(transcript)
-    async with HomeCluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
-        await cluster.any()
-        share = Share(cluster, rng, await bounds_of(cluster), await access_of(cluster))
-        if len(cluster.brokers) > 1:
+    async with world(info, rng, transcripts, schemas, kind=HomeCluster) as share:
+        cluster = share.cluster
+        if isinstance(cluster, HomeCluster) and len(cluster.brokers) > 1:
             await cluster.settle()
             share.admin = HomeAdmin(cluster)
         yield share
