@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fixtures.clients.admin import Admin, read_log
-from fixtures.clients.cluster import SHARE, Cluster, share_key
+from fixtures.clients.cluster import SHARE, Cluster
 from fixtures.clocks import Clocks
 from fixtures.interface.names import Address
 from fixtures.interface.target import Handle, Plugged
@@ -18,6 +18,7 @@ from fixtures.targets.broker import Broker
 from fixtures.targets.hooks import HookedBroker, Hooks, hooked_brokers
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import answers
+from fixtures.wire.state_records import share_key
 from fixtures.workload.load import RunningLoad
 from spec.verdict import EnvironmentFault, Undecided
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fixtures.machine.cache import write_atomically
 from reports import drawing, html
 from reports.results import Results
 from spec.plain import text_of, to_plain
@@ -11,9 +12,9 @@ from spec.plain import text_of, to_plain
 
 def write(out: Path, results: Results) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "results.json", text_of(results))
+    write_atomically(out / "results.json", text_of(results))
     facts = {**to_plain(results.run), "target": results.target, "timing": results.timing}
-    write_whole(out / "run.json", text_of(facts))
+    write_atomically(out / "run.json", text_of(facts))
 
 
 def publish(out: Path, results: Results, timelines: Mapping[str, Any] | None = None) -> None:
@@ -22,10 +23,3 @@ def publish(out: Path, results: Results, timelines: Mapping[str, Any] | None = N
     if timelines is not None:
         drawing.write_timelines(out, timelines)
     html.write(out, results)
-
-
-def write_whole(file: Path, text: str) -> None:
-    """Write a file beside its place and rename it: a reader never meets half a file."""
-    draft = file.with_suffix(".draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(file)

@@ -3,9 +3,8 @@
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import OFFSETS, STATE, World
-from fixtures.clients.cluster import share_key
 from fixtures.interface.capability import Capability
-from fixtures.wire.state_records import partition_of
+from fixtures.wire.state_records import partition_of, share_key
 from spec.verdict import Undecided
 
 

@@ -6,9 +6,8 @@ import time
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World
-from fixtures.clients.admin import EARLIEST, LATEST, TOPIC_RESOURCE
-from fixtures.clients.cluster import require_ok
-from fixtures.clients.configs import alter
+from fixtures.clients.admin import EARLIEST, LATEST
+from fixtures.clients.configs import configure_topic
 from fixtures.interface.capability import Capability
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import stranger
@@ -81,8 +80,7 @@ class Expire(DeleteRecords):
     async def _set(self, value: str | None) -> None:
         name = self.world.course.topic.name
         wanted = dict.fromkeys(self._SETTINGS, value)
-        answer = await alter(self.world.cluster, TOPIC_RESOURCE, name, wanted)
-        require_ok(f"altering {name}", answer.error_code)
+        await configure_topic(self.world.cluster, name, wanted)
 
 
 @fault(

@@ -10,8 +10,7 @@ from chaos.faults.fault import Injection, Role, fault, for_each_role
 from chaos.schedule import Resource
 from chaos.world import STATE, World
 from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import require_ok
-from fixtures.clients.configs import alter
+from fixtures.clients.configs import configure_topic
 from fixtures.interface.capability import Capability
 from fixtures.interface.target import Handle, Plugged
 from fixtures.targets.broker import Broker
@@ -268,5 +267,4 @@ class TooFewInSync(Outage):
         return int((await self.world.admin.configs(TOPIC_RESOURCE, STATE))[_MIN_ISR])
 
     async def _demand(self, in_sync: int) -> None:
-        answer = await alter(self.world.cluster, TOPIC_RESOURCE, STATE, {_MIN_ISR: str(in_sync)})
-        require_ok(f"altering {STATE}", answer.error_code)
+        await configure_topic(self.world.cluster, STATE, {_MIN_ISR: str(in_sync)})

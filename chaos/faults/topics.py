@@ -1,14 +1,12 @@
 """Topics change under their groups: one grows, and one is deleted and recreated."""
 
 import asyncio
-import base64
-import secrets
 
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.clients.cluster import Topic
-from fixtures.clients.member import Member, accept
+from fixtures.clients.member import Member, accept, member_id
 from fixtures.interface.capability import Capability
 from fixtures.wire.errors import ErrorCode
 from fixtures.workload.plan import Place, Producing
@@ -132,8 +130,7 @@ class Recreate(Injection):
     def __init__(self, world: World, subject: int) -> None:
         super().__init__(world, subject)
         self.group = world.group(subject)
-        name = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-        self.member = Member(world.cluster, self.group, name)
+        self.member = Member(world.cluster, self.group, member_id(world.cluster.rng))
         self.before: Topic | None = None
         self.after: Topic | None = None
         self.joined = False

@@ -29,6 +29,7 @@ from chaos.fitting import fitting, offered, usual_proxies
 from chaos.run import Chaos, RunningTarget, running, usual_load
 from chaos.schedule import Schedule
 from chaos.shrink import described, shrink
+from fixtures.machine.cache import write_atomically
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.nights import RECORD, Night, Play, Shrunk, find, play_of, read
@@ -38,7 +39,6 @@ from reports.site.archive import Archive
 from reports.site.archive import find as runs_in
 from reports.site.build import build
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
-from reports.writing import write_whole
 from shareproof.chaos.again import earlier, rejudge
 from shareproof.chaos.again import exit_code as changed_verdicts
 from shareproof.detected import detection
@@ -121,7 +121,7 @@ class _Spending:
 
     def _keep(self, **changes: Any) -> None:
         self.night = replace(self.night, **changes)
-        write_whole(self.folder / RECORD, text_of(self.night))
+        write_atomically(self.folder / RECORD, text_of(self.night))
 
     def _keep_play(self, number: int, play: Play) -> None:
         plays = self.night.plays

@@ -23,7 +23,6 @@ from fixtures.clients.cluster import (
     eventually,
     gather_all,
     require_ok,
-    share_key,
 )
 from fixtures.clients.member import *
 from fixtures.clients.transactions import TransactionalProducer
@@ -32,7 +31,7 @@ from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.frame import Transcript
 from fixtures.wire.records import Record, encode_batch
-from fixtures.wire.state_records import partition_of
+from fixtures.wire.state_records import partition_of, share_key
 from spec.configs import Config, Scope
 from spec.model.durable import StateBatch
 from spec.verdict import OutOfReach, Undecided

@@ -15,13 +15,20 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from fixtures.clients.cluster import SHARE, Topic, eventually, require_ok, share_key
+from fixtures.clients.cluster import SHARE, Topic, eventually, require_ok
 from fixtures.machine.maven import coordinator_jar
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.schema import Schemas
-from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state, partition_of
+from fixtures.wire.state_records import (
+    SNAPSHOT,
+    StateRecord,
+    decode_state,
+    partition_of,
+    share_key,
+    wire_batches,
+)
 from spec.model import durable
 from spec.model.durable import UNKNOWN_COUNT, Durable, StateBatch, combine, replay
 from spec.model.release import Release, release_of
@@ -57,13 +64,8 @@ async def settled_below(queue: Queue) -> int:
 async def write_state(queue: Queue, start: int, batches: Sequence[Batch] = ()) -> None:
     """Write a start offset and state batches, true or not, over the stored state."""
     epoch = (await read_state(queue)).state_epoch
-    fields = {"state_epoch": epoch, "start_offset": start, "state_batches": _wired(batches)}
+    fields = {"state_epoch": epoch, "start_offset": start, "state_batches": wire_batches(batches)}
     await _ask(queue, 0, "WriteShareGroupState", fields)
-
-
-def _wired(batches: Iterable[Batch]) -> list[dict[str, int]]:
-    names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
-    return [dict(zip(names, batch, strict=True)) for batch in batches]
 
 
 async def _leader_epoch(queue: Queue, partition: int) -> int:
@@ -191,7 +193,7 @@ class StateKey:
             state_epoch=state_epoch,
             leader_epoch=leader_epoch,
             start_offset=start,
-            state_batches=_wired(batches),
+            state_batches=wire_batches(batches),
             **counted,
         )
         return error_name(part.error_code)

@@ -1,6 +1,6 @@
 """Records that leave the log at its start: DeleteRecords and retention, under a group at work."""
 
-from fixtures.clients.configs import alter
+from fixtures.clients.configs import configure_topic
 from suites.broker.kit import *
 
 Deleting = Callable[[Queue, int], Awaitable[None]]
@@ -23,10 +23,8 @@ async def _by_retention(queue: Queue, before: int) -> None:
     if int(interval) > EXPIRED_WITHIN * 1000 / 2:
         raise OutOfReach(f"the broker looks for old segments every {interval} ms only")
     age = (10 - before) * 3600 + 1800
-    values = {"retention.ms": str(age * 1000)}
-    response = await alter(queue.share.cluster, TOPIC_RESOURCE, queue.topic.name, values)
-    if response.error_code:
-        raise Undecided(f"{values} cannot be set: {response.error_message}")
+    retention = {"retention.ms": str(age * 1000)}
+    await configure_topic(queue.share.cluster, queue.topic.name, retention)
     async for _ in attempts(EXPIRED_WITHIN):
         if await queue.share.admin.log_offset(queue.topic, EARLIEST) == before:
             return

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fixtures.clients.cluster import RETRIABLE, SHARE, Cluster, Topic, eventually, share_key
+from fixtures.clients.cluster import RETRIABLE, SHARE, Cluster, Topic, eventually
 from fixtures.interface.target import Handle
 from fixtures.targets.hooks import Hooks, hooked_brokers
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
-from fixtures.wire.state_records import partition_of
+from fixtures.wire.state_records import partition_of, share_key
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.share import Queue, Share
 

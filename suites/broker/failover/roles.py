@@ -12,8 +12,8 @@ import contextlib
 from dataclasses import dataclass, field
 
 from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import RETRIABLE, attempts, eventually, require_ok
-from fixtures.clients.configs import alter
+from fixtures.clients.cluster import RETRIABLE, attempts, eventually
+from fixtures.clients.configs import configure_topic
 from fixtures.clients.member import Member, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
@@ -206,8 +206,7 @@ IN_SYNC = "min.insync.replicas"
 async def demand(stage: FailoverCluster, in_sync: str) -> str:
     """Demand so many replicas in sync of every state write; return how many were before."""
     before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
-    response = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
-    require_ok(f"altering {STATE}", response.error_code)
+    await configure_topic(stage.cluster, STATE, {IN_SYNC: in_sync})
     return before
 
 
