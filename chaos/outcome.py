@@ -1,10 +1,10 @@
-"""What came of a run: which strikes hit, which could not, and whether it tested what it was for."""
+"""What came of a run: which injections hit, which could not, and whether it tested anything."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.play import Struck
+from chaos.play import InjectionResult
 from chaos.schedule import Schedule
 from fixtures.workload.plan import Loaded
 
@@ -12,8 +12,8 @@ _AFTERMATH = 5_000_000_000
 """Nanoseconds for which a fault that was healed may still be in the way of the next one."""
 
 
-def in_the_way(missed: Struck, struck: Sequence[Struck]) -> str:
-    """Return the names of the faults that kept a strike from hitting, or nothing.
+def in_the_way(missed: InjectionResult, injections: Sequence[InjectionResult]) -> str:
+    """Return the names of the faults that kept an injection from hitting, or nothing.
 
     Strikes overlap on purpose, and now and then one takes away what another one wanted to break:
     no topic can be recreated while the disk of its leader is full. Only a fault that did hit,
@@ -21,7 +21,7 @@ def in_the_way(missed: Struck, struck: Sequence[Struck]) -> str:
     """
     others = (
         one
-        for one in struck
+        for one in injections
         if one is not missed
         and one.hit
         and one.since < missed.until
@@ -30,27 +30,27 @@ def in_the_way(missed: Struck, struck: Sequence[Struck]) -> str:
     return ", ".join(dict.fromkeys(one.strike.fault for one in others))
 
 
-def verdict(struck: Sequence[Struck], *, scenario: bool) -> str:
+def verdict(injections: Sequence[InjectionResult], *, scenario: bool) -> str:
     """Return ``vacuous`` if a run did not break what it was to break, else ``pass``.
 
-    That is a run of which no strike was seen to hit, and a scenario that has to do without one of
-    its kinds of fault: it is about them.
+    That is a run of which no injection was seen to hit, and a scenario that has to do without one
+    of its kinds of fault: it is about them.
     """
-    hit = {one.strike.fault for one in struck if one.hit}
-    wanted = {one.strike.fault for one in struck}
+    hit = {one.strike.fault for one in injections if one.hit}
+    wanted = {one.strike.fault for one in injections}
     missed = not hit >= wanted if scenario else bool(wanted and not hit)
     return "vacuous" if missed else "pass"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broke:
+class ChaosResult:
     """What came of a run.
 
     ``trouble`` says what went wrong that no fault explains, ``notes`` what else is worth knowing.
     """
 
     loaded: Loaded
-    struck: tuple[Struck, ...]
+    injections: tuple[InjectionResult, ...]
     trouble: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
@@ -62,7 +62,7 @@ class Broke:
             "scenario": scenario,
             "seed": schedule.seed,
             "seconds": schedule.seconds,
-            "verdict": verdict(self.struck, scenario=bool(scenario)),
+            "verdict": verdict(self.injections, scenario=bool(scenario)),
             "owed": list(owed),
             "judged": judged,
             "produced": self.loaded.produced,
@@ -70,10 +70,10 @@ class Broke:
             "drained": self.loaded.drained,
             "trouble": list(self.trouble),
             "notes": list(self.notes),
-            "faults": [self._strike(one) for one in self.struck],
+            "faults": [self._strike(one) for one in self.injections],
         }
 
-    def _strike(self, one: Struck) -> dict[str, Any]:
+    def _strike(self, one: InjectionResult) -> dict[str, Any]:
         return {
             "fault": one.strike.fault,
             "subject": one.subject,
@@ -84,5 +84,5 @@ class Broke:
             "hit": one.hit,
             "healed": one.healed,
             "trouble": one.trouble,
-            "blocked_by": "" if one.hit else in_the_way(one, self.struck),
+            "blocked_by": "" if one.hit else in_the_way(one, self.injections),
         }

@@ -1,4 +1,4 @@
-"""Playing a schedule: every strike in its time, seen to hit, healed, seen healed, and recorded."""
+"""Plays a schedule: each injection in its time, seen to hit, healed, seen healed, recorded."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from typing import TypeVar
 import psutil
 
 from chaos.faults import FAULTS, Fault, Injection
-from chaos.schedule import Schedule, Strike
+from chaos.schedule import Schedule, ScheduledFault
 from chaos.world import World
 from fixtures.clients.cluster import eventually
 from fixtures.wire.connection import CallFailed
@@ -37,8 +37,8 @@ _REFUSED = (CallFailed, Undecided, EnvironmentFault, OSError, psutil.Error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Struck:
-    """What became of a strike.
+class InjectionResult:
+    """What became of an injection.
 
     Attributes:
         strike: What was planned.
@@ -49,7 +49,7 @@ class Struck:
         trouble: Why a proof is missing.
     """
 
-    strike: Strike
+    strike: ScheduledFault
     subject: str = ""
     since: int
     until: int
@@ -60,28 +60,28 @@ class Struck:
 
 @dataclass(frozen=True, slots=True)
 class _Played:
-    """A strike that was healed, whether seen or not."""
+    """An injection that was healed, whether seen or not."""
 
     number: int
     fault: Fault
     injection: Injection
-    struck: Struck
+    result: InjectionResult
     led: frozenset[int] = frozenset()
     """The share-partitions whose requests it may have made late."""
 
 
 class Player:
-    """Plays one schedule on a world; ``struck`` grows as strikes end.
+    """Plays one schedule on a world; ``injections`` grows as injections end.
 
-    What other faults break may be what a proof needs. So a strike that was not seen to hit or to be
-    healed is no trouble of the run: it is healed again when all others are over. ``notes`` says
-    what it took beyond that to get the cluster whole, and ``trouble`` what is wrong with one that
-    does not come back.
+    What other faults break may be what a proof needs. So an injection that was not seen to hit or
+    to be healed is no trouble of the run: it is healed again when all others are over. ``notes``
+    says what it took beyond that to get the cluster whole, and ``trouble`` what is wrong with one
+    that does not come back.
     """
 
     def __init__(self, world: World, tell: Tell, faults: Mapping[str, Fault] = FAULTS) -> None:
         self.world, self.tell, self.faults = world, tell, faults
-        self.struck: list[Struck] = []
+        self.injections: list[InjectionResult] = []
         self.trouble: list[str] = []
         self.notes: list[str] = []
         self._unhealed: list[_Played] = []
@@ -104,17 +104,17 @@ class Player:
                 healed, reason = await self._healed(played.fault, played.injection, _AGAIN_WITHIN)
                 self.tell(f"       {played.fault.name}, healed again: {healed or reason}")
                 until = time.monotonic_ns()
-                struck = replace(played.struck, until=until, healed=healed, trouble=reason)
-                self._end(replace(played, struck=struck))
+                result = replace(played.result, until=until, healed=healed, trouble=reason)
+                self._end(replace(played, result=result))
 
-    async def _strike(self, number: int, strike: Strike, began: float) -> None:
+    async def _strike(self, number: int, strike: ScheduledFault, began: float) -> None:
         fault = self.faults[strike.fault]
         if await self._load_ended(began + strike.at):
             return
         async with self._broker_to_spare(fault):
             if not self.world.course.ended.is_set():
                 played = await self._carry_out(number, fault, strike)
-                if played.struck.healed:
+                if played.result.healed:
                     self._end(played)
                 else:
                     self._unhealed.append(played)
@@ -139,7 +139,7 @@ class Player:
             await asyncio.wait_for(ended.wait(), max(0.0, at - time.monotonic()))
         return ended.is_set()
 
-    async def _carry_out(self, number: int, fault: Fault, strike: Strike) -> _Played:
+    async def _carry_out(self, number: int, fault: Fault, strike: ScheduledFault) -> _Played:
         injection = fault.make(self.world, strike.subject)
         since, began = time.monotonic_ns(), time.monotonic()
         hit = healed = ""
@@ -155,7 +155,7 @@ class Player:
             healed, reason = await self._healed(fault, injection, HEALED_WITHIN)
         shown = healed or f"not seen healed yet: {reason}"
         self.tell(f"       {fault.name}: {hit or f'not seen to hit: {missed}'}; {shown}")
-        struck = Struck(
+        result = InjectionResult(
             strike=strike,
             subject=subject or "",
             since=since,
@@ -164,7 +164,7 @@ class Player:
             healed=healed,
             trouble=missed,
         )
-        return _Played(number, fault, injection, struck, led | await self._led(injection))
+        return _Played(number, fault, injection, result, led | await self._led(injection))
 
     async def _healed(self, fault: Fault, injection: Injection, within: float) -> tuple[str, str]:
         return await self._proof(f"seeing {fault.name} healed", injection.healed, within)
@@ -187,20 +187,20 @@ class Player:
         return found or "", reason + last if reason else ""
 
     def _end(self, played: _Played) -> None:
-        """Record a strike that is over."""
-        struck = played.struck
-        self.struck.append(struck)
-        row = (played.fault.name, struck.subject, struck.since, struck.until, struck.hit)
+        """Record an injection that is over."""
+        result = played.result
+        self.injections.append(result)
+        row = (played.fault.name, result.subject, result.since, result.until, result.hit)
         self.world.course.journal.add(FaultSpan(played.number, *row))
         group, lock_ms = played.injection.locks
         for watched in self.world.course.share_partitions if group else ():
             if watched.group == group:
-                change = (watched.share_partition, lock_ms, struck.since, struck.until)
+                change = (watched.share_partition, lock_ms, result.since, result.until)
                 self.world.course.journal.add(LockDuration(*change))
         # Who gets a response, however late, sees what it acquired. Clients wait for so long, but
         # for those that close their connection earlier.
-        beyond = struck.until - struck.since > (self.world.course.load.patience - 1) * 1e9
-        window = (struck.since - _BEFORE, struck.until + _AFTER)
+        beyond = result.until - result.since > (self.world.course.load.patience - 1) * 1e9
+        window = (result.since - _BEFORE, result.until + _AFTER)
         for share_partition in sorted(played.led) * (MOST_DELIVERIES if beyond else _HASTY):
             self.world.course.journal.add(UnseenResponse(share_partition, *window))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chaos.fitting import OURS, TOXIPROXY, fitting, needed, offered
-from chaos.outcome import Broke
+from chaos.outcome import ChaosResult
 from chaos.play import Player, Tell
 from chaos.schedule import Schedule
 from chaos.world import World, broker_clock, client_clock
@@ -195,7 +195,7 @@ class RunningTarget:
     proxies: BrokerProxies | None = None
     clocks: Clocks | None = None
 
-    def play(self, chaos: Chaos, out: Path) -> Broke:
+    def play(self, chaos: Chaos, out: Path) -> ChaosResult:
         """Play a schedule on a load, and leave the history and what was broken in ``out``.
 
         Raises:
@@ -256,7 +256,7 @@ def _clocked(clocks: Clocks | None, name: Callable[[int], str]) -> Variables | N
     return (lambda number: clocks.environment(name(number))) if clocks else None
 
 
-async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> Broke:
+async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> ChaosResult:
     players: list[Player] = []
     target, proxies, info = on.target, on.proxies, on.target.info
     direct = info.at(DIRECT, PLAINTEXT) if proxies else info
@@ -281,9 +281,9 @@ async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> Broke:
         loads=proxies.loads if isinstance(proxies, FrameProxies) else None,
     )
     died = [f"broker {b.node_id} ended by itself" for b in target.brokers if not b.is_alive]
-    return Broke(
+    return ChaosResult(
         loaded=loaded,
-        struck=tuple(players[0].struck),
+        injections=tuple(players[0].injections),
         trouble=(*players[0].trouble, *died),
         notes=tuple(players[0].notes),
     )
