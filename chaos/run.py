@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chaos.fitting import OURS, TOXIPROXY, fitting, needed, offered
-from chaos.outcome import ChaosResult
-from chaos.play import Player, Tell
+from chaos.play import ChaosResult, Player, Tell
 from chaos.schedule import Schedule
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clocks import Clocks

@@ -17,8 +17,7 @@ import pytest
 from chaos.faults import FAULTS
 from chaos.faults.fault import fault
 from chaos.fitting import ON_REQUEST, TOXIPROXY, fitting, offered
-from chaos.outcome import ChaosResult, in_the_way, verdict
-from chaos.play import InjectionResult
+from chaos.play import ChaosResult, InjectionResult, in_the_way, verdict
 from chaos.run import Chaos, check, usual_load
 from chaos.schedule import Schedule, ScheduledFault, draw, in_conflict
 from chaos.shrink import Shrunk, shrink
