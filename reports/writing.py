@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fixtures.machine.cache import write_atomically
 from reports import drawing, html
 from reports.results import Results
-from spec.plain import text_of, to_plain
+from spec.plain import text_of, to_plain, write_atomically
 
 
 def write(out: Path, results: Results) -> None:

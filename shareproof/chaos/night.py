@@ -29,7 +29,6 @@ from chaos.fitting import fitting, offered, usual_proxies
 from chaos.run import Chaos, RunningTarget, running, usual_load
 from chaos.schedule import Schedule
 from chaos.shrink import described, shrink
-from fixtures.machine.cache import write_atomically
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.nights import RECORD, Night, Play, Shrunk, find, play_of, read
@@ -43,7 +42,7 @@ from shareproof.chaos.again import earlier, rejudge
 from shareproof.chaos.again import exit_code as changed_verdicts
 from shareproof.detected import detection
 from shareproof.options import NightOptions
-from spec.plain import text_of
+from spec.plain import text_of, write_atomically
 
 Tell = Callable[[str], None]
 MINUTE = 60.0

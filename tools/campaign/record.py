@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from fixtures.machine.cache import write_atomically
 from reports.evidence import FILE, FOLDER, REFERENCE, Entry, read
+from spec.plain import write_atomically
 from spec.verdict import Observation
 
 _PLAYED = ("kind", "name", "release", "date", "commit")
