@@ -31,7 +31,7 @@ from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.frame import Transcript
 from fixtures.wire.records import Record, encode_batch
-from fixtures.wire.state_records import partition_of, share_key
+from fixtures.wire.state_records import partition_of, share_key, wire_batches
 from spec.configs import Config, Scope
 from spec.model.durable import StateBatch
 from spec.verdict import OutOfReach, Undecided

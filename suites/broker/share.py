@@ -345,6 +345,15 @@ class Share:
             await queue.produce(records, batches=batches)
         return queue
 
+    async def consumer(self, *records: int, **options: Any) -> Consumer:
+        """Return the first member of the group of a new :meth:`queue`."""
+        return await (await self.queue(*records, **options)).consumer()
+
+    async def pair(self, *records: int, **options: Any) -> tuple[Queue, Consumer, Consumer]:
+        """Return a new :meth:`queue` and two members, the second of which never joins."""
+        queue = await self.queue(*records, **options)
+        return queue, await queue.consumer(), await queue.consumer(join=False)
+
     async def sibling(self, queue: Queue, **group_config: str) -> Queue:
         """Return another group on the same topic, reading from the earliest offset."""
         group = self.cluster.fresh_name("g")

@@ -131,8 +131,7 @@ async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> No
 
 @check("ACQ-11", crossed=BESIDE)
 async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=10)
-    first, second = await queue.consumer(), await queue.consumer(join=False)
+    _, first, second = await share.pair(records=10)
     await first.acquire(10)
     await first.acked(release(2), release(7))
 

@@ -13,8 +13,7 @@ async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> N
     lock = share.bounds.short_lock
     if default <= lock:
         raise OutOfReach(f"the broker's lock of {default} ms is as short as a group's can be")
-    queue = await share.queue(1, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    _, holder, other = await share.pair(1, lock_ms=lock)
     sent = time.monotonic()
     await holder.acquire(1)
 
@@ -113,8 +112,7 @@ async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None
 @check("LCK-13", crossed=AMONG)
 async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(2, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.pair(2, lock_ms=lock)
     await holder.acquire(2)
     await reconfigure(queue, holder, lock_ms=share.bounds.long_lock)
 
@@ -126,8 +124,7 @@ async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: J
 @check("LCK-13", crossed=AMONG)
 async def test_shorter_duration_is_for_later_acquisitions(share: Share, judge: Judge) -> None:
     lock, long = share.bounds.short_lock, share.bounds.long_lock
-    queue = await share.queue(1, lock_ms=long)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.pair(1, lock_ms=long)
     sent = time.monotonic()
     await holder.acquire(1)
     await reconfigure(queue, holder, lock_ms=lock)

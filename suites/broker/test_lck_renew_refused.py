@@ -27,8 +27,7 @@ async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> Non
 @check("LCK-30", feature="renew", crossed=(BESIDE, RELOADED))
 async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(1, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.pair(1, lock_ms=lock)
     began = time.monotonic()
     await holder.acquire(1)
     await reconfigure(queue, other, lock_ms=share.bounds.long_lock)
@@ -103,10 +102,9 @@ async def test_fetch_that_renews_may_not_ask_for_records(
 @check("LCK-36", feature=("renew", "renew-switch"), crossed=(BESIDE, RELOADED))
 async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(
+    queue, holder, other = await share.pair(
         2, lock_ms=lock, group_config={"share.renew.acknowledge.enable": "false"}
     )
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
     began = time.monotonic()
     await holder.acquire(2)
     await reconfigure(queue, holder, lock_ms=share.bounds.long_lock)

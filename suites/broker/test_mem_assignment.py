@@ -85,8 +85,7 @@ async def test_deleted_topic_is_not_assigned(share: Share, judge: Judge) -> None
 
 @check("MEM-14")
 async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
-    consumer = await queue.consumer()
+    consumer = await share.consumer(records=1)
 
     # Leaders and coordinators may still be on their way, which their own errors say; an
     # uninitialised state would be another error, or silence.

@@ -26,8 +26,7 @@ async def untouched(judge: Judge, consumer: Consumer, held: int) -> None:
 
 @check("SES-01", fast=True)
 async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=8, batches=8)
-    consumer = await queue.consumer()
+    consumer = await share.consumer(records=8, batches=8)
     await consumer.acquire(1, epoch=OPEN, max_records=1)
     session, steps = consumer.session, share.rng.choices(["fetch", "piggyback", "ack"], k=7)
 
@@ -161,8 +160,7 @@ async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
 
 @check("SES-10", fast=True)
 async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    consumer = await queue.consumer()
+    consumer = await share.consumer()
 
     by_fetch = await consumer.session.fetch(epoch=CLOSE)
     by_ack = await consumer.session.acknowledge({}, epoch=CLOSE)
