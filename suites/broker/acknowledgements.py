@@ -57,15 +57,13 @@ class Pinned:
 
 
 async def pinned(share: Share, count: int, **options: Any) -> Pinned:
-    queue = await share.queue(count, **options)
-    consumer = await queue.holder(count)
+    queue, consumer = await share.with_holder(count, **options)
     return Pinned(queue, consumer, count)
 
 
 async def holder_and_heir(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
     """Return a queue, a consumer that holds all its records under a long lock, and another one."""
-    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.holder(records)
+    queue, consumer = await share.with_holder(records, lock_ms=share.bounds.longest_lock)
     return queue, consumer, await queue.consumer()
 
 

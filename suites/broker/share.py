@@ -345,14 +345,24 @@ class Share:
             await queue.produce(records, batches=batches)
         return queue
 
-    async def consumer(self, *records: int, **options: Any) -> Consumer:
-        """Return the first member of the group of a new :meth:`queue`."""
-        return await (await self.queue(*records, **options)).consumer()
-
-    async def pair(self, *records: int, **options: Any) -> tuple[Queue, Consumer, Consumer]:
-        """Return a new :meth:`queue` and two members, the second of which never joins."""
+    async def with_member(self, *records: int, **options: Any) -> tuple[Queue, Member]:
+        """Return a new :meth:`queue` and the first member of its group, assigned its topic."""
         queue = await self.queue(*records, **options)
-        return queue, await queue.consumer(), await queue.consumer(join=False)
+        return queue, await self.member(queue.group, queue.topic)
+
+    async def with_consumer(self, *records: int, **options: Any) -> tuple[Queue, Consumer]:
+        queue = await self.queue(*records, **options)
+        return queue, await queue.consumer()
+
+    async def with_holder(self, records: int, **options: Any) -> tuple[Queue, Consumer]:
+        """Return a new :meth:`queue` and a consumer that has acquired all of it."""
+        queue = await self.queue(records, **options)
+        return queue, await queue.holder(records)
+
+    async def with_pair(self, *records: int, **options: Any) -> tuple[Queue, Consumer, Consumer]:
+        """Return a new :meth:`queue` and two members, the second of which never joins."""
+        queue, first = await self.with_consumer(*records, **options)
+        return queue, first, await queue.consumer(join=False)
 
     async def sibling(self, queue: Queue, **group_config: str) -> Queue:
         """Return another group on the same topic, reading from the earliest offset."""

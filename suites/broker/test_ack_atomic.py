@@ -117,8 +117,7 @@ async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None
 @check("ACK-42", crossed=AMONG)
 async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> None:
     rounds, size = 20, 15
-    queue = await share.queue(rounds * size)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(rounds * size)
     await consumer.acquire(rounds * size)
     starts: set[int] = set()
     done = asyncio.Event()

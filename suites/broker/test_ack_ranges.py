@@ -55,7 +55,7 @@ async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge
 
 @check("ACK-26", crossed=AMONG)
 async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
-    consumer = await share.consumer(HUNDREDS, batches=share.rng.choice([1, 4, 19]))
+    _, consumer = await share.with_consumer(HUNDREDS, batches=share.rng.choice([1, 4, 19]))
     await consumer.acquire(HUNDREDS, max_records=HUNDREDS)
     odd = list(range(1, HUNDREDS, 2))
     even = list(range(2, HUNDREDS, 2))

@@ -70,8 +70,7 @@ async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Jud
 
 @check("ACK-09", fast=True, crossed=(BESIDE, RELOADED))
 async def test_start_offset_follows_settled_records(share: Share, judge: Judge) -> None:
-    queue = await share.queue(12)
-    consumer = await queue.holder(12)
+    queue, consumer = await share.with_holder(12)
 
     # Offsets 3 (released) and 6 (acquired) are the obstacles, 9 and more stay to force writes:
     # a broker may write the start offset with the next state change only (KIP-932 §Managing

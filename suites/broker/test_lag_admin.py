@@ -28,8 +28,7 @@ async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str
 
 async def _drained(share: Share, records: int) -> Queue:
     """Return a queue whose records are all accepted, and whose group has no members."""
-    queue = await share.queue(records=records)
-    consumer = await queue.holder(records)
+    queue, consumer = await share.with_holder(records)
     await consumer.acked(accept(0, records - 1))
     await consumer.depart()
     return queue

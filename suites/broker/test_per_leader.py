@@ -63,8 +63,7 @@ async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("gives_up", ["release", "timeout"])
 async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(4, lock_ms=lock)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(4, lock_ms=lock)
     for count in (1, 2):
         await consumer.acquire(4, within=lock / 1000 + WITHIN)
         if gives_up == "release":
@@ -80,8 +79,7 @@ async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> 
 
 @check("PER-45", crossed=AMONG)
 async def test_archiving_is_finished(share: Share, judge: Judge) -> None:
-    queue = await share.queue(10, batches=share.rng.choice([1, 10]))
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(10, batches=share.rng.choice([1, 10]))
     await write_state(queue, 0, [(0, 1, ARCHIVING, 1), (4, 4, ARCHIVING, 2)])
 
     sentinel = await queue.produce(1)

@@ -53,8 +53,7 @@ async def test_no_letters_below_level_two(lone: SingleBroker, judge: Judge) -> N
     dead = await dead_topic(lone.share)
     if code := await lone.set_level(1):
         raise OutOfReach(f"share.version cannot be lowered to 1: {error_name(code)}")
-    queue = await lone.share.queue(4, group_config=naming(dead.name))
-    consumer = await queue.holder(4)
+    queue, consumer = await lone.share.with_holder(4, group_config=naming(dead.name))
     await consumer.acked(reject(0, 1), accept(2), reject(3))
 
     start = await beyond(judge, queue, consumer, 4)
