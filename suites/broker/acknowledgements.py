@@ -8,7 +8,6 @@ unsettled: the start offset cannot pass it, so everything above is judged by its
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, accept, release
@@ -41,24 +40,6 @@ def result_in(response: Response, consumer: Consumer) -> str:
 
 PROBE = [accept(900)]
 """Past all that was acquired, so that it is refused without a write while the topic is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pinned:
-    """A consumer that holds all records of a queue, from the pin at offset 0 on."""
-
-    queue: Queue
-    consumer: Consumer
-    count: int
-
-    @property
-    def offsets(self) -> range:
-        return range(1, self.count)
-
-
-async def pinned(share: Share, count: int, **options: Any) -> Pinned:
-    queue, consumer = await share.with_holder(count, **options)
-    return Pinned(queue, consumer, count)
 
 
 async def holder_and_heir(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:

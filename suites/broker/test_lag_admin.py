@@ -82,14 +82,14 @@ async def _fence(queue: Queue) -> None:
 
 @check("LAG-24", crossed=AMONG)
 async def test_failed_write(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 10)
-    await world.consumer.acked(accept(5, 6))
-    judge.equal(8, await world.queue.lag(8), "lag before")
-    await _fence(world.queue)
-    part = await world.consumer.ack(accept(0, 4))
+    queue, consumer = await share.with_holder(10)
+    await consumer.acked(accept(5, 6))
+    judge.equal(8, await queue.lag(8), "lag before")
+    await _fence(queue)
+    part = await consumer.ack(accept(0, 4))
     if result(part) == "NONE":
         raise Undecided("the leader could write although it was fenced")
-    judge.equal(8, await world.queue.lag(8), f"lag after {result(part)}")
+    judge.equal(8, await queue.lag(8), f"lag after {result(part)}")
 
 
 class _Bounds:

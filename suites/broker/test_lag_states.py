@@ -11,9 +11,11 @@ pytestmark = pytest.mark.feature("lag")
 
 @check("LAG-01", fast=True, crossed=(BESIDE, RELOADED))
 async def test_mixed_states(share: Share, judge: Judge) -> None:
-    world = await pinned(share, share.rng.randint(20, 60), batches=share.rng.choice([1, 4]))
-    queue, consumer = world.queue, world.consumer
-    fates = {offset: share.rng.choice([accept, reject, release, None]) for offset in world.offsets}
+    count = share.rng.randint(20, 60)
+    queue, consumer = await share.with_holder(count, batches=share.rng.choice([1, 4]))
+    fates = {
+        offset: share.rng.choice([accept, reject, release, None]) for offset in range(1, count)
+    }
     await consumer.acked(*(fate(offset) for offset, fate in fates.items() if fate))
     end = await queue.produce(share.rng.randint(1, 9)) + 1
     end = await share.admin.log_offset(queue.topic)
@@ -25,10 +27,8 @@ async def test_mixed_states(share: Share, judge: Judge) -> None:
     await consumer.acked(accept(0))
     last = await queue.produce(1)
     await rewritten(consumer, last)
-    start = next(o for o in (*world.offsets, world.count) if fates.get(o) in (None, release))
-    expected = (
-        last + 1 - start - sum(fates[o] in (accept, reject) for o in range(start, world.count))
-    )
+    start = next(o for o in range(1, count + 1) if fates.get(o) in (None, release))
+    expected = last + 1 - start - sum(fates[o] in (accept, reject) for o in range(start, count))
     judge.equal(expected, await queue.lag(expected), f"lag from {start} to {last + 1}")
 
 
@@ -75,8 +75,7 @@ async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
 
 @check("LAG-03", fast=True, crossed=(BESIDE, RELOADED))
 async def test_unfinished_count(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 12)
-    queue, consumer = world.queue, world.consumer
+    queue, consumer = await share.with_holder(12)
     await consumer.acked(release(1, 4))
     judge.equal(12, await queue.lag(12), "lag with eight held and four released")
     more = share.rng.randint(1, 9)
