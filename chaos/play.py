@@ -1,19 +1,20 @@
-"""Playing a schedule: every strike in its time, seen to hit, healed, seen healed, and recorded."""
+"""Plays a schedule: each injection in its time, seen to hit, healed; and what came of them."""
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psutil
 
 from chaos.faults import FAULTS, Fault, Injection
-from chaos.schedule import Schedule, Strike
+from chaos.schedule import Schedule, ScheduledFault
 from chaos.world import World
 from fixtures.clients.cluster import eventually
 from fixtures.wire.connection import CallFailed
+from fixtures.workload.plan import Loaded
 from spec.history import MOST_DELIVERIES, FaultSpan, LockDuration, UnseenResponse
 from spec.verdict import EnvironmentFault, Undecided
 
@@ -37,8 +38,8 @@ _REFUSED = (CallFailed, Undecided, EnvironmentFault, OSError, psutil.Error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Struck:
-    """What became of a strike.
+class InjectionResult:
+    """What became of an injection.
 
     Attributes:
         strike: What was planned.
@@ -49,7 +50,7 @@ class Struck:
         trouble: Why a proof is missing.
     """
 
-    strike: Strike
+    strike: ScheduledFault
     subject: str = ""
     since: int
     until: int
@@ -60,28 +61,28 @@ class Struck:
 
 @dataclass(frozen=True, slots=True)
 class _Played:
-    """A strike that was healed, whether seen or not."""
+    """An injection that was healed, whether seen or not."""
 
     number: int
     fault: Fault
     injection: Injection
-    struck: Struck
+    result: InjectionResult
     led: frozenset[int] = frozenset()
     """The share-partitions whose requests it may have made late."""
 
 
 class Player:
-    """Plays one schedule on a world; ``struck`` grows as strikes end.
+    """Plays one schedule on a world; ``injections`` grows as injections end.
 
-    What other faults break may be what a proof needs. So a strike that was not seen to hit or to be
-    healed is no trouble of the run: it is healed again when all others are over. ``notes`` says
-    what it took beyond that to get the cluster whole, and ``trouble`` what is wrong with one that
-    does not come back.
+    What other faults break may be what a proof needs. So an injection that was not seen to hit or
+    to be healed is no trouble of the run: it is healed again when all others are over. ``notes``
+    says what it took beyond that to get the cluster whole, and ``trouble`` what is wrong with one
+    that does not come back.
     """
 
     def __init__(self, world: World, tell: Tell, faults: Mapping[str, Fault] = FAULTS) -> None:
         self.world, self.tell, self.faults = world, tell, faults
-        self.struck: list[Struck] = []
+        self.injections: list[InjectionResult] = []
         self.trouble: list[str] = []
         self.notes: list[str] = []
         self._unhealed: list[_Played] = []
@@ -93,31 +94,28 @@ class Player:
             for number, strike in enumerate(schedule.strikes):
                 tasks.create_task(self._strike(number, strike, began))
         if schedule.strikes:
-            await self._mend()
+            for played in self._unhealed:
+                await _outcome(played.injection.heal(), _HEAL_ENDS_WITHIN)
+            try:
+                if missing := await self.world.mend(HEALED_WITHIN):
+                    self.notes.append(f"{missing} until all brokers were restarted")
+            except EnvironmentFault as fault:
+                self.trouble.append(str(fault))
+            for played in self._unhealed:
+                healed, reason = await self._healed(played.fault, played.injection, _AGAIN_WITHIN)
+                self.tell(f"       {played.fault.name}, healed again: {healed or reason}")
+                until = time.monotonic_ns()
+                result = replace(played.result, until=until, healed=healed, trouble=reason)
+                self._end(replace(played, result=result))
 
-    async def _mend(self) -> None:
-        for played in self._unhealed:
-            await _outcome(played.injection.heal(), _HEAL_ENDS_WITHIN)
-        try:
-            if missing := await self.world.mend(HEALED_WITHIN):
-                self.notes.append(f"{missing} until all brokers were restarted")
-        except EnvironmentFault as fault:
-            self.trouble.append(str(fault))
-        for played in self._unhealed:
-            healed, reason = await self._healed(played.fault, played.injection, _AGAIN_WITHIN)
-            self.tell(f"       {played.fault.name}, healed again: {healed or reason}")
-            until = time.monotonic_ns()
-            struck = replace(played.struck, until=until, healed=healed, trouble=reason)
-            self._end(replace(played, struck=struck))
-
-    async def _strike(self, number: int, strike: Strike, began: float) -> None:
+    async def _strike(self, number: int, strike: ScheduledFault, began: float) -> None:
         fault = self.faults[strike.fault]
         if await self._load_ended(began + strike.at):
             return
         async with self._broker_to_spare(fault):
             if not self.world.course.ended.is_set():
                 played = await self._carry_out(number, fault, strike)
-                if played.struck.healed:
+                if played.result.healed:
                     self._end(played)
                 else:
                     self._unhealed.append(played)
@@ -133,7 +131,7 @@ class Player:
             yield
 
     async def _whole(self) -> str:
-        return "" if await self.world.missing() else "whole"
+        return "" if await self.world.cluster.missing() else "whole"
 
     async def _load_ended(self, at: float) -> bool:
         """Wait until a moment; tell whether somebody ended the load before it."""
@@ -142,7 +140,7 @@ class Player:
             await asyncio.wait_for(ended.wait(), max(0.0, at - time.monotonic()))
         return ended.is_set()
 
-    async def _carry_out(self, number: int, fault: Fault, strike: Strike) -> _Played:
+    async def _carry_out(self, number: int, fault: Fault, strike: ScheduledFault) -> _Played:
         injection = fault.make(self.world, strike.subject)
         since, began = time.monotonic_ns(), time.monotonic()
         hit = healed = ""
@@ -158,7 +156,7 @@ class Player:
             healed, reason = await self._healed(fault, injection, HEALED_WITHIN)
         shown = healed or f"not seen healed yet: {reason}"
         self.tell(f"       {fault.name}: {hit or f'not seen to hit: {missed}'}; {shown}")
-        struck = Struck(
+        result = InjectionResult(
             strike=strike,
             subject=subject or "",
             since=since,
@@ -167,7 +165,7 @@ class Player:
             healed=healed,
             trouble=missed,
         )
-        return _Played(number, fault, injection, struck, led | await self._led(injection))
+        return _Played(number, fault, injection, result, led | await self._led(injection))
 
     async def _healed(self, fault: Fault, injection: Injection, within: float) -> tuple[str, str]:
         return await self._proof(f"seeing {fault.name} healed", injection.healed, within)
@@ -190,20 +188,20 @@ class Player:
         return found or "", reason + last if reason else ""
 
     def _end(self, played: _Played) -> None:
-        """Record a strike that is over."""
-        struck = played.struck
-        self.struck.append(struck)
-        row = (played.fault.name, struck.subject, struck.since, struck.until, struck.hit)
+        """Record an injection that is over."""
+        result = played.result
+        self.injections.append(result)
+        row = (played.fault.name, result.subject, result.since, result.until, result.hit)
         self.world.course.journal.add(FaultSpan(played.number, *row))
         group, lock_ms = played.injection.locks
         for watched in self.world.course.share_partitions if group else ():
             if watched.group == group:
-                change = (watched.share_partition, lock_ms, struck.since, struck.until)
+                change = (watched.share_partition, lock_ms, result.since, result.until)
                 self.world.course.journal.add(LockDuration(*change))
         # Who gets a response, however late, sees what it acquired. Clients wait for so long, but
         # for those that close their connection earlier.
-        beyond = struck.until - struck.since > (self.world.course.load.patience - 1) * 1e9
-        window = (struck.since - _BEFORE, struck.until + _AFTER)
+        beyond = result.until - result.since > (self.world.course.load.patience - 1) * 1e9
+        window = (result.since - _BEFORE, result.until + _AFTER)
         for share_partition in sorted(played.led) * (MOST_DELIVERIES if beyond else _HASTY):
             self.world.course.journal.add(UnseenResponse(share_partition, *window))
 
@@ -236,3 +234,83 @@ async def _outcome(doing: Awaitable[T], within: float) -> tuple[T | None, str]:
         return None, str(reason) or type(reason).__name__
     except Exception as reason:  # whatever a fault stumbles over, the run goes on
         return None, f"{type(reason).__name__}: {reason}"
+
+
+_AFTERMATH = 5_000_000_000
+"""Nanoseconds for which a fault that was healed may still be in the way of the next one."""
+
+
+def in_the_way(missed: InjectionResult, injections: Sequence[InjectionResult]) -> str:
+    """Return the names of the faults that kept an injection from hitting, or nothing.
+
+    Injections overlap on purpose, and now and then one takes away what another one wanted to break:
+    no topic can be recreated while the disk of its leader is full. Only a fault that did hit,
+    and that was under way or just healed, is in the way of another one.
+    """
+    others = (
+        one
+        for one in injections
+        if one is not missed
+        and one.hit
+        and one.since < missed.until
+        and missed.since < one.until + _AFTERMATH
+    )
+    return ", ".join(dict.fromkeys(one.strike.fault for one in others))
+
+
+def verdict(injections: Sequence[InjectionResult], *, scenario: bool) -> str:
+    """Return ``vacuous`` if a run did not break what it was to break, else ``pass``.
+
+    That is a run of which no injection was seen to hit, and a scenario that has to do without one
+    of its kinds of fault: it is about them.
+    """
+    hit = {one.strike.fault for one in injections if one.hit}
+    wanted = {one.strike.fault for one in injections}
+    missed = not hit >= wanted if scenario else bool(wanted and not hit)
+    return "vacuous" if missed else "pass"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChaosResult:
+    """What came of a run.
+
+    ``trouble`` says what went wrong that no fault explains, ``notes`` what else is worth knowing.
+    """
+
+    loaded: Loaded
+    injections: tuple[InjectionResult, ...]
+    trouble: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_document(
+        self, schedule: Schedule, *, scenario: str, owed: Sequence[str], judged: float
+    ) -> dict[str, Any]:
+        """Return it as ``chaos.json`` keeps it, and as an entry of ``chaos`` in results.json."""
+        return {
+            "scenario": scenario,
+            "seed": schedule.seed,
+            "seconds": schedule.seconds,
+            "verdict": verdict(self.injections, scenario=bool(scenario)),
+            "owed": list(owed),
+            "judged": judged,
+            "produced": self.loaded.produced,
+            "delivered": self.loaded.delivered,
+            "drained": self.loaded.drained,
+            "trouble": list(self.trouble),
+            "notes": list(self.notes),
+            "faults": [self._strike(one) for one in self.injections],
+        }
+
+    def _strike(self, one: InjectionResult) -> dict[str, Any]:
+        return {
+            "fault": one.strike.fault,
+            "subject": one.subject,
+            "at": one.strike.at,
+            "lasts": one.strike.lasts,
+            "since": one.since,
+            "until": one.until,
+            "hit": one.hit,
+            "healed": one.healed,
+            "trouble": one.trouble,
+            "blocked_by": "" if one.hit else in_the_way(one, self.injections),
+        }

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chaos.fitting import OURS, TOXIPROXY, fitting, needed, offered
-from chaos.outcome import Broke
-from chaos.play import Player, Tell
+from chaos.play import ChaosResult, Player, Tell
 from chaos.schedule import Schedule
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clocks import Clocks
@@ -24,8 +23,7 @@ from fixtures.interface.names import (
 )
 from fixtures.interface.target import Variables
 from fixtures.machine.maven import clients_jar
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import BrokerProxies
+from fixtures.proxies.broker_proxies import BrokerProxies, FrameProxies
 from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from fixtures.targets.container.target import ContainerTarget
 from fixtures.targets.hooks import Hooks
@@ -35,8 +33,7 @@ from fixtures.wire.security import PLAINTEXT
 from fixtures.workload.hosts import Hosts
 from fixtures.workload.load import RunningLoad, run_load
 from fixtures.workload.plan import KINDS as BEHAVIOURS
-from fixtures.workload.plan import PLAIN
-from fixtures.workload.terms import Group, Load
+from fixtures.workload.plan import PLAIN, Group, Load
 
 OWED = ("INV-01", "INV-02", "INV-04", "INV-05")
 """What every run has to put to the test; what else it exercised is judged as well."""
@@ -101,12 +98,10 @@ COMPACTED: Mapping[str, str] = {
 
 
 def is_keyed(schedule: Schedule) -> bool:
-    """Tell whether a schedule needs a compacted topic."""
     return Capability.COMPACTED_TOPIC in needed(schedule.faults)
 
 
 def growth(schedule: Schedule) -> int:
-    """Return how many partitions a schedule adds to the load's topic."""
     return needed(schedule.faults).count(Capability.SPARE_PARTITION)
 
 
@@ -199,7 +194,7 @@ class RunningTarget:
     proxies: BrokerProxies | None = None
     clocks: Clocks | None = None
 
-    def play(self, chaos: Chaos, out: Path) -> Broke:
+    def play(self, chaos: Chaos, out: Path) -> ChaosResult:
         """Play a schedule on a load, and leave the history and what was broken in ``out``.
 
         Raises:
@@ -253,7 +248,6 @@ def _opened(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
 
 
 def needs_clocks(chaos: Chaos) -> bool:
-    """Tell whether a run takes clocks that can be moved."""
     return chaos.clocks or Capability.CLOCKS in needed(chaos.schedule.faults)
 
 
@@ -261,7 +255,7 @@ def _clocked(clocks: Clocks | None, name: Callable[[int], str]) -> Variables | N
     return (lambda number: clocks.environment(name(number))) if clocks else None
 
 
-async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> Broke:
+async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> ChaosResult:
     players: list[Player] = []
     target, proxies, info = on.target, on.proxies, on.target.info
     direct = info.at(DIRECT, PLAINTEXT) if proxies else info
@@ -286,9 +280,9 @@ async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> Broke:
         loads=proxies.loads if isinstance(proxies, FrameProxies) else None,
     )
     died = [f"broker {b.node_id} ended by itself" for b in target.brokers if not b.is_alive]
-    return Broke(
+    return ChaosResult(
         loaded=loaded,
-        struck=tuple(players[0].struck),
+        injections=tuple(players[0].injections),
         trouble=(*players[0].trouble, *died),
         notes=tuple(players[0].notes),
     )

@@ -1,6 +1,6 @@
 """Schedules: which faults, when, for how long and on which target, as pure data from one seed.
 
-A schedule names things only by number: which partition, group or broker a strike targets is its
+A schedule names things only by number: which partition, group or broker an injection targets is its
 ``subject`` modulo how many there are, and who leads it at that moment is found out at that moment.
 So the same schedule can be played on any cluster, again and again.
 """
@@ -28,7 +28,7 @@ _BETWEEN = (2.0, 8.0)
 
 
 class Resource(StrEnum):
-    """Something that faults break, or that they rely on to strike, to be seen, and to heal."""
+    """Something that faults break, or that they rely on to be injected, to be seen, and to heal."""
 
     BROKER = "broker"
     BROKER_LINK = "broker link"
@@ -59,11 +59,11 @@ class Schedulable(Protocol):
 
     @property
     def relies_on(self) -> frozenset[Resource]:
-        """What must be whole for it to strike, to be seen, and to be healed."""
+        """What must be whole for it to be injected, to be seen, and to be healed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strike:
+class ScheduledFault:
     """One fault to come.
 
     Attributes:
@@ -80,7 +80,6 @@ class Strike:
 
     @property
     def ends(self) -> float:
-        """Seconds after the load began when it is healed."""
         return self.at + self.lasts
 
 
@@ -90,15 +89,13 @@ class Schedule:
 
     seed: int
     seconds: float
-    strikes: tuple[Strike, ...] = ()
+    strikes: tuple[ScheduledFault, ...] = ()
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The name of each strike's fault."""
         return tuple(strike.fault for strike in self.strikes)
 
     def to_json(self) -> str:
-        """Return the schedule as a document for ``--schedule``."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
 
     @classmethod
@@ -112,7 +109,7 @@ class Schedule:
             raw = json.loads(text)
             if raw.pop("schema") != SCHEMA:
                 raise ValueError(f"not a schedule of schema {SCHEMA}")
-            strikes = tuple(Strike(**strike) for strike in raw.pop("strikes"))
+            strikes = tuple(ScheduledFault(**strike) for strike in raw.pop("strikes"))
             schedule = cls(strikes=tuple(sorted(strikes, key=lambda one: one.at)), **raw)
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"not a schedule: {error!r}") from None
@@ -140,7 +137,7 @@ def draw(
     """
     rng = random.Random(seed)
     known = {fault.name: fault for fault in faults}
-    strikes: list[Strike] = []
+    strikes: list[ScheduledFault] = []
     bag = _bag(rng, faults)
     moment, end = _FIRST, seconds - (_LAST if seconds < _LONG else _CALM)
     while faults:
@@ -149,7 +146,7 @@ def draw(
         others = [one for one in strikes if _apart(fault, known[one.fault], free=free)]
         at = _earliest(round(moment, 1), lasts, others)
         if at + lasts <= end:
-            strikes.append(Strike(fault=fault.name, at=at, lasts=lasts, subject=subject))
+            strikes.append(ScheduledFault(fault=fault.name, at=at, lasts=lasts, subject=subject))
         elif moment + _shortest(faults) > end:
             break
         moment += rng.uniform(*_BETWEEN)
@@ -162,8 +159,8 @@ def _apart(one: Schedulable, other: Schedulable, *, free: bool) -> bool:
     return Resource.BROKER in both if free else in_conflict(one, other)
 
 
-def _earliest(moment: float, lasts: float, others: Sequence[Strike]) -> float:
-    """Return the first moment from which a strike overlaps none of the others, nor their rest."""
+def _earliest(moment: float, lasts: float, others: Sequence[ScheduledFault]) -> float:
+    """Return the first moment at which an injection overlaps no other, nor the rest after it."""
     for other in sorted(others, key=lambda one: one.at):
         if moment < other.ends + _REST and other.at < moment + lasts + _REST:
             moment = round(other.ends + _REST, 1)

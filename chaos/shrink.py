@@ -1,4 +1,4 @@
-"""Shrinking a schedule that makes a run fail: fewer strikes, then shorter ones, then less load.
+"""Shrinking a schedule that makes a run fail: fewer injections, then shorter ones, then less load.
 
 Pure: whether a schedule fails is asked of the caller, who plays it. A run under faults is no
 function of its schedule, so a schedule that once did not fail may fail the next time: each
@@ -9,14 +9,14 @@ played again, to say how reliably it fails.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from chaos.schedule import Schedule, Strike
+from chaos.schedule import Schedule, ScheduledFault
 
 Fails = Callable[[Schedule], bool]
 Tell = Callable[[str], None]
 
 _SHORTEST = 0.5
 _AFTER = 4.0
-"""Seconds of load that are left after the last strike."""
+"""Seconds of load that are left after the last injection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def described(schedule: Schedule) -> str:
 
 
 def _fewer(schedule: Schedule, fails: Fails) -> Schedule:
-    """Leave out halves, quarters and so on of the strikes, as delta debugging does."""
+    """Leave out halves, quarters and so on of the injections, as delta debugging does."""
     pieces = 2
     while len(schedule.strikes) > 0:
         smaller = next((one for one in _without(schedule, pieces) if fails(one)), None)
@@ -95,7 +95,7 @@ def _without(schedule: Schedule, pieces: int) -> Iterator[Schedule]:
 
 
 def _shorter(schedule: Schedule, fails: Fails) -> Schedule:
-    """End the load soon after the last strike, then halve each strike."""
+    """End the load soon after the last injection, then halve each injection."""
     end = max((strike.ends for strike in schedule.strikes), default=0.0) + _AFTER
     if end < schedule.seconds:
         sooner = replace(schedule, seconds=end)
@@ -107,6 +107,6 @@ def _shorter(schedule: Schedule, fails: Fails) -> Schedule:
     return schedule
 
 
-def _with(schedule: Schedule, index: int, strike: Strike) -> Schedule:
+def _with(schedule: Schedule, index: int, strike: ScheduledFault) -> Schedule:
     strikes = (*schedule.strikes[:index], strike, *schedule.strikes[index + 1 :])
     return replace(schedule, strikes=strikes)

@@ -4,27 +4,25 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fixtures.clients.admin import Admin
-from fixtures.clients.cluster import SHARE, Cluster, share_key
+from fixtures.clients.admin import Admin, read_log
+from fixtures.clients.cluster import SHARE, Cluster
 from fixtures.clocks import Clocks
-from fixtures.interface.handle import Handle, Plugged
 from fixtures.interface.names import Address
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import BrokerProxies
+from fixtures.interface.target import Handle, Plugged
+from fixtures.proxies.broker_proxies import BrokerProxies, FrameProxies
 from fixtures.targets import Target
 from fixtures.targets.broker import Broker
 from fixtures.targets.hooks import HookedBroker, Hooks, hooked_brokers
 from fixtures.wire.codec import Struct
-from fixtures.wire.connection import CallFailed, Connection
-from fixtures.wire.records import decode_batches
+from fixtures.wire.connection import answers
+from fixtures.wire.state_records import share_key
 from fixtures.workload.load import RunningLoad
 from spec.verdict import EnvironmentFault, Undecided
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
-_BYTES = 1 << 20
 _EVERY = 0.25
 _LINES = 5
 """How many lines of a log are shown."""
@@ -47,25 +45,20 @@ class World:
 
     @property
     def cluster(self) -> Cluster:
-        """The brokers by way of their fault-free listeners."""
         return self.course.cluster
 
     @property
     def admin(self) -> Admin:
-        """Admin requests on that way."""
         return self.course.admin
 
     @property
     def nodes(self) -> list[int]:
-        """All brokers, those that are away too."""
         return sorted(self.cluster.brokers)
 
     def partition(self, subject: int) -> int:
-        """Return a partition of the load's topic."""
         return subject % self.course.load.partitions
 
     def group(self, subject: int) -> str:
-        """Return a group of the load."""
         groups = self.course.groups
         return groups[subject % len(groups)]
 
@@ -82,7 +75,6 @@ class World:
 
     @property
     def victims(self) -> Sequence[Handle]:
-        """All brokers that can be broken."""
         if self.target.brokers or self.hooks is None:
             return self.target.brokers
         self.hooked = self.hooked or hooked_brokers(self.cluster, self.hooks)
@@ -118,14 +110,12 @@ class World:
         return self.clocks
 
     async def topic(self, name: str) -> Struct:
-        """Return a topic as Metadata shows it now."""
         connection = await self.cluster.any()
         answer = await connection.call("Metadata", topics=[{"name": name}])
         found: Struct = answer.topics[0]
         return found
 
     async def part(self, name: str, partition: int) -> Struct:
-        """Return a partition as Metadata shows it now."""
         found = await self.topic(name)
         part: Struct = next(p for p in found.partitions if p.partition_index == partition)
         return part
@@ -137,34 +127,17 @@ class World:
     async def offsets(self, name: str, partition: int, first: int, end: int) -> set[int]:
         """Return the offsets from ``first`` to before ``end`` at which a log holds something."""
         topic = await self.cluster.topic(name)
-        connection = await self.cluster.to(topic.leaders[partition])
         found: set[int] = set()
-        offset = first
-        while offset < end:
-            wanted = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": _BYTES}
-            answer = await connection.call(
-                "Fetch",
-                max_wait_ms=100,
-                min_bytes=1,
-                session_epoch=-1,
-                topics=[{"topic_id": topic.id, "partitions": [wanted]}],
-            )
-            batches = decode_batches(answer.responses[0].partitions[0].records)
-            if not batches:
-                raise Undecided(f"{name}-{partition} cannot be read at {offset}")
-            found |= {record.offset for batch in batches for record in batch.records}
-            offset = batches[-1].last_offset + 1
+        async for batch in read_log(self.cluster, topic, partition, since=first):
+            if batch.base_offset >= end:
+                break
+            found |= {record.offset for record in batch.records}
         return found
 
-    async def state_keeper(self, subject: int) -> int:
-        """Return the share coordinator of a share-partition."""
+    async def share_coordinator(self, subject: int) -> int:
         topic, partition = self.course.topic, self.partition(subject)
         key = share_key(self.group(subject), topic.id, partition)
         return await self.cluster.coordinator(key, SHARE)
-
-    async def controller(self) -> int:
-        """Return the active controller."""
-        return await self.cluster.active_controller()
 
     async def answers(self, node: int) -> bool:
         """Tell whether a broker serves a new client at its fault-free listener."""
@@ -172,38 +145,10 @@ class World:
         return await self.answers_at(Address(host=host, port=port))
 
     async def answers_at(self, address: Address) -> bool:
-        """Tell whether somebody greets a new client there."""
-        try:
-            async with await Connection.open(
-                address.host,
-                address.port,
-                schemas=self.cluster.schemas,
-                timeout=_SILENT_FOR,
-                security=self.cluster.info.security,
-            ):
-                return True
-        except CallFailed:
-            return False
-
-    async def missing(self) -> str:
-        """Return what some broker does not see in place: another broker, a leader, a replica."""
-        for node in self.nodes:
-            try:
-                connection = await self.cluster.to(node)
-                answer = await connection.call("Metadata", timeout=5, topics=None)
-            except (CallFailed, Undecided) as reason:
-                return f"broker {node} does not respond ({reason})"
-            known = {broker.node_id for broker in answer.brokers}
-            if gone := sorted(set(self.nodes) - known):
-                return f"broker {gone[0]} is fenced, as broker {node} sees it"
-            for topic in answer.topics:
-                for part in topic.partitions:
-                    if part.leader_id < 0:
-                        return f"{topic.name}-{part.partition_index} has no leader"
-                    if behind := sorted(set(part.replica_nodes) - set(part.isr_nodes)):
-                        where = f"{topic.name}-{part.partition_index}"
-                        return f"broker {behind[0]} is not in sync in {where}"
-        return ""
+        security, schemas = self.cluster.info.security, self.cluster.schemas
+        return await answers(
+            address.host, address.port, schemas=schemas, security=security, timeout=_SILENT_FOR
+        )
 
     async def serves(self, node: int) -> bool:
         """Tell whether a broker is not fenced, serves, and is in sync in all its replicas."""
@@ -261,7 +206,7 @@ class World:
         """Return what is missing for longer than some seconds, or nothing."""
         seen: set[str] = set()
         deadline = time.monotonic() + within
-        while missing := await self.missing():
+        while missing := await self.cluster.missing():
             if missing not in seen:
                 seen.add(missing)
                 deadline = time.monotonic() + within
@@ -283,15 +228,8 @@ class World:
 
 
 def broker_clock(node: int) -> str:
-    """Return the name of a broker's clock."""
     return f"broker-{node}"
 
 
 def client_clock(process: int) -> str:
-    """Return the name of the clock of a process of the load."""
     return f"client-{process}"
-
-
-async def in_thread(call: Callable[[], None]) -> None:
-    """Run a call that blocks, such as a broker's start, while everything else goes on."""
-    await asyncio.to_thread(call)

@@ -15,9 +15,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reports import drawing, telling
-from reports.plain import text_of
 from reports.results import Results
 from reports.telling import SIGNS, WORDS, Told
+from spec.plain import text_of
 
 __all__ = ["SIGNS", "WORDS", "Told", "render", "write"]
 

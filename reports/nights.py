@@ -13,10 +13,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from reports.plain import from_plain
 from reports.results import Results
 from reports.telling import cases
 from reports.verdicts import BROKEN, FAULT
+from spec.plain import from_plain
 
 RECORD = "night.json"
 RANKS: Mapping[str, tuple[str, ...]] = {

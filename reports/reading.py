@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from reports.plain import from_plain
 from reports.results import SCHEMA, Results
+from spec.plain import from_plain
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

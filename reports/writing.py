@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from reports import drawing, html
-from reports.plain import text_of, to_plain
 from reports.results import Results
+from spec.plain import text_of, to_plain, write_atomically
 
 
 def write(out: Path, results: Results) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "results.json", text_of(results))
+    write_atomically(out / "results.json", text_of(results))
     facts = {**to_plain(results.run), "target": results.target, "timing": results.timing}
-    write_whole(out / "run.json", text_of(facts))
+    write_atomically(out / "run.json", text_of(facts))
 
 
 def publish(out: Path, results: Results, timelines: Mapping[str, Any] | None = None) -> None:
@@ -22,10 +22,3 @@ def publish(out: Path, results: Results, timelines: Mapping[str, Any] | None = N
     if timelines is not None:
         drawing.write_timelines(out, timelines)
     html.write(out, results)
-
-
-def write_whole(file: Path, text: str) -> None:
-    """Write a file beside its place and rename it: a reader never meets half a file."""
-    draft = file.with_suffix(".draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(file)

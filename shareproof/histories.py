@@ -40,7 +40,7 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from fixtures.workload.hosts import hosts_of  # noqa: PLC0415
     from fixtures.workload.load import run_load  # noqa: PLC0415
-    from fixtures.workload.terms import Load  # noqa: PLC0415
+    from fixtures.workload.plan import Load  # noqa: PLC0415
 
     if asked.workers_on:
         require("pyspark")

@@ -41,7 +41,6 @@ def _load(name: str) -> dict[str, Entry]:
 
 
 def load_catalogue() -> dict[str, Entry]:
-    """Return every behaviour that upstream tests, or should, by id such as ``ACK-9``."""
     return _load("catalogue.toml")
 
 
@@ -76,7 +75,6 @@ class Past:
 
     @property
     def command(self) -> str:
-        """The command that finds it again on the release that had it."""
         target = f"--target kafka:{self.seen}"
         if self.scenario:
             return f"shareproof chaos {target} --scenario {self.scenario} --seed {self.seed}"

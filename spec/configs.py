@@ -11,8 +11,6 @@ from spec.tables import record
 
 
 class Scope(StrEnum):
-    """Where a configuration is set."""
-
     BROKER = "broker"
     GROUP = "group"
     TOPIC = "topic"
@@ -60,7 +58,6 @@ def load_configs(release: str, scope: Scope | None = None) -> dict[str, Config]:
 
 
 def configs_of(line: ReleaseLine, scope: Scope | None = None) -> dict[str, Config]:
-    """Return what :func:`load_configs` does, of a line."""
     return {
         name: record(Config, raw, f"config {name}", name=name, scope=each)
         for each in Scope

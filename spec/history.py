@@ -234,8 +234,6 @@ class FaultSpan(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """A part of the run."""
-
     phase: Text
     since: I64
     until: I64

@@ -40,7 +40,6 @@ class Absent:
     rules: tuple[str, ...] = ()
 
     def concerns(self, rule: str) -> bool:
-        """Tell whether the checks of a rule need the feature."""
         return bool({"*", rule, rule[:3]} & set(self.rules))
 
 
@@ -84,11 +83,9 @@ class Profile:
     as_written: tuple[str, ...] = ()
 
     def absences(self, version: str) -> dict[str, Absent]:
-        """Return the features declared absent in ``version``, by name."""
         return {entry.feature: entry for entry in self.absent if covers(entry.versions, version)}
 
     def expectations(self, version: str) -> dict[str, list[Expected]]:
-        """Return the entries that apply to ``version``, by requirement."""
         found: dict[str, list[Expected]] = {}
         for entry in self.expected:
             if covers(entry.versions, version):
@@ -121,7 +118,6 @@ def defined_in(rule: Requirement, version: str) -> bool:
 
 
 def shipped() -> list[str]:
-    """Return the names of the profiles that come with the suite."""
     folder = resources.files("spec") / "profiles"
     names = (entry.name for entry in folder.iterdir())
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))

@@ -159,7 +159,6 @@ class Requirement:
 
     @property
     def area(self) -> str:
-        """The three capitals before the dash."""
         return self.id[:3]
 
 

@@ -45,7 +45,6 @@ ALL = TIERS[-1]
 
 
 def tier_of(requests: Collection[str]) -> int:
-    """Return the lowest tier whose requests are enough."""
     if set(requests) <= PLAIN:
         return 1
     return 3 if set(requests) & set(FAILOVER) else 2

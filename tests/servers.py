@@ -18,8 +18,8 @@ from typing import Any
 
 from fixtures.clocks import Clocks
 from fixtures.machine import registry
+from fixtures.machine.building import go_program
 from fixtures.machine.cache import locked
-from fixtures.machine.golang import built
 from fixtures.machine.java import FAST_START
 from fixtures.machine.ports import free_ports
 from tests.fake import ROOT
@@ -149,7 +149,7 @@ def hdfs(folder: Path) -> Iterator[Server]:
 @contextlib.contextmanager
 def s3(folder: Path) -> Iterator[Server]:
     """Start an S3 server with one bucket; its credentials are those of the environment."""
-    program = built("versitygw", S3_SERVER, "put Go of version 1.26 or later on the PATH, or")
+    program = go_program("versitygw", S3_SERVER, "put Go of version 1.26 or later on the PATH, or")
     (port,) = free_ports(1)
     (folder / BUCKET).mkdir(parents=True)
     keys = {"ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}

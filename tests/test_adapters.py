@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from fixtures.adapters.clients import built, run
 from fixtures.adapters.model.settings import NAMED, STRANGE
 from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import (
@@ -26,6 +25,7 @@ from fixtures.clients.adapter import (
 )
 from fixtures.clients.handle import Handle
 from fixtures.interface.names import UsageFault
+from fixtures.machine.building import built, run
 from fixtures.machine.cache import CACHE_VARIABLE
 from spec.adapter import SCHEMA, Capability, flaw
 from spec.settings import Setting, settings_of

@@ -15,7 +15,6 @@ import jsonschema
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 
-from fixtures.history.class_data import KEPT, class_data_options
 from fixtures.history.compaction import checksum, compact
 from fixtures.history.journal import Journal
 from fixtures.targets import UsageFault
@@ -25,6 +24,7 @@ from reports.analysis.request import Judged, Request
 from reports.analysis.rules import load_invariants
 from reports.analysis.settling import observations, owed_by
 from reports.reading import SCHEMA_FILE
+from shareproof.chaos.judging import KEPT, class_data_options
 from shareproof.histories import _known
 from spec.history import (
     MOST_DELIVERIES,

@@ -17,10 +17,9 @@ import pytest
 from chaos.faults import FAULTS
 from chaos.faults.fault import fault
 from chaos.fitting import ON_REQUEST, TOXIPROXY, fitting, offered
-from chaos.outcome import Broke, in_the_way, verdict
-from chaos.play import Struck
+from chaos.play import ChaosResult, InjectionResult, in_the_way, verdict
 from chaos.run import Chaos, check, usual_load
-from chaos.schedule import Schedule, Strike, draw, in_conflict
+from chaos.schedule import Schedule, ScheduledFault, draw, in_conflict
 from chaos.shrink import Shrunk, shrink
 from fixtures.clients.admin import ShareOffset
 from fixtures.clocks import Clocks, lacking
@@ -29,12 +28,12 @@ from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_tar
 from fixtures.targets.hooks import HookedBroker, Hooks
 from fixtures.workload.load import run_load
 from fixtures.workload.observer import Progress
-from fixtures.workload.terms import Load, Loaded
+from fixtures.workload.plan import Load, Loaded
 from reports.analysis.rules import load_invariants
 from reports.oracle.judging import Verdicts
-from reports.plain import from_plain
 from reports.results import ChaosRun
 from spec.history import Manifest
+from spec.plain import from_plain
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites.chaos.scenario import Scenario
 from suites.chaos.scenarios import SCENARIOS, SHORT, chosen
@@ -64,7 +63,7 @@ FEW = [FAULTS[name] for name in FEW_NAMES.split()]
 """Faults of schedules to shrink: a new fault changes no draw of these."""
 
 
-def _overlap(one: Strike, other: Strike) -> bool:
+def _overlap(one: ScheduledFault, other: ScheduledFault) -> bool:
     return one.at < other.ends and other.at < one.ends
 
 
@@ -194,9 +193,9 @@ def test_shrinking_ends_and_says_how_reliable_it_is() -> None:
 SECOND = 1_000_000_000
 
 
-def _struck(fault: str, since: float, until: float, *, hit: bool = True) -> Struck:
-    return Struck(
-        strike=Strike(fault=fault, at=since, lasts=until - since),
+def _struck(fault: str, since: float, until: float, *, hit: bool = True) -> InjectionResult:
+    return InjectionResult(
+        strike=ScheduledFault(fault=fault, at=since, lasts=until - since),
         since=int(since * SECOND),
         until=int(until * SECOND),
         hit="seen" if hit else "",
@@ -231,7 +230,7 @@ def test_a_fault_under_way_is_in_the_way_of_others() -> None:
     ],
 )
 def test_a_run_breaks_something_and_a_scenario_each_of_its_kinds(
-    struck_: tuple[Struck, ...], scenario: bool, expected: str
+    struck_: tuple[InjectionResult, ...], scenario: bool, expected: str
 ) -> None:
     assert verdict(struck_, scenario=scenario) == expected
 
@@ -245,7 +244,7 @@ def test_what_was_in_the_way_is_written_down() -> None:
         seconds=1,
         manifest=Manifest(files=()),
     )
-    broke = Broke(loaded=loaded, struck=(FULL_DISK, DURING), trouble=())
+    broke = ChaosResult(loaded=loaded, injections=(FULL_DISK, DURING), trouble=())
     schedule = Schedule(seed=1, seconds=40)
     document = broke.to_document(schedule, scenario="", owed=("INV-01",), judged=0.9)
     assert document["verdict"] == "pass"
@@ -258,7 +257,7 @@ FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume")
 
 
 def _asked(fault: str, *, allowed: bool = False, hooks: Hooks | None = None) -> Chaos:
-    strikes = (Strike(fault=fault, at=1, lasts=1),) if fault else ()
+    strikes = (ScheduledFault(fault=fault, at=1, lasts=1),) if fault else ()
     schedule = Schedule(seed=1, seconds=10, strikes=strikes)
     return Chaos(
         target=EXTERNAL,

@@ -13,11 +13,11 @@ pytest.importorskip("pyarrow", reason="the extra 'judge' is not installed")
 from chaos import play
 from chaos.faults import Fault
 from chaos.play import Player
-from chaos.schedule import Schedule, Strike
+from chaos.schedule import Schedule, ScheduledFault
 from spec.history import FaultSpan
 from spec.verdict import EnvironmentFault, Undecided
 
-ONCE = Schedule(seed=1, seconds=1, strikes=(Strike(fault="it", at=0.0, lasts=0.0),))
+ONCE = Schedule(seed=1, seconds=1, strikes=(ScheduledFault(fault="it", at=0.0, lasts=0.0),))
 
 
 @dataclass
@@ -112,8 +112,8 @@ def _played(
 
 def test_what_is_not_seen_healed_is_healed_again() -> None:
     player, injection = _played(lambda world: Injection(world, healed_at_once=False))
-    (struck,) = player.struck
-    assert (struck.hit, struck.healed, injection.heals) == ("it hit", "healed", 2)
+    (result,) = player.injections
+    assert (result.hit, result.healed, injection.heals) == ("it hit", "healed", 2)
     assert player.trouble == []
 
 
@@ -133,18 +133,18 @@ def test_a_restart_that_was_needed_is_told() -> None:
 @pytest.mark.parametrize("what", ["inject", "hit", "heal"])
 def test_a_fault_that_hangs_ends(what: str) -> None:
     player, _ = _played(lambda world: Injection(world, hangs=what))
-    (struck,) = player.struck
-    assert bool(struck.hit) == (what == "heal")
+    (result,) = player.injections
+    assert bool(result.hit) == (what == "heal")
     assert player.trouble == []
 
 
 def test_what_missed_excuses_nothing() -> None:
     world = Cluster()
     player, _ = _played(lambda world: Injection(world, hits=False), world)
-    assert not player.struck[0].hit
+    assert not player.injections[0].hit
     assert world.rows[0][-1] == ""
 
 
 def test_nothing_is_broken_after_the_load() -> None:
     player, injection = _played(Injection, ended=True)
-    assert (player.struck, injection.heals) == ([], 0)
+    assert (player.injections, injection.heals) == ([], 0)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.wire.codec import Raw, Struct, WireError, decode, default_of, encode
 from fixtures.wire.frame import decode_request, decode_response, encode_request, encode_response
-from fixtures.wire.placing import partition_of
 from fixtures.wire.records import (
     Compression,
     ControlType,
@@ -26,7 +25,7 @@ from fixtures.wire.records import (
     encode_batch,
 )
 from fixtures.wire.schema import FieldSpec, MessageSpec, Schemas, StructSpec, parse_message
-from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_value
+from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_value, partition_of
 from spec.model.durable import StateBatch
 from spec.model.release import NEWEST
 from suites.broker.state import as_model, replayed

@@ -15,8 +15,8 @@ import pytest
 from chaos.fitting import OURS, TOXIPROXY, usual_proxies
 from chaos.run import Chaos, check
 from chaos.schedule import Schedule
-from fixtures.interface.handle import Plugged
 from fixtures.interface.names import Address, ContainerName, parse_target
+from fixtures.interface.target import Plugged
 from fixtures.machine.ports import free_ports
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.config import cluster_properties
@@ -24,7 +24,7 @@ from fixtures.targets.container import naming
 from fixtures.targets.container.broker import ContainerBroker
 from fixtures.targets.container.engine import Engine, answers
 from fixtures.wire.schema import Schemas
-from fixtures.workload.terms import Load
+from fixtures.workload.plan import Load
 from spec.verdict import EnvironmentFault
 from suites.chaos.scenarios import SCENARIOS, chosen
 from tests.shell import until

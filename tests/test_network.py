@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from fixtures.adapters.clients import run
 from fixtures.machine import network
+from fixtures.machine.building import run
 from fixtures.machine.java import client_environment
 from fixtures.machine.ports import free_ports
 from spec.verdict import EnvironmentFault

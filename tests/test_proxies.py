@@ -25,12 +25,19 @@ from fixtures.hostile.script import (
 from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import Address, parse_address
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import CLIENT, INTERNAL, LATENCY, Condition
+from fixtures.proxies.broker_proxies import (
+    CLIENT,
+    INTERNAL,
+    LATENCY,
+    Condition,
+    Direction,
+    FrameProxies,
+    FrameRule,
+    state_write_refused,
+)
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.loads import Load, Loads, SharePartitionKey
 from fixtures.proxies.proxy import ProxyListener
-from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.connection import CallFailed, CallTimeout, Connection, ConnectionLost
 from fixtures.wire.records import Compression, decode_batches, encode_batch

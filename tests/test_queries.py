@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from fixtures.history.compaction import MANIFEST, checksum, compact, is_compacted, layout
 from fixtures.history.journal import Journal
 from fixtures.workload.load import DRAINING
-from fixtures.workload.terms import Load
+from fixtures.workload.plan import Load
 from reports.analysis import warming as spark_warming
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history, together

@@ -17,7 +17,6 @@ from reports import console, html, telling
 from reports.badge import DIM, GOOD, of_results
 from reports.building import RunRecord, timing_of
 from reports.building import document as document_of
-from reports.plain import text_of, to_plain
 from reports.reading import SCHEMA_FILE, parse, read
 from reports.results import Client, Results, Run, Target
 from reports.site.archive import find
@@ -26,6 +25,7 @@ from reports.writing import write
 from shareproof.detected import detection
 from shareproof.runner.allured import CONFIG, RESULTS
 from shareproof.runner.allured import write as write_allure
+from spec.plain import text_of, to_plain
 from spec.profile import Expected, Profile
 from spec.requirement import Basis, Honesty, Level, Requirement
 from spec.source import Kind, Source

@@ -12,7 +12,6 @@ import pytest
 
 from reports import badge
 from reports.evidence import ALTERATION, KAFKA_MUTANT
-from reports.plain import to_plain
 from reports.reading import parse
 from reports.site.archive import Archive, Run, find
 from reports.site.build import build
@@ -20,6 +19,7 @@ from reports.site.comparing import by_broker, by_release, by_version, compare, c
 from reports.site.detecting import Detection, Missed, Noticed, figures
 from shareproof.detected import detection
 from spec.catalogue import load_track_record
+from spec.plain import to_plain
 from spec.requirement import Honesty, load_requirements
 from tests.shell import without_extras
 from tests.test_results import HOSTILE, client, document, keep

@@ -12,3 +12,5 @@ __all__ = ["FAULTS", "Fault", "Injection"]
 
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
     import_module(_module.name)
+for _name in sorted(FAULTS):  # whatever module holds it, a seed draws the same
+    FAULTS[_name] = FAULTS.pop(_name)

@@ -3,10 +3,11 @@
 Locks, sessions and timeouts run by clocks that never jump, so nothing but timestamps may change.
 """
 
-from chaos.faults.fault import Injection, fault
-from chaos.faults.roles import Role, for_each_role
+import asyncio
+
+from chaos.faults.fault import Injection, Role, fault, for_each_role
 from chaos.schedule import Resource
-from chaos.world import World, broker_clock, client_clock, in_thread
+from chaos.world import World, broker_clock, client_clock
 from fixtures.interface.capability import Capability
 
 _JUMPS = (3600.0, -3000.0)
@@ -27,21 +28,17 @@ class Jump(Injection):
         self.clock = ""
 
     def move(self, clock: str) -> None:
-        """Move a clock."""
         self.clock = clock
         self.world.all_clocks.move(clock, self.by)
 
     async def heal(self) -> None:
-        """Put the clock right."""
         if self.clock:
             self.world.all_clocks.move(self.clock, 0.0)
 
     async def hit(self) -> str:
-        """See the process read a clock that is wrong."""
         return self._said(self.by)
 
     async def healed(self) -> str:
-        """See the process read a clock that is right."""
         return self._said(0.0)
 
     def _said(self, wanted: float) -> str:
@@ -72,7 +69,6 @@ class BrokerJump(Jump):
         self.node = -1
 
     async def inject(self) -> str:
-        """Move the clock."""
         self.node = await self.role.who(self.world, self.subject)
         self.move(broker_clock(self.node))
         return f"broker {self.node}, {self.role.title}, by {self.by:+g} s"
@@ -86,13 +82,12 @@ class BrokerJump(Jump):
             return
         broker = self.world.broker(self.node)
         self.world.cluster.away.add(self.node)
-        await in_thread(broker.stop)
+        await asyncio.to_thread(broker.stop)
         await super().heal()
-        await in_thread(broker.start)
+        await asyncio.to_thread(broker.start)
         self.world.cluster.away.discard(self.node)
 
     async def healed(self) -> str:
-        """See the broker read a clock that is right, and serve."""
         right = await super().healed()
         return right if right and await self.world.serves(self.node) else ""
 
@@ -113,7 +108,6 @@ class ClientJump(Jump):
         self.worker = workers[subject % len(workers)]
 
     async def inject(self) -> str:
-        """Move the clock, and have it read."""
         work = self.worker.work
         self.move(client_clock(work.process))
         await self.worker.tell("wall")
@@ -121,7 +115,6 @@ class ClientJump(Jump):
         return f"process {work.process} with {names}, by {self.by:+g} s"
 
     async def heal(self) -> None:
-        """Put the clock right, and have it read."""
         await super().heal()
         if self.worker.alive:
             await self.worker.tell("wall")

@@ -1,8 +1,14 @@
-"""What a fault is, and its injection: break, prove that it hit, heal, prove that it healed."""
+"""What a fault is, and its injection: break, prove that it hit, heal, prove that it healed.
+
+Many faults target the broker that has some role now. A share-partition has a leader, a share
+coordinator that keeps its state, and its group a coordinator for the members (KIP-932 §Share group
+membership, §Share coordinator).
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from chaos.schedule import Resource
@@ -109,6 +115,60 @@ def fault(
             takes=frozenset(takes),
             relies_on=frozenset(relies_on),
         )
+        return make
+
+    return register
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """A role; ``who`` finds the broker that has it now."""
+
+    name: str
+    title: str
+    who: Callable[[World, int], Awaitable[int]]
+
+
+LEADER = Role(
+    name="leader",
+    title="the leader of a partition",
+    who=lambda world, subject: world.leader(world.course.topic.name, world.partition(subject)),
+)
+SHARE_COORDINATOR = Role(
+    name="share-coordinator", title="a share coordinator", who=World.share_coordinator
+)
+GROUP_COORDINATOR = Role(
+    name="group-coordinator",
+    title="a group coordinator",
+    who=lambda world, subject: world.cluster.coordinator(world.group(subject)),
+)
+CONTROLLER = Role(
+    name="controller",
+    title="the active controller",
+    who=lambda world, _: world.cluster.active_controller(),
+)
+ROLES = (LEADER, SHARE_COORDINATOR, GROUP_COORDINATOR, CONTROLLER)
+
+MakeForRole = TypeVar("MakeForRole", bound=Callable[..., Injection])
+
+
+def for_each_role(
+    verb: str,
+    does: str,
+    *needs: Capability,
+    lasts: tuple[float, float],
+    takes: Iterable[Resource],
+) -> Callable[[MakeForRole], MakeForRole]:
+    """Register a class of injections as a fault for each role of a broker.
+
+    ``does`` says what it does to ``{}``.
+    """
+
+    def register(make: MakeForRole) -> MakeForRole:
+        for role in ROLES:
+            name, sentence = f"{verb}-{role.name}", does.format(role.title)
+            named = fault(name, sentence, *needs, lasts=lasts, takes=takes)
+            named(partial(make, role=role))
         return make
 
     return register

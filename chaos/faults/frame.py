@@ -13,10 +13,15 @@ from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
-from fixtures.proxies.conditions import CLIENT, INTERNAL
+from fixtures.proxies.broker_proxies import (
+    CLIENT,
+    INTERNAL,
+    Direction,
+    FrameRule,
+    state_write_refused,
+)
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.proxy import ProxyListener
-from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode
 
 _FETCH, _ACK = frozenset({"ShareFetch"}), frozenset({"ShareAcknowledge", "ShareFetch"})
@@ -46,23 +51,19 @@ class FrameInjection(Injection):
         self.rule.nth = 1 + subject % spec.every
 
     async def inject(self) -> str:
-        """Apply the rule."""
         for listener in self._listeners():
             await asyncio.to_thread(self.world.frame_proxies.add_rule, listener, self.rule)
         apis = "/".join(sorted(self.rule.apis))
         return f"every {self.rule.nth}. {self.rule.direction.value} of {apis}"
 
     async def hit(self) -> str:
-        """See that it took frames."""
         return f"{self.rule.done} of {self.rule.seen} frames" if self.rule.done else ""
 
     async def heal(self) -> None:
-        """Take the rule back."""
         for listener in self._listeners():
             await asyncio.to_thread(self.world.frame_proxies.remove_rule, listener, self.rule)
 
     async def healed(self) -> str:
-        """See that it is gone everywhere."""
         return f"{self.rule.done} frames in all" if self.rule.done else "no rule any more"
 
     def _listeners(self) -> list[ProxyListener]:

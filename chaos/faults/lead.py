@@ -3,9 +3,8 @@
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import OFFSETS, STATE, World
-from fixtures.clients.cluster import share_key
 from fixtures.interface.capability import Capability
-from fixtures.wire.placing import partition_of
+from fixtures.wire.state_records import partition_of, share_key
 from spec.verdict import Undecided
 
 
@@ -28,7 +27,6 @@ class Elect(Injection):
         return self.world.course.topic.name, self.world.partition(self.subject)
 
     async def inject(self) -> str:
-        """Elect another one."""
         self.name, self.index = await self.whose()
         part = await self.world.part(self.name, self.index)
         self.before = part.leader_id
@@ -43,7 +41,6 @@ class Elect(Injection):
         return f"{self.name}-{self.index}, from broker {self.before} to {self.after}"
 
     async def hit(self) -> str:
-        """See another leader."""
         now = await self.world.leader(self.name, self.index)
         return f"broker {now} leads, {self.before} did" if now not in {-1, self.before} else ""
 
@@ -51,7 +48,6 @@ class Elect(Injection):
         """Nothing to heal: any replica may lead."""
 
     async def healed(self) -> str:
-        """See a leader."""
         now = await self.world.leader(self.name, self.index)
         return f"broker {now} leads" if now >= 0 else ""
 
@@ -62,11 +58,10 @@ class Elect(Injection):
     Capability.REPLICAS,
     lasts=(0.5, 1.0),
 )
-class ElectStateKeeper(Elect):
+class ElectShareCoordinator(Elect):
     """The same with the partition of the state topic that holds a share-partition."""
 
     async def whose(self) -> tuple[str, int]:
-        """Return the partition of the state topic."""
         world = self.world
         topic, partition = world.course.topic, world.partition(self.subject)
         key = share_key(world.group(self.subject), topic.id, partition)
@@ -83,7 +78,6 @@ class ElectGroupCoordinator(Elect):
     """The same with the partition of the offsets topic that holds a group."""
 
     async def whose(self) -> tuple[str, int]:
-        """Return the partition of the offsets topic."""
         group = self.world.group(self.subject)
         return OFFSETS, partition_of(group, len((await self.world.topic(OFFSETS)).partitions))
 
@@ -99,7 +93,6 @@ class Reassign(Elect):
     """The leader's replica is taken away, and given back later on."""
 
     async def inject(self) -> str:
-        """Reassign the partition to the other replicas."""
         self.name, self.index = await self.whose()
         part = await self.world.part(self.name, self.index)
         self.before = part.leader_id
@@ -110,21 +103,18 @@ class Reassign(Elect):
         return f"{self.name}-{self.index}, from broker {self.before} to {rest}"
 
     async def hit(self) -> str:
-        """See the replica gone, and another leader."""
         part = await self.world.part(self.name, self.index)
         if self.before in part.replica_nodes or part.leader_id in {-1, self.before}:
             return ""
         return f"broker {part.leader_id} leads, {self.before} has no replica any more"
 
     async def heal(self) -> None:
-        """Give the replica back."""
         if self.name:
             part = await self.world.part(self.name, self.index)
             if self.before not in part.replica_nodes:
                 await self._assign([*part.replica_nodes, self.before])
 
     async def healed(self) -> str:
-        """See the replica in sync again."""
         part = await self.world.part(self.name, self.index)
         return f"replicas {part.isr_nodes} in sync" if self.before in part.isr_nodes else ""
 

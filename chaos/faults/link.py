@@ -9,12 +9,11 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from chaos.faults.fault import Injection, fault
-from chaos.faults.roles import ROLES, Role
+from chaos.faults.fault import LEADER, SHARE_COORDINATOR, Injection, Role, fault
 from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
-from fixtures.proxies.conditions import CLIENT, INTERNAL, LATENCY, Condition, ProxiedListener
+from fixtures.proxies.broker_proxies import CLIENT, INTERNAL, LATENCY, Condition, ProxiedListener
 
 _DOES: Mapping[Condition, str] = {
     Condition.RESET: "Reset every connection of {}, and refuse new ones.",
@@ -25,8 +24,6 @@ _DOES: Mapping[Condition, str] = {
 
 
 class LinkInjection(Injection):
-    """A condition of one link."""
-
     def __init__(
         self, world: World, subject: int, role: Role, name: str, condition: Condition
     ) -> None:
@@ -42,17 +39,13 @@ class LinkInjection(Injection):
         return self.node if late else -1
 
     async def inject(self) -> str:
-        """Begin the condition."""
-        self.node, proxies = (
-            await self.role.who(self.world, self.subject),
-            self.world.broker_proxies,
-        )
+        self.node = await self.role.who(self.world, self.subject)
+        proxies = self.world.broker_proxies
         self.listener = proxies.listener(self.node, self.name)
         await asyncio.to_thread(proxies.begin, self.listener, self.condition)
         return f"the {self.name} listener of broker {self.node}, {self.role.title}"
 
     async def hit(self) -> str:
-        """Connect through the proxy: that fails, or is slow."""
         assert self.listener is not None
         began = time.monotonic()
         through = await self.world.answers_at(self.listener.address)
@@ -63,24 +56,20 @@ class LinkInjection(Injection):
         return f"{self.condition.value}: ApiVersions at {self.listener.address} {said}"
 
     async def heal(self) -> None:
-        """End the condition."""
         if self.listener is not None:
             end = self.world.broker_proxies.end
             await asyncio.to_thread(end, self.listener, self.condition)
 
     async def healed(self) -> str:
-        """Connect through the proxy."""
         assert self.listener is not None
         through = await self.world.answers_at(self.listener.address)
         return f"ApiVersions passes {self.listener.address}" if through else ""
 
 
-_BY_NAME = {role.name: role for role in ROLES}
 _LINKS = (
-    (_BY_NAME["leader"], CLIENT, "client-link", "a partition leader's clients"),
-    (_BY_NAME["share-coordinator"], INTERNAL, "share-coordinator", "a share coordinator's brokers"),
+    (LEADER, CLIENT, "client-link", "a partition leader's clients"),
+    (SHARE_COORDINATOR, INTERNAL, "share-coordinator", "a share coordinator's brokers"),
 )
-_LINK = {CLIENT: Resource.CLIENT_LINK, INTERNAL: Resource.BROKER_LINK}
 
 for _role, _listener, _name, _title in _LINKS:
     for _condition in Condition:
@@ -89,6 +78,6 @@ for _role, _listener, _name, _title in _LINKS:
             _DOES[_condition].format(_title),
             Capability.PROXIED,
             lasts=(4.0, 8.0),
-            takes={_LINK[_listener]},
+            takes={Resource.CLIENT_LINK if _listener == CLIENT else Resource.BROKER_LINK},
             relies_on={Resource.BROKER},
         )(partial(LinkInjection, role=_role, name=_listener, condition=_condition))

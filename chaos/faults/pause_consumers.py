@@ -31,23 +31,19 @@ class PauseConsumers(Injection):
         self.worker = workers[subject % len(workers)]
 
     async def inject(self) -> str:
-        """Stop the process."""
         self.worker.process.send_signal(signal.SIGSTOP)
         names = ", ".join(member.name for member in self.worker.work.members)
         return f"process {self.worker.work.process} with {names}"
 
     async def hit(self) -> str:
-        """See it stopped."""
         stopped = self._status() == psutil.STATUS_STOPPED
         return f"process {self.worker.work.process} is stopped" if stopped else ""
 
     async def heal(self) -> None:
-        """Let it go on."""
         if self.worker.alive:
             self.worker.process.send_signal(signal.SIGCONT)
 
     async def healed(self) -> str:
-        """See it at work."""
         going = self.worker.alive and self._status() != psutil.STATUS_STOPPED
         return f"process {self.worker.work.process} goes on" if going else ""
 

@@ -1,11 +1,22 @@
-"""A rolling restart: every broker in turn is shut down and started, under load."""
+"""Every broker in turn is restarted, as it is or as a later release, under load."""
+
+import asyncio
+
+import psutil
 
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
-from chaos.world import World, in_thread
+from chaos.world import World
 from fixtures.clients.cluster import eventually
 from fixtures.interface.capability import Capability
+from fixtures.interface.names import DEFAULT_VERSION, release_line
+from fixtures.targets.broker import Broker
+from fixtures.targets.kafka import release_before, upgrade
+from spec.verdict import Undecided
 
+TO = DEFAULT_VERSION
+"""What brokers are upgraded to: the release that is tested where none is named."""
+FROM = release_before(TO)
 _WHOLE_WITHIN = 60.0
 
 
@@ -17,50 +28,73 @@ _WHOLE_WITHIN = 60.0
     takes={Resource.BROKER},
 )
 class RollingRestart(Injection):
-    """Restart one broker after the other, each when all replicas are in sync again."""
-
     def __init__(self, world: World, subject: int) -> None:
         super().__init__(world, subject)
         self.codes: dict[int, int | None] = {}
 
     async def inject(self) -> str:
-        """Restart them all."""
         nodes = self.world.nodes
         first = self.subject % len(nodes)
         order = [*nodes[first:], *nodes[:first]]
         for node in order:
-            await self._restart(node)
+            self.world.cluster.away.add(node)
+            try:
+                await self._leave_and_come(node)
+            finally:
+                await asyncio.to_thread(self.world.broker(node).start)
+                self.world.cluster.away.discard(node)
+            await eventually("replicas in sync", self._whole, _WHOLE_WITHIN)
         return f"brokers {', '.join(map(str, order))}"
-
-    async def _restart(self, node: int) -> None:
-        self.world.cluster.away.add(node)
-        try:
-            await self._leave_and_come(node)
-        finally:
-            await in_thread(self.world.broker(node).start)
-            self.world.cluster.away.discard(node)
-        await eventually("replicas in sync", self._whole, _WHOLE_WITHIN)
 
     async def _leave_and_come(self, node: int) -> None:
         """Shut a broker down; who calls starts it."""
         broker = self.world.broker(node)
-        await in_thread(broker.stop)
+        await asyncio.to_thread(broker.stop)
         self.codes[node] = broker.exit_code
 
     async def _whole(self) -> bool | None:
-        return not await self.world.missing() or None
+        return not await self.world.cluster.missing() or None
 
     async def hit(self) -> str:
-        """See how each of them ended."""
         ended = [f"{node} with exit code {code}" for node, code in self.codes.items()]
         return f"ended: {', '.join(ended)}" if set(self.codes) == set(self.world.nodes) else ""
 
     async def heal(self) -> None:
-        """Start the brokers that are down."""
         for node in self.world.nodes:
-            await in_thread(self.world.broker(node).start)
+            await asyncio.to_thread(self.world.broker(node).start)
             self.world.cluster.away.discard(node)
 
     async def healed(self) -> str:
-        """See all replicas in sync."""
         return "all replicas in sync" if await self._whole() else ""
+
+
+@fault(
+    "rolling-upgrade",
+    f"Upgrade every broker in turn from an earlier release to Kafka {TO}.",
+    *(Capability.SPARE_BROKER, Capability.LOCAL_PROCESS, Capability.EARLIER_RELEASE),
+    lasts=(12.0, 18.0),
+    takes={Resource.BROKER},
+)
+class Upgrade(RollingRestart):
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.upgraded: dict[int, Broker] = {}
+
+    async def inject(self) -> str:
+        before = self.world.target.version
+        if release_line(before) >= release_line(TO):
+            raise Undecided(f"Kafka {before} is no release to upgrade to {TO} from")
+        return f"{await super().inject()} from Kafka {before} to {TO}"
+
+    async def _leave_and_come(self, node: int) -> None:
+        broker = next(one for one in self.world.target.brokers if one.node_id == node)
+        if not isinstance(broker, Broker):
+            raise Undecided(f"broker {node} is no process of ours")
+        await asyncio.to_thread(upgrade, broker, TO)
+        self.upgraded[node] = broker
+
+    async def hit(self) -> str:
+        pids = [broker.pid for broker in self.upgraded.values()]
+        lines = [" ".join(psutil.Process(pid).cmdline()) for pid in pids if pid is not None]
+        there = sum(f"kafka-clients-{TO}.jar" in line for line in lines)
+        return f"{there} brokers run Kafka {TO}" if there == len(self.world.nodes) else ""

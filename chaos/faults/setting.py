@@ -23,7 +23,6 @@ class OtherLocks(Injection):
         self.usual = world.course.load.lock_ms
 
     async def inject(self) -> str:
-        """Halve them."""
         await self.world.admin.group_config(self.group, {_LOCK: str(self._half)})
         return f"{self.group}, locks of {self._half} ms instead of {self.usual}"
 
@@ -37,15 +36,12 @@ class OtherLocks(Injection):
         return max(1000, self.usual // 2)
 
     async def hit(self) -> str:
-        """See every broker have it in force."""
         return await self._seen(self._half)
 
     async def heal(self) -> None:
-        """Let them last as before."""
         await self.world.admin.group_config(self.group, {_LOCK: str(self.usual)})
 
     async def healed(self) -> str:
-        """See every broker have that in force."""
         return await self._seen(self.usual)
 
     async def _seen(self, lock_ms: int) -> str:

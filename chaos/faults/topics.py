@@ -1,14 +1,12 @@
 """Topics change under their groups: one grows, and one is deleted and recreated."""
 
 import asyncio
-import base64
-import secrets
 
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.clients.cluster import Topic
-from fixtures.clients.member import Member, accept
+from fixtures.clients.member import Member, accept, member_id
 from fixtures.interface.capability import Capability
 from fixtures.wire.errors import ErrorCode
 from fixtures.workload.plan import Place, Producing
@@ -40,7 +38,6 @@ class Grow(Injection):
         self.writing: asyncio.Task[None] | None = None
 
     async def inject(self) -> str:
-        """Add the partition, and begin to write to it."""
         course = self.world.course
         topic = await self.world.cluster.topic(course.topic.name)
         index = len(topic.leaders)
@@ -67,7 +64,6 @@ class Grow(Injection):
         return Producer(plan, self.world.cluster, recorder, {log: (place, topic)})
 
     async def hit(self) -> str:
-        """See that every group of the load has a start offset in it."""
         if self.index < 0:
             return ""
         topic = await self.world.cluster.topic(self.world.course.topic.name)
@@ -86,7 +82,6 @@ class Grow(Injection):
             await self.writing
 
     async def healed(self) -> str:
-        """See all its replicas in sync."""
         if self.index < 0:
             return "nothing was added"
         part = await self.world.part(self.world.course.topic.name, self.index)
@@ -108,12 +103,10 @@ class GrowAtLatest(Grow):
     """
 
     async def inject(self) -> str:
-        """Have the groups begin at the end, and add the partition."""
         await self._begin_at("latest")
         return await super().inject()
 
     async def heal(self) -> None:
-        """Have them begin at the beginning again."""
         await super().heal()
         await self._begin_at("earliest")
 
@@ -137,14 +130,12 @@ class Recreate(Injection):
     def __init__(self, world: World, subject: int) -> None:
         super().__init__(world, subject)
         self.group = world.group(subject)
-        name = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-        self.member = Member(world.cluster, self.group, name)
+        self.member = Member(world.cluster, self.group, member_id(world.cluster.rng))
         self.before: Topic | None = None
         self.after: Topic | None = None
         self.joined = False
 
     async def inject(self) -> str:
-        """Consume a topic, delete it, and make another one of that name."""
         admin = self.world.admin
         self.before = await admin.create_topic()
         await admin.produce(self.before, _RECORDS)
@@ -187,7 +178,6 @@ class Recreate(Injection):
             await session.connection.close()
 
     async def hit(self) -> str:
-        """See the member assigned the new topic, and no longer the old one."""
         if self.before is None or self.after is None:
             return ""
         await self.member.heartbeat()
@@ -197,7 +187,6 @@ class Recreate(Injection):
         return f"its id is {self.after.id} instead of {self.before.id}, and it is assigned"
 
     async def heal(self) -> None:
-        """Have the member leave, and delete the topic."""
         if self.joined:
             await self.member.leave()
             self.joined = False
@@ -207,7 +196,6 @@ class Recreate(Injection):
                 await self.world.admin.delete_topics(self.before.name)
 
     async def healed(self) -> str:
-        """See neither of them in the group any more."""
         shown = await self.world.admin.describe_group(self.group)
         left = self.member.member_id not in {one.member_id for one in shown.members}
         return f"{len(shown.members)} members are left in {self.group}" if left else ""

@@ -133,17 +133,6 @@ def _hit(row: Mapping[str, Any], context: Context) -> Hit:
     log, offset, share_partition = (
         -1 if row[name] is None else int(row[name]) for name in ("log", "offset", "share_partition")
     )
-    return Hit(
-        rule=row["rule"],
-        log=log,
-        offset=offset,
-        share_partition=share_partition,
-        since=row["since"] or 0,
-        sentence=_sentence(row, context),
-    )
-
-
-def _sentence(row: Mapping[str, Any], context: Context) -> str:
     where = f"{row['topic']}-{row['partition']} " if row["topic"] else ""
     group = f" in group {row['group']}" if row["group"] else ""
     since, until = row["since"] or 0, row["until"] or row["since"] or 0
@@ -153,7 +142,14 @@ def _sentence(row: Mapping[str, Any], context: Context) -> str:
         for window in _overlapping(context.windows, since, until)
     )
     when = _when(since - context.began, until - context.began)
-    return f"{head} ({when}{f'; during {during}' if during else ''})"
+    return Hit(
+        rule=row["rule"],
+        log=log,
+        offset=offset,
+        share_partition=share_partition,
+        since=row["since"] or 0,
+        sentence=(f"{head} ({when}{f'; during {during}' if during else ''})"),
+    )
 
 
 def _when(since: int, until: int) -> str:

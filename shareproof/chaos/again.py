@@ -30,7 +30,7 @@ from shareproof.chaos.judging import read, spark_settings, with_chaos
 from spec.verdict import EnvironmentFault
 
 Judge = Callable[[Sequence["Earlier"], bool], list[Results | EnvironmentFault]]
-"""Judges many once more, and writes the results in place of the old ones if it is told to."""
+"""Judges many once more, and writes the results in place of the old ones if it is to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +98,9 @@ def earlier(archive: Archive) -> list[Earlier]:
 
 
 def _earlier(folder: Path, results: Results) -> Earlier:
-    told = [one.run for one in results.chaos or ()]
-    told = told or [name.rpartition("/")[0] for name in results.distributions or ()]
-    places = {name: _place(folder, place(name)) for name in told}
+    names = [one.run for one in results.chaos or ()]
+    names = names or [name.rpartition("/")[0] for name in results.distributions or ()]
+    places = {name: _place(folder, place(name)) for name in names}
     lost = tuple(name for name, where in places.items() if where is None)
     runs = () if lost else tuple(where for where in places.values() if where)
     return Earlier(folder=folder, results=results, runs=runs, lost=lost)
@@ -116,31 +116,33 @@ def _place(folder: Path, run: Path) -> Path | None:
 
 
 def judged_again(found: Sequence[Earlier], replacing: bool) -> list[Results | EnvironmentFault]:
-    """Judge histories again, all by one set of queries, each as it was asked then."""
+    """Judge histories again, all by one set of queries, each with the options of then."""
     settings = spark_settings([run for one in found for run in one.runs])
-    asked = [_asked(one, settings, brief=not replacing) for one in found]
-    requests = [one for one in asked if isinstance(one, Request)]
+    made = [_request(one, settings, brief=not replacing) for one in found]
+    requests = [one for one in made if isinstance(one, Request)]
     try:
-        said = iter(analyse_all(requests, _quiet) if requests else [])
+        judgements = iter(analyse_all(requests, _quiet) if requests else [])
     except EnvironmentFault as fault:
         return [fault for _ in found]
-    told: list[Results | EnvironmentFault] = []
-    for one, request in zip(found, asked, strict=True):
-        new = request if isinstance(request, EnvironmentFault) else next(said)
+    every: list[Results | EnvironmentFault] = []
+    for one, request in zip(found, made, strict=True):
+        new = request if isinstance(request, EnvironmentFault) else next(judgements)
         if isinstance(new, EnvironmentFault):
-            told.append(new)
+            every.append(new)
             continue
         played = [read(run) for run in one.runs] if one.chaotic else []
         results = with_chaos(new.results, played) if played else new.results
         if replacing:
             with kept_at(one.folder, _quiet) as folder:
                 writing.publish(folder, results, new.timelines)
-        told.append(results)
-    return told
+        every.append(results)
+    return every
 
 
-def _asked(one: Earlier, settings: Mapping[str, str], *, brief: bool) -> Request | EnvironmentFault:
-    """Return what was asked then, or why it cannot be asked again."""
+def _request(
+    one: Earlier, settings: Mapping[str, str], *, brief: bool
+) -> Request | EnvironmentFault:
+    """Return how it was judged then, or why it cannot be judged so again."""
     run = one.results.run
     control = None
     if "--control" in run.command and not one.chaotic:
@@ -163,25 +165,25 @@ def _asked(one: Earlier, settings: Mapping[str, str], *, brief: bool) -> Request
 
 
 def rejudge(found: Sequence[Earlier], *, replace: bool, by: Judge = judged_again) -> list[Again]:
-    said = iter(by([one for one in found if not one.lost], replace))
-    told = []
+    results = iter(by([one for one in found if not one.lost], replace))
+    judgements = []
     for one in found:
         if one.lost:
             gone = f"the history of {', '.join(one.lost)} was not kept"
             again = Again(folder=one.folder, trouble=gone)
-        elif isinstance(now := next(said), EnvironmentFault):
+        elif isinstance(now := next(results), EnvironmentFault):
             again = Again(folder=one.folder, trouble=str(now))
         else:
             again = Again(folder=one.folder, comparison=compare(judged(one.results), judged(now)))
         print("\n".join(again.lines), file=sys.stderr, flush=True)
-        told.append(again)
-    return told
+        judgements.append(again)
+    return judgements
 
 
-def exit_code(told: Iterable[Again]) -> int:
+def exit_code(judgements: Iterable[Again]) -> int:
     codes = [
         FAULT if again.comparison is None else BROKEN if again.comparison.changes else OK
-        for again in told
+        for again in judgements
     ]
     return max(codes, default=OK)
 
@@ -199,13 +201,14 @@ def rejudge_archive(places: Sequence[Path], *, replace: bool, as_json: bool) -> 
         raise UsageFault(str(error)) from None
     for problem in archive.left_out:
         print(f"left out: {problem}", file=sys.stderr)
-    told = rejudge(found, replace=replace)
+    judgements = rejudge(found, replace=replace)
     if as_json:
-        print(json.dumps([again.plain for again in told], indent=1, ensure_ascii=False))
-    changed = sum(bool(again.comparison and again.comparison.changes) for again in told)
-    missed = sum(again.comparison is None for again in told) + len(archive.unreadable)
+        print(json.dumps([again.plain for again in judgements], indent=1, ensure_ascii=False))
+    changed = sum(bool(again.comparison and again.comparison.changes) for again in judgements)
+    missed = sum(again.comparison is None for again in judgements) + len(archive.unreadable)
     print(
-        f"{len(told)} judgements made again, {changed} with other verdicts, {missed} impossible",
+        f"{len(judgements)} judgements made again, {changed} with other verdicts, "
+        f"{missed} impossible",
         file=sys.stderr,
     )
-    return max(exit_code(told), FAULT if archive.unreadable else OK)
+    return max(exit_code(judgements), FAULT if archive.unreadable else OK)

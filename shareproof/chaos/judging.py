@@ -1,28 +1,34 @@
 """Judging chaos runs: the verdicts on their histories, and whether their faults took effect."""
 
 import contextlib
+import hashlib
+import importlib.util
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from chaos.run import RECORD
-from fixtures.history.class_data import class_data_options
 from fixtures.history.compaction import bring_up_to_date
 from fixtures.history.mirror import kept_at
-from fixtures.machine.java import OLDEST, find_java
+from fixtures.machine.cache import cache_root
+from fixtures.machine.java import OLDEST, SWITCH_VARIABLE, find_java
 from fixtures.machine.storage import reached, settings
 from reports import writing
 from reports.analysis.analysis import analyse
 from reports.analysis.request import Request
 from reports.analysis.session import ALL_BRANCHES
-from reports.plain import from_plain
 from reports.results import ChaosRun, Results, RuleResult
 from reports.telling import cases
 from reports.verdicts import BROKEN, FAULT, OK
+from spec.plain import from_plain
 from spec.verdict import EnvironmentFault
 
 Tell = Callable[[str], None]
+KEPT = 4
+"""How many archives of Spark's classes there may be."""
 
 
 def judge(request: Request, out: Path, tell: Tell) -> Results:
@@ -52,6 +58,31 @@ def spark_settings(runs: Iterable[Path], master: str = "local[*]") -> dict[str, 
         # These help Java 17 alone; the newest that was measured is 25.
         options = f"{options} {ALL_BRANCHES if find_java().major <= OLDEST else ''}"
     return {"spark.driver.defaultJavaOptions": options.strip(), **settings(runs, master)}
+
+
+def class_data_options() -> str:
+    """Return the JVM options that map Spark's classes from an archive, which starts it sooner.
+
+    The first judgement on a machine leaves the archive, while its JVM exits. It belongs to one
+    Java and one PySpark, and the JVM ignores one that is not whole or does not fit, so nothing has
+    to be locked or checked.
+    """
+    home, spark = os.environ.get("JAVA_HOME"), importlib.util.find_spec("pyspark")
+    java = Path(home) / "bin" / "java" if home else Path(shutil.which("java") or "")
+    if os.environ.get(SWITCH_VARIABLE) == "off" or not java.is_file() or spark is None:
+        return ""
+    jars = Path(spark.origin or "").parent / "jars"
+    seen = [f"{path} {path.stat().st_mtime_ns}" for path in (java.resolve(), jars)]
+    identity = hashlib.sha256("\n".join(seen).encode()).hexdigest()[:12]
+    archive = cache_root() / f"spark-classes-{identity}.jsa"
+    use = "SharedArchiveFile" if archive.exists() else "ArchiveClassesAtExit"
+    if not archive.exists():
+        # Each fresh environment leaves one of 180 MB. Another process may remove them, too.
+        with contextlib.suppress(OSError):
+            found = archive.parent.glob("spark-classes-*.jsa")
+            for old in sorted(found, key=lambda file: file.stat().st_mtime)[: 1 - KEPT]:
+                old.unlink()
+    return f"-XX:{use}={archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def read(run: Path) -> ChaosRun:

@@ -33,17 +33,16 @@ from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.nights import RECORD, Night, Play, Shrunk, find, play_of, read
 from reports.oracle import judging as oracle
-from reports.plain import text_of
 from reports.reading import read as read_results
 from reports.site.archive import Archive
 from reports.site.archive import find as runs_in
 from reports.site.build import build
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
-from reports.writing import write_whole
 from shareproof.chaos.again import earlier, rejudge
 from shareproof.chaos.again import exit_code as changed_verdicts
 from shareproof.detected import detection
 from shareproof.options import NightOptions
+from spec.plain import text_of, write_atomically
 
 Tell = Callable[[str], None]
 MINUTE = 60.0
@@ -66,28 +65,28 @@ class Stop(Exception):
     """Somebody wants the night to end."""
 
 
-def spend(asked: NightOptions, tell: Tell) -> tuple[Night, int]:
+def spend(options: NightOptions, tell: Tell) -> tuple[Night, int]:
     """Play a night, or go on with one; return what came of it, and the exit code."""
-    nights = find(asked.archive) if asked.resume and asked.archive.is_dir() else ()
-    night = new_night(asked)
+    nights = find(options.archive) if options.resume and options.archive.is_dir() else ()
+    night = new_night(options)
     if nights and not nights[-1][1].ended:
         night = nights[-1][1]
         tell(f"resuming {night.name} after {len(night.plays)} runs")
-    elif asked.resume:
+    elif options.resume:
         tell("no night to resume; beginning a new one")
-    return _Spending(asked, night, tell).spend()
+    return _Spending(options, night, tell).spend()
 
 
-def new_night(asked: NightOptions) -> Night:
+def new_night(options: NightOptions) -> Night:
     began = _now()
     return Night(
-        name=f"night-{re.sub(r'[^0-9]', '', began)[:12]}-{asked.seed}",
-        target=asked.target,
-        seed=asked.seed,
-        minutes=asked.minutes,
-        hours=asked.hours,
-        overlap=asked.overlap,
-        rate=asked.rate,
+        name=f"night-{re.sub(r'[^0-9]', '', began)[:12]}-{options.seed}",
+        target=options.target,
+        seed=options.seed,
+        minutes=options.minutes,
+        hours=options.hours,
+        overlap=options.overlap,
+        rate=options.rate,
         began=began,
     )
 
@@ -95,9 +94,9 @@ def new_night(asked: NightOptions) -> Night:
 class _Spending:
     """A night that goes on; what came of it so far is written down after each change."""
 
-    def __init__(self, asked: NightOptions, night: Night, tell: Tell) -> None:
-        self.asked, self.night, self.tell = asked, night, tell
-        self.folder = asked.archive / night.name
+    def __init__(self, options: NightOptions, night: Night, tell: Tell) -> None:
+        self.options, self.night, self.tell = options, night, tell
+        self.folder = options.archive / night.name
 
     def spend(self) -> tuple[Night, int]:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -120,14 +119,14 @@ class _Spending:
 
     def _keep(self, **changes: Any) -> None:
         self.night = replace(self.night, **changes)
-        write_whole(self.folder / RECORD, text_of(self.night))
+        write_atomically(self.folder / RECORD, text_of(self.night))
 
     def _keep_play(self, number: int, play: Play) -> None:
         plays = self.night.plays
         self._keep(plays=(*plays[:number], play, *plays[number + 1 :]))
 
     def _judge_again(self) -> int:
-        most, archive = self.asked.rejudge, self.asked.archive
+        most, archive = self.options.rejudge, self.options.archive
         if not most or next(archive.rglob("results.json"), None) is None:
             return OK
         try:
@@ -144,7 +143,7 @@ class _Spending:
             free = shutil.disk_usage(self.folder).free
             trouble = ""
             if free < _SPARE:
-                trouble = f"{free / 1e9:.1f} GB free in {self.asked.archive}: a night needs 1 GB"
+                trouble = f"{free / 1e9:.1f} GB free in {self.options.archive}: a night needs 1 GB"
             else:
                 self._play_one(self.night.seed + len(self.night.plays))
                 plays = self.night.plays
@@ -159,7 +158,7 @@ class _Spending:
     def _play_one(self, seed: int) -> None:
         night, began = self.night, time.monotonic()
         proxies = usual_proxies(night.target, ())
-        offers = offered(night.target, brokers=self.asked.brokers, proxies=proxies)
+        offers = offered(night.target, brokers=self.options.brokers, proxies=proxies)
         kinds = kinds_of(seed, fitting((), offers))
         left = f"{max(0.0, night.hours * 60 - night.spent / 60):.0f} minutes left"
         self.tell(f"seed {seed}, {left}: {', '.join(kinds)}")
@@ -191,7 +190,7 @@ class _Spending:
             if not aside.exists():
                 run.rename(aside)
                 break
-        command = ["chaos", "--target", self.night.target, "--brokers", str(self.asked.brokers)]
+        command = ["chaos", "--target", self.night.target, "--brokers", str(self.options.brokers)]
         command += ["--rate", f"{self.night.rate:g}", "--out", str(run), *options]
         log = run.with_name(f"{run.name}.log")
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -213,7 +212,7 @@ class _Spending:
     def _confirm(self) -> None:
         for number, play in enumerate(self.night.plays):
             now = play
-            while now.broken and len(now.replays) < self.asked.confirm:
+            while now.broken and len(now.replays) < self.options.confirm:
                 which = len(now.replays) + 1
                 self.tell(f"replay {which} of seed {play.seed}: {', '.join(now.broken)}")
                 options = ["--schedule", str(self.folder / play.run / "schedule.json")]
@@ -223,7 +222,7 @@ class _Spending:
 
     def _shrink(self) -> None:
         failed = [number for number, play in enumerate(self.night.plays) if play.broken]
-        for number in failed[: self.asked.shrink_most]:
+        for number in failed[: self.options.shrink_most]:
             play = self.night.plays[number]
             if play.shrunk is None:
                 self.tell(f"shrinking seed {play.seed}")
@@ -245,13 +244,13 @@ class _Spending:
         return Shrunk(faults="", reliability="not reproduced", file="")
 
     def _build(self) -> Path:
-        assert self.asked.site is not None
+        assert self.options.site is not None
         try:
-            archive = runs_in([self.asked.archive])
+            archive = runs_in([self.options.archive])
         except ValueError:
             archive = Archive(runs=())
-        build(archive, self.asked.site, detection(), nights=find(self.asked.archive))
-        return self.asked.site / "nights" / f"{self.night.name}.html"
+        build(archive, self.options.site, detection(), nights=find(self.options.archive))
+        return self.options.site / "nights" / f"{self.night.name}.html"
 
 
 def _child(command: Sequence[str], log: Path, limit: float) -> int:

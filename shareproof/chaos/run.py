@@ -34,8 +34,7 @@ from fixtures.targets import UsageFault
 from fixtures.targets.asked import asked_prefix
 from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
-from fixtures.workload.plan import KINDS, PLAIN
-from fixtures.workload.terms import Group, Load
+from fixtures.workload.plan import KINDS, PLAIN, Group, Load
 from reports.analysis.request import Request
 from reports.console import line
 from reports.results import Results
@@ -60,29 +59,29 @@ Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
 """Gives for loads that will be played what to tell lines to, and what to wait for after them."""
 
 
-def run(asked: ChaosOptions, console: Console) -> Results | None:
+def run(options: ChaosOptions, console: Console) -> Results | None:
     """Carry out a chaos run; return its results, also in ``out``, if it was to be judged."""
-    out = asked.out.absolute()
+    out = options.out.absolute()
     request = Request(
         runs=(out,),
-        level=asked.level,
+        level=options.level,
         command=tuple(sys.argv),
-        master=asked.master,
-        memory=asked.memory,
-        settings=asked.settings,
-        strict=asked.strict,
+        master=options.master,
+        memory=options.memory,
+        settings=options.settings,
+        strict=options.strict,
     )
-    if asked.rejudge:
-        runs = tuple(each for run in asked.rejudge for each in _runs_in(run.absolute()))
+    if options.rejudge:
+        runs = tuple(each for run in options.rejudge for each in _runs_in(run.absolute()))
     else:
-        line(console, f"seed {asked.seed}, target {asked.target}")
-        runs = _played(asked, request, console)
-        if not asked.judged:
+        line(console, f"seed {options.seed}, target {options.target}")
+        runs = _played(options, request, console)
+        if not options.judged:
             return None
     return judge(replace(request, runs=runs), out, lambda text: line(console, text))
 
 
-def _played(asked: ChaosOptions, request: Request, console: Console) -> tuple[Path, ...]:
+def _played(options: ChaosOptions, request: Request, console: Console) -> tuple[Path, ...]:
     (out,) = request.runs
     with reached(out):
         if out.exists() and any(out.rglob("history")):
@@ -94,16 +93,16 @@ def _played(asked: ChaosOptions, request: Request, console: Console) -> tuple[Pa
     def listening(loads: Sequence[Load]) -> tuple[Tell, Callable[[], None]]:
         # A JVM is started by a fork, which the locks of remote file systems do not survive.
         # Nor is there to be a second one, where Spark runs the load.
-        if not asked.judged or asked.workers_on or not isinstance(out, PosixPath):
+        if not options.judged or options.workers_on or not isinstance(out, PosixPath):
             return tell, lambda: None
-        settings = {**spark_settings([out], asked.master), **asked.settings}
+        settings = {**spark_settings([out], options.master), **options.settings}
         return telling(loads, replace(request, settings=settings), tell)
 
     with kept_at(out, tell) as folder:
-        if asked.scenario:
-            made = _play_scenarios(asked, folder, listening)
+        if options.scenario:
+            made = _play_scenarios(options, folder, listening)
         else:
-            made = _play_schedule(asked, folder, console, listening)
+            made = _play_schedule(options, folder, console, listening)
         runs = [run.relative_to(folder) for run in made]
     return tuple(out / run.as_posix() if run.parts else out for run in runs)
 
@@ -119,22 +118,22 @@ def _runs_in(folder: Path) -> list[Path]:
 
 
 def _play_schedule(
-    asked: ChaosOptions, out: Path, console: Console, listening: Listening
+    options: ChaosOptions, out: Path, console: Console, listening: Listening
 ) -> tuple[Path, ...]:
-    schedule = _schedule(asked)
+    schedule = _schedule(options)
     for strike in schedule.strikes:
         line(console, f"{strike.at:5.1f} s  {strike.fault} for {strike.lasts:g} s")
     chaos = Chaos(
-        target=asked.target,
-        brokers=asked.brokers,
+        target=options.target,
+        brokers=options.brokers,
         schedule=schedule,
-        load=replace(usual_load(schedule, asked.rate), processes=asked.processes),
-        proxies=_proxies(asked, [strike.fault for strike in schedule.strikes]),
-        allowed=asked.allow_faults,
-        hooks=_hooks(asked),
-        command_config=asked.command_config,
-        prefix=asked_prefix(asked.prefix, asked.target),
-        hosts=_hosts(asked),
+        load=replace(usual_load(schedule, options.rate), processes=options.processes),
+        proxies=_proxies(options, [strike.fault for strike in schedule.strikes]),
+        allowed=options.allow_faults,
+        hooks=_hooks(options),
+        command_config=options.command_config,
+        prefix=asked_prefix(options.prefix, options.target),
+        hosts=_hosts(options),
     )
     tell, wait = listening([chaos.load])
     with running(chaos, tell) as ready:
@@ -143,21 +142,21 @@ def _play_schedule(
     return (out,)
 
 
-def _play_scenarios(asked: ChaosOptions, out: Path, listening: Listening) -> tuple[Path, ...]:
-    if asked.faults or asked.no_faults or asked.schedule:
+def _play_scenarios(options: ChaosOptions, out: Path, listening: Listening) -> tuple[Path, ...]:
+    if options.faults or options.no_faults or options.schedule:
         raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
-    scenarios = chosen(asked.scenario, asked.target)
-    loads = [as_chaos(one, asked.target, asked.seed, asked.proxies).load for one in scenarios]
+    scenarios = chosen(options.scenario, options.target)
+    loads = [as_chaos(one, options.target, options.seed, options.proxies).load for one in scenarios]
     tell, wait = listening(loads)
     runs = play_all(
         scenarios,
-        target=asked.target,
-        proxies=asked.proxies,
-        seed=asked.seed,
+        target=options.target,
+        proxies=options.proxies,
+        seed=options.seed,
         out=out,
         tell=tell,
-        hosts=_hosts(asked),
-        processes=asked.processes,
+        hosts=_hosts(options),
+        processes=options.processes,
     )
     wait()
     return runs
@@ -231,46 +230,46 @@ def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> C
     )
 
 
-def _schedule(asked: ChaosOptions) -> Schedule:
-    seconds = asked.minutes * 60
-    if asked.no_faults:
-        if asked.faults or asked.schedule:
+def _schedule(options: ChaosOptions) -> Schedule:
+    seconds = options.minutes * 60
+    if options.no_faults:
+        if options.faults or options.schedule:
             raise UsageFault("--no-faults excludes --faults and --schedule: give one of them.")
-        return Schedule(seed=asked.seed, seconds=seconds)
-    if asked.schedule is None:
-        proxies = _proxies(asked, asked.faults)
+        return Schedule(seed=options.seed, seconds=seconds)
+    if options.schedule is None:
+        proxies = _proxies(options, options.faults)
         offers = offered(
-            asked.target,
-            brokers=asked.brokers,
+            options.target,
+            brokers=options.brokers,
             proxies=proxies,
-            hooks=_hooks(asked),
-            on_hosts=bool(asked.workers_on),
+            hooks=_hooks(options),
+            on_hosts=bool(options.workers_on),
         )
-        if asked.overlap not in OVERLAPS:
-            raise UsageFault(f"--overlap {asked.overlap}: give {' or '.join(OVERLAPS)}.")
-        free = asked.overlap == FREE
-        drawn = draw(asked.seed, seconds, fitting(asked.faults, offers), free=free)
+        if options.overlap not in OVERLAPS:
+            raise UsageFault(f"--overlap {options.overlap}: give {' or '.join(OVERLAPS)}.")
+        free = options.overlap == FREE
+        drawn = draw(options.seed, seconds, fitting(options.faults, offers), free=free)
         if not drawn.strikes:
-            raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
+            raise UsageFault(f"{options.minutes:g} minutes are too short for any of these faults.")
         return drawn
     try:
-        return Schedule.from_json(asked.schedule.read_text(encoding="utf-8"))
+        return Schedule.from_json(options.schedule.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageFault(f"--schedule {asked.schedule}: {error.strerror}.") from None
+        raise UsageFault(f"--schedule {options.schedule}: {error.strerror}.") from None
     except ValueError as error:
-        raise UsageFault(f"--schedule {asked.schedule}: {error}.") from None
+        raise UsageFault(f"--schedule {options.schedule}: {error}.") from None
 
 
-def _proxies(asked: ChaosOptions, faults: Sequence[str]) -> str:
-    return asked.proxies or usual_proxies(asked.target, faults)
+def _proxies(options: ChaosOptions, faults: Sequence[str]) -> str:
+    return options.proxies or usual_proxies(options.target, faults)
 
 
-def _hooks(asked: ChaosOptions) -> Hooks | None:
-    return Hooks.read(Path(asked.hooks)) if asked.hooks else None
+def _hooks(options: ChaosOptions) -> Hooks | None:
+    return Hooks.read(Path(options.hooks)) if options.hooks else None
 
 
-def _hosts(asked: ChaosOptions) -> Hosts | None:
-    return hosts_of(asked.workers_on, asked.out.absolute(), asked.settings)
+def _hosts(options: ChaosOptions) -> Hosts | None:
+    return hosts_of(options.workers_on, options.out.absolute(), options.settings)
 
 
 def list_faults() -> list[dict[str, object]]:

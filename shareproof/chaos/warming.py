@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event, Lock, Timer
 
 from fixtures.workload.load import DRAINING, PRODUCING
-from fixtures.workload.terms import Load
+from fixtures.workload.plan import Load
 from reports.analysis.request import Request
 from reports.analysis.warming import Enough, warm
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def end(results: Results, out: str | Path, *, as_json: bool, what: str = "reports") -> NoReturn:
     """Print what a run found, for people or for machines, and end with its exit code."""
     from reports.console import line, screen, show
-    from reports.plain import text_of
+    from spec.plain import text_of
 
     if as_json:
         typer.echo(text_of(results), nl=False)

@@ -81,9 +81,9 @@ def night(options: NightOptions) -> None:
     from shareproof import histories
 
     histories.require("pyarrow", "numpy", "pyspark")
-    from reports.plain import text_of
     from shareproof.chaos.night import shrink_run, spend
     from shareproof.chaos.run import OVERLAPS
+    from spec.plain import text_of
 
     def tell(line: str) -> None:
         typer.echo(line, err=True)

@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.clients.adapter import Refused
 from fixtures.wire.connection import CallFailed
-from reports.plain import from_plain, to_plain
+from spec.plain import from_plain, to_plain
 from spec.verdict import (
     EnvironmentFault,
     Observation,

@@ -18,7 +18,6 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import FakeName, innermost
 from fixtures.targets import TargetOptions
 from fixtures.wire.frame import Transcript
-from reports.plain import from_plain
 from shareproof.runner import features, lifecycle, second_try
 from shareproof.runner.checks import (
     JUDGE,
@@ -35,6 +34,7 @@ from shareproof.runner.recorder import PRESENT
 from shareproof.runner.scheduling import wait
 from shareproof.runner.session import Controller
 from spec import requirement
+from spec.plain import from_plain
 from spec.requirement import AREAS
 from suites import clusters
 from suites.canary import is_canary

@@ -19,7 +19,6 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
 from reports import console, writing
 from reports.badge import of_results
-from reports.plain import text_of
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof.runner import allured, second_try
@@ -28,6 +27,7 @@ from shareproof.runner.lifecycle import Host
 from shareproof.runner.options import commission_of, introduced, run_options_of
 from shareproof.runner.recorder import Recorder
 from shareproof.runner.scheduling import MOVING, scope, stage_scheduler
+from spec.plain import text_of
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault
 from suites.options import OWN

@@ -165,12 +165,10 @@ def reloaded(cell: Cell, begin: float, end: float, force: Force) -> Iterator[Cel
 
 
 def deleted(cell: Cell) -> Cell:
-    """Return a cell whose record is no longer in the log, whatever else is stored of it."""
     return Cell(State.ARCHIVED, 0, 0, 0, "", 0, 0, "OFF-20", True, NOWHERE, cell.ops)
 
 
 def may_end(cell: Cell, received: float, slack: Slack) -> bool:
-    """Tell whether an acquired cell's lock can have ended by a moment."""
     return received >= cell.lo - slack.early_ms
 
 
@@ -217,7 +215,6 @@ def _aged(cells: Cells, sent: float, received: float, slack: Slack, knobs: Knobs
 
 
 def vanished(cell: Cell, force: Force) -> Iterator[Cell]:
-    """Yield the archived cell that compaction or an abort may make of an available one."""
     if force.may_vanish and cell.state is State.AVAILABLE:
         yield from apply(cell, Event.VANISH, cell.lo, math.inf, force)
 

@@ -15,7 +15,6 @@ WORDS = {
 
 
 def name(state: State) -> str:
-    """Return a state as people write it, such as ``Available``."""
     return state.name.capitalize()
 
 
@@ -46,7 +45,6 @@ def _line(row: Transition) -> str:
 
 
 def document() -> str:
-    """Return what stands between the markers of ``docs/model.md``."""
     return f"```mermaid\n{mermaid()}\n```\n\n{rows()}\n"
 
 

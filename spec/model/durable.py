@@ -240,7 +240,6 @@ class Coordinator:
         return Error.NONE
 
     def summary(self) -> tuple[int, int, int, int]:
-        """Answer ReadShareGroupStateSummary: state epoch, leader epoch, start, complete count."""
         state = self.state or Durable()
         return state.state_epoch, state.leader_epoch, state.start, state.complete
 

@@ -52,7 +52,6 @@ class InFlight:
     def _move(
         self, first: int, last: int, event: Event, now: float, member: str | None = None
     ) -> list[StateBatch]:
-        """Move the records of a range (that a member holds) by one row; return what to store."""
         changed: list[StateBatch] = []
 
         def move(low: int, high: int, record: Record) -> Record:

@@ -123,7 +123,6 @@ class Leader(Taking):
     def acquire(
         self, now: float, member: str, *, max_records: int = 500, mode: Mode = Mode.BATCH_OPTIMIZED
     ) -> list[Range]:
-        """Acquire available records for a member, as one response's ranges."""
         want = Want(max_records=max_records, mode=mode)
         self.notice(now)
         taken = self.plan(want)

@@ -63,7 +63,6 @@ class Log:
         return self._firsts[index], self._lasts[index]
 
     def end(self, *, committed: bool = False) -> int:  # noqa: ARG002 - it knows no transactions
-        """Return the offset behind the last one that was written."""
         return self.last + 1
 
     def over(self, first: int, last: int) -> Iterator[LogBatch]:

@@ -18,8 +18,6 @@ LONGEST_ID = 36  # Characters that a member id may have: as many as a UUID.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What the group is configured to. Durations in milliseconds."""
-
     session_ms: float = 45_000
     max_size: int = 200
     assignment_ms: float = 0
@@ -104,7 +102,6 @@ class Membership:
         return len(self.members) >= terms.max_size
 
     def _known(self, member: Member, epoch: int) -> bool:
-        """Tell whether an epoch is the member's, or the one before, whose answer was lost."""
         return epoch in {member.epoch, member.previous}
 
     def _join(self, beat: Beat) -> Member:
@@ -177,7 +174,6 @@ class Membership:
 
 
 def malformed(group: str, beat: Beat) -> str | None:
-    """Return what is wrong with a heartbeat whoever sends it, or None."""
     if not 0 < len(beat.member) <= LONGEST_ID:
         return f"a member id has 1 to {LONGEST_ID} characters"
     if not group:

@@ -91,7 +91,6 @@ class Possible:
             self.reloading -= 1
 
     def others(self, mine: int, first: int, last: int) -> list[Operation]:
-        """Return the other open operations that can touch a range."""
         return [
             one
             for one in self.open.values()
@@ -227,7 +226,6 @@ class Possible:
         self._ripe.clear()
 
     def why_past(self, offset: int) -> str:
-        """Return the rule by which an offset below the first run is over."""
         return self._past[offset]
 
     def highest_start(self, sent: float, received: float, but: int = 0) -> int:
@@ -338,7 +336,6 @@ _Act = tuple[Operation, Event | None]
 
 
 def untagged(cells: list[Cell] | Cells, tag: int) -> Cells:
-    """Return cells, each once, that no longer say that they suppose an operation."""
     if len(cells) == 1 and tag not in cells[0].ops:
         return tuple(cells)
     return tuple(

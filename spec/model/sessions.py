@@ -88,7 +88,6 @@ class Sessions:
         self.open_ones.pop(owner, None)
 
     def lost(self, connection: Any) -> list[Owner]:
-        """End the sessions that a connection opened; return whose they were."""
         owners = [owner for owner, one in self.open_ones.items() if one.connection is connection]
         for owner in owners:
             self.end(owner)

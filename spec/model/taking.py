@@ -40,7 +40,6 @@ class Taking(InFlight):
     """The acquiring half of a share-partition leader."""
 
     def plan(self, want: Want) -> list[Take]:
-        """Return what a fetch would be given now, without giving it."""
         taken: list[Take] = []
         total = size = 0
         for take in self._available(want.committed):
@@ -58,11 +57,9 @@ class Taking(InFlight):
         return taken
 
     def _full(self, want: Want, records: int, size: int, begun: bool) -> bool:
-        """Tell whether a fetch has enough; its very first record comes whatever its size."""
         return records >= want.max_records or (begun and size > want.max_bytes)
 
     def _cut(self, take: Take, want: Want, total: int, alone: int | None) -> int:
-        """Return the last offset to take of a run."""
         last = take.last
         if want.mode is Mode.RECORD_LIMIT:
             last = min(last, take.first + want.max_records - total - 1)

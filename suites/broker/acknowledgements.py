@@ -8,7 +8,6 @@ unsettled: the start offset cannot pass it, so everything above is judged by its
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, accept, release
@@ -43,31 +42,9 @@ PROBE = [accept(900)]
 """Past all that was acquired, so that it is refused without a write while the topic is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pinned:
-    """A consumer that holds all records of a queue, from the pin at offset 0 on."""
-
-    queue: Queue
-    consumer: Consumer
-    count: int
-
-    @property
-    def offsets(self) -> range:
-        """The offsets held, the pin left out."""
-        return range(1, self.count)
-
-
-async def pinned(share: Share, count: int, **options: Any) -> Pinned:
-    """Return a consumer that has acquired ``count`` records of a new queue."""
-    queue = await share.queue(count, **options)
-    consumer = await queue.holder(count)
-    return Pinned(queue, consumer, count)
-
-
 async def holder_and_heir(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
     """Return a queue, a consumer that holds all its records under a long lock, and another one."""
-    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.holder(records)
+    queue, consumer = await share.with_holder(records, lock_ms=share.bounds.longest_lock)
     return queue, consumer, await queue.consumer()
 
 

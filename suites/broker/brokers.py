@@ -10,10 +10,14 @@ from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
 from fixtures.machine.maven import clients_jar
 from fixtures.plugins import plugin_options
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import INTERNAL
+from fixtures.proxies.broker_proxies import (
+    INTERNAL,
+    Direction,
+    FrameProxies,
+    FrameRule,
+    state_write_refused,
+)
 from fixtures.proxies.exchange import Action
-from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.targets import TargetOptions
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript

@@ -27,7 +27,6 @@ class DeadLetterSetup:
     topic: Topic
 
     async def letters(self) -> list[DeadLetter]:
-        """Return all letters of the dead-letter topic, those of other groups too."""
         return await dead_letters_in(self.queue.share, self.topic)
 
     async def own(self, partition: int = 0) -> list[DeadLetter]:
@@ -126,7 +125,6 @@ async def boxed(
 
 
 async def rejecting(box: DeadLetterSetup, count: int, *rejected: int) -> Consumer:
-    """Acquire the queue's first ``count`` records; reject the named ones, or all, accept others."""
     consumer = await box.queue.holder(count)
     await consumer.acked(*verdicts(count, rejected or range(count)))
     return consumer

@@ -9,7 +9,15 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fixtures.clients.cluster import RETRIABLE, WITHIN, Topic, attempts, eventually, gather_all
+from fixtures.clients.cluster import (
+    RETRIABLE,
+    WITHIN,
+    Topic,
+    attempts,
+    eventually,
+    gather_all,
+    require_ok,
+)
 from fixtures.clients.member import Member, accept, reject, release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
@@ -91,7 +99,6 @@ async def neighbours(share: Share, count: int) -> list[str]:
 
 
 async def described(share: Share, groups: Sequence[str], **fields: Any) -> dict[str, Struct]:
-    """Return what ShareGroupDescribe answers for groups of one coordinator, by group id."""
     response = await ask_coordinator(
         share, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields
     )
@@ -129,7 +136,6 @@ def starts(group: Struct) -> dict[Place, int]:
 
 
 async def group_offsets(share: Share, group: str) -> dict[Place, int]:
-    """Return the start offset of every partition that the group has anything to show of."""
     return starts((await described_offsets(share, {group: None}))[group])
 
 
@@ -200,8 +206,7 @@ async def listed(share: Share, names: Iterable[str], **filters: Any) -> dict[str
             response = await (await share.cluster.to(node)).call("ListGroups", **body)
             if response.error_code in RETRIABLE:
                 return None
-            if response.error_code:
-                raise Undecided(f"ListGroups: {error_name(response.error_code)}")
+            require_ok("ListGroups", response.error_code)
             groups: list[Struct] = response.groups
             return groups
 
@@ -327,7 +332,6 @@ async def kind_of(share: Share, group: str) -> list[str]:
 
 
 async def commit(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
-    """Commit an offset without being a member; return the partition's error."""
     partition = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
     response = await share.cluster.at_coordinator(
         group,
@@ -375,8 +379,7 @@ async def classic_group(share: Share, queue: Queue, group: str, offset: int = 1)
 async def consumer_group(share: Share, queue: Queue, group: str) -> str:
     member_id = share.member_id()
     joined = await consumer_beat(share, group, member_id, queue.topic.name, 0)
-    if joined.error_code:
-        raise Undecided(f"joining a consumer group: {error_name(joined.error_code)}")
+    require_ok("joining a consumer group", joined.error_code)
     return member_id
 
 
@@ -387,14 +390,11 @@ async def streams_group(share: Share, queue: Queue, group: str) -> str:
     joined = await streams_beat(share, group, member_id, queue.topic.name, 0)
     if joined.error_code == ErrorCode.UNSUPPORTED_VERSION:
         raise OutOfReach("streams groups are switched off")
-    if joined.error_code:
-        raise Undecided(f"joining a streams group: {error_name(joined.error_code)}")
+    require_ok("joining a streams group", joined.error_code)
     return member_id
 
 
 async def delete_group(share: Share, group: str) -> None:
-    """Delete a group, which has to succeed for the check to go on."""
-
     async def ask() -> bool | None:
         response = await share.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
         code = response.results[0].error_code
@@ -440,7 +440,6 @@ async def good_beat(member: Member, **fields: object) -> Struct:
 async def beating(
     members: Iterable[Member], until: Callable[[], bool], within: float = WITHIN
 ) -> list[Struct]:
-    """Let members heartbeat in turn until a condition holds or time is up; return all responses."""
     responses: list[Struct] = []
     async for _ in attempts(within):
         if until():
@@ -468,7 +467,6 @@ async def member_ids(share: Share, group: str) -> list[str]:
 
 
 async def shown_epoch(share: Share, member: Member) -> int:
-    """Return a member's epoch as ShareGroupDescribe shows it, 0 if it is not listed."""
     listed = (await share.admin.describe_group(member.group)).members
     return next((int(m.member_epoch) for m in listed if m.member_id == member.member_id), 0)
 
@@ -478,7 +476,6 @@ async def group_epoch(share: Share, group: str) -> int:
 
 
 def every(*topics: Topic) -> Assigned:
-    """Return all partitions of some topics, as a member's ``assigned`` has them."""
     return frozenset((topic.id, index) for topic in topics for index in topic.partitions)
 
 
@@ -487,7 +484,6 @@ def covered(members: Collection[Member]) -> Assigned:
 
 
 def assigned_in(response: Struct) -> Assigned | None:
-    """Return the assignment in a heartbeat's answer, ``None`` where it has none."""
     if response.assignment is None:
         return None
     return frozenset(

@@ -26,7 +26,7 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import KafkaName, innermost
 from fixtures.targets import TargetOptions, open_target
 from fixtures.targets.blocking import run_blocking
-from fixtures.wire.connection import CallFailed, Connection
+from fixtures.wire.connection import CallFailed, answers
 from fixtures.wire.schema import Schemas
 from spec.verdict import NOT_PLAYED, EnvironmentFault, Stalled, Undecided
 from suites.broker.share import BYSTANDING, bystand
@@ -99,7 +99,11 @@ async def _stuck(info: ClusterInfo) -> Stuck | None:
     pids = {address: pid for address in info.bootstrap if (pid := _java_behind(address))}
     # A new group needs its coordinator and the controller, too: whoever is silent is found first.
     for address, pid in pids.items():
-        if not await _tells_versions(address, schemas, info):
+        host, _, port = address.rpartition(":")
+        greeting = answers(
+            host, int(port), schemas=schemas, security=info.security, timeout=SILENCE
+        )
+        if not await greeting:
             how = f"ApiVersions had no response within {SILENCE:g} s"
             return Stuck(address=address, how=how, responds=False, pid=pid)
     for address, pid in pids.items():
@@ -115,17 +119,6 @@ async def _stuck(info: ClusterInfo) -> Stuck | None:
             how, responds = f"a new topic and a new group get no response: {silence}", False
         return Stuck(address=address, how=how, responds=responds, pid=pid)
     return None
-
-
-async def _tells_versions(address: str, schemas: Schemas, info: ClusterInfo) -> bool:
-    host, _, port = address.rpartition(":")
-    try:
-        async with asyncio.timeout(SILENCE):
-            opened = Connection.open(host, int(port), schemas=schemas, security=info.security)
-            await (await opened).close()
-    except (CallFailed, TimeoutError):
-        return False
-    return True
 
 
 def _control(version: str, properties: Mapping[str, str]) -> float | None:

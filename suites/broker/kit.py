@@ -22,7 +22,7 @@ from fixtures.clients.cluster import (
     attempts,
     eventually,
     gather_all,
-    share_key,
+    require_ok,
 )
 from fixtures.clients.member import *
 from fixtures.clients.transactions import TransactionalProducer
@@ -30,8 +30,8 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.frame import Transcript
-from fixtures.wire.placing import partition_of
 from fixtures.wire.records import Record, encode_batch
+from fixtures.wire.state_records import partition_of, share_key, wire_batches
 from spec.configs import Config, Scope
 from spec.model.durable import StateBatch
 from spec.verdict import OutOfReach, Undecided

@@ -40,7 +40,6 @@ async def read_log(
 
 
 def data_offsets(batches: Iterable[RecordBatch]) -> set[int]:
-    """Return the offsets that hold records for applications."""
     return {r.offset for batch in batches if not batch.control for r in batch.records}
 
 
@@ -61,7 +60,6 @@ class Compacted:
     clock: int = field(default_factory=lambda: int(time.time() * 1000) - 86_400_000)
 
     async def write(self, *batches: Sequence[bytes]) -> int:
-        """Append batches of records with these keys; return the first offset."""
         offsets = []
         for keys in batches:
             self.clock += 1000
@@ -71,7 +69,6 @@ class Compacted:
         return offsets[0]
 
     async def fresh(self) -> int:
-        """Append one record with a key that nothing else has; return its offset."""
         return await self.write(keys(f"at {self.clock}"))
 
     async def next_catch(self, consumer: Consumer) -> Catch:
@@ -100,7 +97,6 @@ def keys(*names: object) -> list[bytes]:
 
 
 def offered(responses: Iterable[Response]) -> set[int]:
-    """Return the acquired offsets for which a data record came along."""
     return {
         record.offset
         for response in responses
@@ -137,7 +133,6 @@ class Outcomes:
 
     @property
     def visible(self) -> set[int]:
-        """What a reader of committed records may see."""
         return self.plain | self.committed
 
     @property
@@ -189,7 +184,6 @@ class TransactionLedger:
 
 @contextlib.asynccontextmanager
 async def producers(queue: Queue) -> AsyncIterator[tuple[TransactionalProducer, ...]]:
-    """Return two transactional producers, which abort what they leave open."""
     cluster = queue.share.cluster
     opened = TransactionalProducer.open
     async with opened(cluster) as one, opened(cluster) as two:
@@ -197,7 +191,6 @@ async def producers(queue: Queue) -> AsyncIterator[tuple[TransactionalProducer, 
 
 
 async def aborted(queue: Queue, count: int = 1) -> range:
-    """Write and abort a transaction of ``count`` records; return their offsets."""
     async with TransactionalProducer.open(queue.share.cluster) as producer:
         first = await producer.append(queue.topic, count)
         await producer.abort()

@@ -89,15 +89,12 @@ LISTS = MappingProxyType(
 
 
 def among(good: Sequence[T], bad: T, position: str) -> list[T]:
-    """Return good elements with a bad one before them, among them or behind them."""
     at = {"first": 0, "middle": len(good) // 2, "last": len(good)}[position]
     return [*good[:at], bad, *good[at:]]
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Three topics with three partitions each, all led by one broker, and a member of a group."""
-
     share: Share
     topics: tuple[Topic, ...]
     member: Member
@@ -154,7 +151,6 @@ async def grid(share: Share, group: str | None = None, *, partitions: int = MANY
 
 
 def nowhere(share: Share, topic: Topic) -> Topic:
-    """Return a topic that does not exist, led where another one is."""
     return replace(
         topic, name=share.cluster.fresh_name("t"), id=uuid.UUID(bytes=share.rng.randbytes(16))
     )

@@ -43,14 +43,12 @@ class ValueRange:
 
 
 async def broker_values(share: Share) -> dict[str, str]:
-    """Return the values of one broker's keys, those of the release's table where it hides them."""
     known = {name: config.default for name, config in table(share, Scope.BROKER).items()}
     shown = await describe_broker(share.cluster, min(share.cluster.brokers))
     return known | {name: setting.value for name, setting in shown.items() if setting.value}
 
 
 def bounds(config: Config, broker: dict[str, str]) -> ValueRange:
-    """Return the range of a group's key under a broker with these values."""
     limits = [int(broker[name]) for name in config.bounds if name in broker]
     low, high = (limits[0], limits[1]) if len(limits) == 2 else (0, None)
     return ValueRange(max(low, config.low or 0), high if config.high is None else config.high)

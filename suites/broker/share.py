@@ -345,6 +345,25 @@ class Share:
             await queue.produce(records, batches=batches)
         return queue
 
+    async def with_member(self, *records: int, **options: Any) -> tuple[Queue, Member]:
+        """Return a new :meth:`queue` and the first member of its group, assigned its topic."""
+        queue = await self.queue(*records, **options)
+        return queue, await self.member(queue.group, queue.topic)
+
+    async def with_consumer(self, *records: int, **options: Any) -> tuple[Queue, Consumer]:
+        queue = await self.queue(*records, **options)
+        return queue, await queue.consumer()
+
+    async def with_holder(self, records: int, **options: Any) -> tuple[Queue, Consumer]:
+        """Return a new :meth:`queue` and a consumer that has acquired all of it."""
+        queue = await self.queue(records, **options)
+        return queue, await queue.holder(records)
+
+    async def with_pair(self, *records: int, **options: Any) -> tuple[Queue, Consumer, Consumer]:
+        """Return a new :meth:`queue` and two members, the second of which never joins."""
+        queue, first = await self.with_consumer(*records, **options)
+        return queue, first, await queue.consumer(join=False)
+
     async def sibling(self, queue: Queue, **group_config: str) -> Queue:
         """Return another group on the same topic, reading from the earliest offset."""
         group = self.cluster.fresh_name("g")
@@ -387,11 +406,15 @@ class Share:
 
 @contextlib.asynccontextmanager
 async def world(
-    info: ClusterInfo, rng: Random, transcripts: list[Transcript], schemas: Schemas | None = None
+    info: ClusterInfo,
+    rng: Random,
+    transcripts: list[Transcript],
+    schemas: Schemas | None = None,
+    kind: type[Cluster] = Cluster,
 ) -> AsyncIterator[Share]:
     """Connect one check to a cluster; its frames go to ``transcripts`` in case the check fails."""
     transcript = Transcript()
     transcripts.append(transcript)
-    async with Cluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
+    async with kind(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
         await cluster.any()
         yield Share(cluster, rng, await bounds_of(cluster), await access_of(cluster))

@@ -15,14 +15,20 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from fixtures.clients.cluster import SHARE, Topic, eventually, share_key
+from fixtures.clients.cluster import SHARE, Topic, eventually, require_ok
 from fixtures.machine.maven import coordinator_jar
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
-from fixtures.wire.placing import partition_of
 from fixtures.wire.schema import Schemas
-from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
+from fixtures.wire.state_records import (
+    SNAPSHOT,
+    StateRecord,
+    decode_state,
+    partition_of,
+    share_key,
+    wire_batches,
+)
 from spec.model import durable
 from spec.model.durable import UNKNOWN_COUNT, Durable, StateBatch, combine, replay
 from spec.model.release import Release, release_of
@@ -57,12 +63,8 @@ async def settled_below(queue: Queue) -> int:
 
 async def write_state(queue: Queue, start: int, batches: Sequence[Batch] = ()) -> None:
     """Write a start offset and state batches, true or not, over the stored state."""
-    names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
-    fields: dict[str, Any] = {
-        "state_epoch": (await read_state(queue)).state_epoch,
-        "start_offset": start,
-        "state_batches": [dict(zip(names, batch, strict=True)) for batch in batches],
-    }
+    epoch = (await read_state(queue)).state_epoch
+    fields = {"state_epoch": epoch, "start_offset": start, "state_batches": wire_batches(batches)}
     await _ask(queue, 0, "WriteShareGroupState", fields)
 
 
@@ -78,8 +80,7 @@ async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -
     key = StateKey(queue.share, queue.group, queue.topic.id, partition)
     node, epoch = await key.node(), await _leader_epoch(queue, partition)
     result = await key.ask(api, node=node, leader_epoch=epoch, **fields)
-    if result.error_code:
-        raise Undecided(f"{api}: {error_name(result.error_code)}")
+    require_ok(api, result.error_code)
     return result
 
 
@@ -185,7 +186,6 @@ class StateKey:
         """Send WriteShareGroupState, of version 1 if it has a complete count; return the error."""
         if complete is not None and not self.share.cluster.supports(WRITE, 1):
             raise OutOfReach(f"the target does not offer {WRITE} with a complete count")
-        names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
         counted = {} if complete is None else {"delivery_complete_count": complete}
         part = await self.ask(
             WRITE,
@@ -193,7 +193,7 @@ class StateKey:
             state_epoch=state_epoch,
             leader_epoch=leader_epoch,
             start_offset=start,
-            state_batches=[dict(zip(names, batch, strict=True)) for batch in batches],
+            state_batches=wire_batches(batches),
             **counted,
         )
         return error_name(part.error_code)

@@ -8,26 +8,25 @@ NULL_ARRAY = Raw(b"\x00")  # A compact array whose length says null.
 
 
 async def judge_refused(
-    judge: Judge, world: Pinned, *cases: tuple[Ack, ...], error: str = "INVALID_REQUEST"
+    judge: Judge, consumer: Consumer, *cases: tuple[Ack, ...], error: str = "INVALID_REQUEST"
 ) -> None:
     """Demand that each case is refused, by ShareAcknowledge and by ShareFetch, without a trace."""
-    consumer = world.consumer
     for batches in cases:
         shown = [(ack.first, ack.last, ack.types) for ack in batches]
         part = await consumer.ack(*batches)
         judge.equal(error, result(part), f"ShareAcknowledge of {shown}")
         response = await consumer.fetch(*batches, max_wait_ms=0)
         judge.equal(error, result_in(response, consumer), f"ShareFetch with {shown}")
-    await judge_held(judge, consumer, world.offsets, "the refused batches")
+    await judge_held(judge, consumer, range(1, COUNT), "the refused batches")
 
 
 @check("ACK-17", crossed=(BESIDE, BEHIND))
 async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
-    world = await pinned(share, COUNT)
+    _, consumer = await share.with_holder(COUNT)
     last, more = share.rng.randint(1, 10), share.rng.randint(1, 10)
     await judge_refused(
         judge,
-        world,
+        consumer,
         (Ack(2, 1, (1,)),),
         (Ack(last + more, last, (1,)),),
         (accept(1), Ack(last + more + 1, last + 1, (2,))),
@@ -36,11 +35,11 @@ async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
 
 @check("ACK-18", fast=True, crossed=(BESIDE, BEHIND))
 async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
-    world = await pinned(share, COUNT)
-    low, high = sorted(share.rng.sample(world.offsets, 2))
+    _, consumer = await share.with_holder(COUNT)
+    low, high = sorted(share.rng.sample(range(1, COUNT), 2))
     await judge_refused(
         judge,
-        world,
+        consumer,
         (accept(high), accept(low)),
         (accept(20, 25), accept(10, 15)),
         (accept(1), accept(5, 6), accept(3)),
@@ -49,11 +48,11 @@ async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
 
 @check("ACK-19", fast=True, crossed=(BESIDE, BEHIND))
 async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
-    world = await pinned(share, COUNT)
+    _, consumer = await share.with_holder(COUNT)
     shared = share.rng.randint(2, 5)
     await judge_refused(
         judge,
-        world,
+        consumer,
         (accept(1, 10), accept(11 - shared, 15)),
         (accept(1, 10), release(1, 10)),
         (accept(1, 20), accept(5, 6)),
@@ -63,11 +62,11 @@ async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
 
 @check("ACK-20", crossed=(BESIDE, BEHIND))
 async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
-    world = await pinned(share, COUNT)
+    _, consumer = await share.with_holder(COUNT)
     border = share.rng.randint(5, 20)
     await judge_refused(
         judge,
-        world,
+        consumer,
         (accept(border - 3, border), accept(border, border + 3)),
         (accept(border), accept(border)),
         (release(border - 2, border), accept(border)),
@@ -77,17 +76,16 @@ async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
 
 @check("ACK-21", fast=True, crossed=(BESIDE, BEHIND))
 async def test_no_types(share: Share, judge: Judge) -> None:
-    world = await pinned(share, COUNT)
+    _, consumer = await share.with_holder(COUNT)
     await judge_refused(
-        judge, world, (Ack(1, 1, ()),), (Ack(1, 9, ()),), (accept(1, 3), Ack(5, 5, ()))
+        judge, consumer, (Ack(1, 1, ()),), (Ack(1, 9, ()),), (accept(1, 3), Ack(5, 5, ()))
     )
 
 
 @check("ACK-22", crossed=(BESIDE, BEHIND))
 async def test_null_types(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 6)
-    holder = world.consumer
-    stranger = await world.queue.consumer(join=False)
+    queue, holder = await share.with_holder(6)
+    stranger = await queue.consumer(join=False)
     await stranger.fetch(max_wait_ms=0)
     topic, partition = holder.where
     null = {"first_offset": 1, "last_offset": 5, "acknowledge_types": NULL_ARRAY}
@@ -98,7 +96,7 @@ async def test_null_types(share: Share, judge: Judge) -> None:
     try:
         raw = await stranger.session.connection.call(
             "ShareAcknowledge",
-            group_id=world.queue.group,
+            group_id=queue.group,
             member_id=holder.member_id,
             share_session_epoch=holder.session.epoch,
             topics=topics,
@@ -109,16 +107,16 @@ async def test_null_types(share: Share, judge: Judge) -> None:
         codes = [part.error_code for found in raw.responses for part in found.partitions]
         judge.holds(raw.error_code or any(codes), "null types were answered without error")
         holder.session.epoch += not raw.error_code
-    await judge_held(judge, holder, world.offsets, "a batch with null types")
+    await judge_held(judge, holder, range(1, 6), "a batch with null types")
 
 
 @check("ACK-23", fast=True, crossed=(BESIDE, BEHIND))
 async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
-    world = await pinned(share, COUNT)
+    _, consumer = await share.with_holder(COUNT)
     size = share.rng.randint(4, 20)
     await judge_refused(
         judge,
-        world,
+        consumer,
         (Ack(1, 1, (1, 1)),),
         (Ack(1, 3, (1, 1)),),
         (Ack(1, size, (1,) * (size - 1)),),
@@ -130,10 +128,10 @@ async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
 
 @check("ACK-62", crossed=AMONG)
 async def test_offsets_no_record_can_have(share: Share, judge: Judge) -> None:
-    world = await pinned(share, COUNT)
+    _, consumer = await share.with_holder(COUNT)
     highest = 2**63 - 1
     for below in (accept(-5, -1), release(-1), reject(-(2**63)), accept(-(2**63), -1)):
-        part = await world.consumer.ack(below)
+        part = await consumer.ack(below)
         allowed = {
             "INVALID_REQUEST": "ShareAcknowledgeResponse ErrorCode: what is malformed is invalid",
             "NONE": "KIP-932 §In-flight records: all that is below the start offset is over",
@@ -141,7 +139,7 @@ async def test_offsets_no_record_can_have(share: Share, judge: Judge) -> None:
         judge.one_of(allowed, result(part), f"result of {below.first}..{below.last}")
     await judge_refused(
         judge,
-        world,
+        consumer,
         (accept(-(2**63), highest),),
         (accept(1, highest),),
         (accept(highest),),

@@ -20,8 +20,7 @@ async def judge_bytes(share: Share, judge: Judge, *, version: int, valid: Iterab
     """Send every byte by ShareAcknowledge: valid ones settle a record each, others nothing."""
     since = time.monotonic()
     # Hundreds of requests may take longer than the usual lock.
-    world = await pinned(share, 12, lock_ms=share.bounds.longest_lock)
-    consumer = world.consumer
+    queue, consumer = await share.with_holder(12, lock_ms=share.bounds.longest_lock)
     for byte in sorted(set(BYTES) - set(valid)):
         response = await consumer.ack(bearing(share, byte), version=version)
         judge.equal("INVALID_REQUEST", result(response), f"result of type byte {byte}")
@@ -32,7 +31,7 @@ async def judge_bytes(share: Share, judge: Judge, *, version: int, valid: Iterab
         offset = 4 + byte
         response = await consumer.ack(Ack(offset, offset, (byte,)), version=version, **flag)
         judge.equal("NONE", result(response), f"result of type byte {byte}")
-    again = await next_catch(world.queue, consumer)
+    again = await next_catch(queue, consumer)
     in_time(since, share.bounds.longest_lock)
     expected = {4 + AckType.RELEASE: 2}
     judge.equal(expected, again.counts, "records that came again after one of each type")
@@ -52,8 +51,7 @@ async def test_bytes_of_version_2(share: Share, judge: Judge) -> None:
 @check("ACK-13", crossed=AMONG)
 async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
     since = time.monotonic()
-    world = await pinned(share, 8, lock_ms=share.bounds.longest_lock)
-    consumer = world.consumer
+    _, consumer = await share.with_holder(8, lock_ms=share.bounds.longest_lock)
     newest = consumer.session.connection.newest("ShareFetch")
     for version in range(1, newest + 1):
         valid = WITHOUT_RENEW if version == 1 else WITH_RENEW
@@ -71,8 +69,7 @@ async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 @check("ACK-14", feature="renew", crossed=AMONG)
 async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 8, lock_ms=share.bounds.longest_lock)
-    consumer = world.consumer
+    _, consumer = await share.with_holder(8, lock_ms=share.bounds.longest_lock)
     mixed = (accept(1, 2), renew(3), release(4))
     part = await consumer.ack(*mixed)
     judge.equal("INVALID_REQUEST", result(part), "RENEW in a ShareAcknowledge")
@@ -80,13 +77,12 @@ async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
     judge.equal("INVALID_REQUEST", result(part), "RENEW among the types of a batch")
     response = await consumer.fetch(*mixed, max_wait_ms=0)
     judge.equal("INVALID_REQUEST", result_in(response, consumer), "RENEW in a ShareFetch")
-    await judge_held(judge, consumer, world.offsets, "renewing without the flag")
+    await judge_held(judge, consumer, range(1, 8), "renewing without the flag")
 
 
 @check("ACK-15", feature="renew", crossed=AMONG)
 async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 6)
-    consumer = world.consumer
+    _, consumer = await share.with_holder(6)
     mixed = (renew(1, 2), accept(3), release(4))
     for field in NOTHING:
         asked = NOTHING | {"batch_size": 0, field: share.rng.randint(1, 1000)}
@@ -95,20 +91,19 @@ async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) ->
         judge.equal("INVALID_REQUEST", seen, f"top-level error with {field} set")
     response = await consumer.fetch(renew(1, 2), is_renew_ack=True, **NOTHING)
     judge.equal("NONE", result_in(response, consumer), "a renewing fetch for nothing")
-    await judge_held(judge, consumer, world.offsets, "the refused fetches")
+    await judge_held(judge, consumer, range(1, 6), "the refused fetches")
 
 
 @check("ACK-16", feature="renew", crossed=AMONG)
 async def test_renewing_request_may_settle_too(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 10)
-    consumer = world.consumer
+    queue, consumer = await share.with_holder(10)
     part = await consumer.ack(each(1, (4, 1, 2, 3)), is_renew_ack=True)
     judge.equal("NONE", result(part), "RENEW among others in a ShareAcknowledge")
     response = await consumer.fetch(each(5, (4, 2, 1, 4)), is_renew_ack=True, **NOTHING)
     judge.equal("NONE", result_in(response, consumer), "RENEW among others in a ShareFetch")
     judge.equal([], response.offsets, "records acquired by a renewing fetch")
 
-    again = await next_catch(world.queue, consumer)
+    again = await next_catch(queue, consumer)
     judge.equal({3: 2, 6: 2}, again.counts, "the released records, and no other")
     part = await consumer.ack(accept(2))
     judge.equal("INVALID_RECORD_STATE", result(part), "accepting the accepted again")

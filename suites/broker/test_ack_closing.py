@@ -6,44 +6,49 @@ COUNT = 10
 
 
 async def judge_rest(
-    judge: Judge, world: Pinned, response: Response, rest: set[int], *, error: str = "NONE"
+    judge: Judge,
+    queue: Queue,
+    consumer: Consumer,
+    response: Response,
+    rest: set[int],
+    *,
+    error: str = "NONE",
 ) -> None:
     """Demand the result of a closing request, and that exactly ``rest`` is available after it."""
-    judge.equal(error, result_in(response, world.consumer), "result in the closing request")
+    judge.equal(error, result_in(response, consumer), "result in the closing request")
     judge.equal([], response.offsets, "records acquired by the closing request")
-    heir = await world.queue.consumer(join=False)
+    heir = await queue.consumer(join=False)
     # The locks would last 30 s; take() gives up earlier. Delivery counts are another rule's.
     free = set((await heir.take(len(rest))).counts)
-    free |= (await next_catch(world.queue, heir)).counts.keys()
+    free |= (await next_catch(queue, heir)).counts.keys()
     judge.equal(sorted(rest), sorted(free), "records that another member gets after it")
     judge.saw(freed=len(rest))
 
 
 @check("ACK-56", fast=True, crossed=(BESIDE, RELOADED))
 async def test_closing_acknowledge(share: Share, judge: Judge) -> None:
-    world = await pinned(share, COUNT)
+    queue, consumer = await share.with_holder(COUNT)
     cut = share.rng.randint(3, 6)
-    response = await world.consumer.close(accept(1, cut - 1), reject(cut), release(cut + 1))
+    response = await consumer.close(accept(1, cut - 1), reject(cut), release(cut + 1))
     rest = {0, *range(cut + 1, COUNT)}
-    await judge_rest(judge, world, response, rest)
+    await judge_rest(judge, queue, consumer, response, rest)
 
 
 @check("ACK-57", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closing_fetch(share: Share, judge: Judge) -> None:
-    world = await pinned(share, COUNT)
+    queue, consumer = await share.with_holder(COUNT)
     cut = share.rng.randint(3, 6)
-    fresh = await world.queue.produce(2)
+    fresh = await queue.produce(2)
     batches = (accept(1, cut - 1), reject(cut), release(cut + 1))
-    response = await world.consumer.fetch(*batches, epoch=CLOSE)
+    response = await consumer.fetch(*batches, epoch=CLOSE)
     rest = {0, *range(cut + 1, COUNT), fresh, fresh + 1}
-    await judge_rest(judge, world, response, rest)
+    await judge_rest(judge, queue, consumer, response, rest)
 
 
 @check("ACK-58", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
 async def test_refused_while_closing(share: Share, judge: Judge, by_fetch: bool) -> None:
-    world = await pinned(share, COUNT)
-    consumer = world.consumer
+    queue, consumer = await share.with_holder(COUNT)
     await consumer.acked(accept(5))
     bad, error = share.rng.choice(
         [
@@ -54,4 +59,4 @@ async def test_refused_while_closing(share: Share, judge: Judge, by_fetch: bool)
     )
     close = consumer.fetch(bad, epoch=CLOSE) if by_fetch else consumer.close(bad)
     rest = set(range(COUNT)) - {5}
-    await judge_rest(judge, world, await close, rest, error=error)
+    await judge_rest(judge, queue, consumer, await close, rest, error=error)

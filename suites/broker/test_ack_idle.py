@@ -18,8 +18,7 @@ async def _results(consumer: Consumer, first: int, last: int) -> set[str]:
 
 @check("ACK-32", meets=IDLE)
 async def test_nothing_was_acquired_yet(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer()
     await consumer.fetch(max_wait_ms=0)
     await queue.produce(6, batches=share.rng.choice([1, 2]))
     for first, last in ((0, 0), (0, 5), (2, 3), (4, 9)):
@@ -31,8 +30,7 @@ async def test_nothing_was_acquired_yet(share: Share, judge: Judge) -> None:
 
 @check("ACK-32", "ACK-34", meets=IDLE)
 async def test_everything_is_settled(share: Share, judge: Judge) -> None:
-    queue = await share.queue(6, batches=share.rng.choice([1, 2]))
-    consumer = await queue.holder(6)
+    queue, consumer = await share.with_holder(6, batches=share.rng.choice([1, 2]))
     await consumer.acked(accept(0, 5))
     for first, last in ((0, 0), (0, 5), (2, 3)):
         told = await _results(consumer, first, last)
@@ -47,8 +45,7 @@ async def test_everything_is_settled(share: Share, judge: Judge) -> None:
 @check("ACK-65", fast=True, crossed=(BESIDE, RELOADED), meets=(IDLE, ACROSS_START))
 async def test_range_across_the_start(share: Share, judge: Judge) -> None:
     settled = share.rng.randint(2, 8)
-    queue = await share.queue(settled, batches=share.rng.choice([1, 2]))
-    consumer = await queue.holder(settled)
+    queue, consumer = await share.with_holder(settled, batches=share.rng.choice([1, 2]))
     await consumer.acked(accept(0, settled - 1))
     await queue.produce(5)
     below = share.rng.randint(0, settled - 2)
@@ -79,8 +76,7 @@ async def test_partitions_beside_a_range_across_the_start(share: Share, judge: J
 
 @check("ACK-30", "ACK-31", meets=(IDLE, "reload"))
 async def test_nothing_since_the_state_was_read(share: Share, judge: Judge) -> None:
-    queue = await share.queue(10)
-    former = await queue.holder(10)
+    queue, former = await share.with_holder(10)
     # 0 is a record to load the state with; then nothing is acquired above it.
     await former.acked(each(0, (2, 1, 2, 1, 1, 3, 3, 1, 2, 1)))
     await former.depart()

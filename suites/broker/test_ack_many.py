@@ -74,33 +74,33 @@ async def _judge_left(judge: Judge, world: Grid, refused: Where) -> None:
 @check("ACK-37", meets=IN_LISTS)
 @AT
 async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
-    world = await pinned(share, 12)
+    _, consumer = await share.with_holder(12)
     for good in ((1, 2, 3), (2, 1, 0, 3, 2, 1)):
         batch = each(2, among(good, 77, position))
-        part = await world.consumer.ack(batch)
+        part = await consumer.ack(batch)
         judge.equal("INVALID_REQUEST", result(part), f"ShareAcknowledge of {batch.types}")
-        response = await world.consumer.fetch(batch, max_wait_ms=0)
-        told = result_in(response, world.consumer)
+        response = await consumer.fetch(batch, max_wait_ms=0)
+        told = result_in(response, consumer)
         judge.equal("INVALID_REQUEST", told, f"ShareFetch with {batch.types}")
-    await judge_held(judge, world.consumer, world.offsets, "lists with a bad type")
+    await judge_held(judge, consumer, range(1, 12), "lists with a bad type")
 
 
 @check("ACK-37", meets=IN_LISTS)
 @AT
 async def test_one_bad_batch(share: Share, judge: Judge, position: str) -> None:
-    world = await pinned(share, 12)
+    _, consumer = await share.with_holder(12)
     at = {"first": 2, "middle": 6, "last": 10}[position]
-    await world.consumer.acked(accept(at))
+    await consumer.acked(accept(at))
     good = [release(offset) for offset in range(2, 11) if offset != at]
     for bad, error in (
         (accept(at), "INVALID_RECORD_STATE"),
         (Ack(at, at, (77,)), "INVALID_REQUEST"),
     ):
         batches = among(good, bad, position)
-        part = await world.consumer.ack(*batches)
+        part = await consumer.ack(*batches)
         judge.equal(error, result(part), f"ShareAcknowledge, {bad} standing {position}")
-        response = await world.consumer.fetch(*batches, max_wait_ms=0)
-        told = result_in(response, world.consumer)
+        response = await consumer.fetch(*batches, max_wait_ms=0)
+        told = result_in(response, consumer)
         judge.equal(error, told, f"ShareFetch, {bad} standing {position}")
-    rest = [offset for offset in world.offsets if offset != at]
-    await judge_held(judge, world.consumer, rest, "batches with a bad one")
+    rest = [offset for offset in range(1, 12) if offset != at]
+    await judge_held(judge, consumer, rest, "batches with a bad one")

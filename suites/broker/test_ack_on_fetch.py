@@ -7,13 +7,13 @@ LONG_WAIT = 20_000  # Milliseconds that a fetch may wait for records when it sho
 
 async def judge_final_on_fetch(share: Share, judge: Judge, kind: AckType) -> None:
     """Settle a random half of a batch by a ShareFetch; demand that it never comes back."""
-    world = await pinned(share, share.rng.randint(6, 20))
-    consumer = world.consumer
-    chosen = sorted(share.rng.sample(world.offsets, world.count // 2))
+    count = share.rng.randint(6, 20)
+    queue, consumer = await share.with_holder(count)
+    chosen = sorted(share.rng.sample(range(1, count), count // 2))
     response = await consumer.fetch(*singly(chosen, kind), max_wait_ms=0)
     judge.equal("NONE", result_in(response, consumer), f"result of {kind.name} of {chosen}")
     judge.equal([], response.offsets, "records acquired while all are held or settled")
-    await judge_final(judge, world.queue, consumer, chosen)
+    await judge_final(judge, queue, consumer, chosen)
 
 
 @check("ACK-04", fast=True, crossed=(BESIDE, RELOADED))
@@ -28,29 +28,27 @@ async def test_reject_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 @check("ACK-05", fast=True, crossed=(BESIDE, BEHIND))
 async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 12)
-    consumer = world.consumer
-    chosen = sorted(share.rng.sample(world.offsets, 5))
+    queue, consumer = await share.with_holder(12)
+    chosen = sorted(share.rng.sample(range(1, 12), 5))
     response = await consumer.fetch(*singly(chosen, AckType.RELEASE), max_wait_ms=0)
     judge.equal("NONE", result_in(response, consumer), f"result of releasing {chosen}")
     # Whether the fetch part already sees what the same request released is left open.
-    caught = response.only.counts | (await next_catch(world.queue, consumer)).counts
+    caught = response.only.counts | (await next_catch(queue, consumer)).counts
     judge.equal(dict.fromkeys(chosen, 2), caught, "records that come again")
     judge.saw(redeliveries=len(chosen))
 
 
 @check("ACK-53", fast=True, crossed=(BESIDE, BEHIND))
 async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 6)
-    consumer = world.consumer
-    await world.queue.produce(3)
+    queue, consumer = await share.with_holder(6)
+    await queue.produce(3)
     sent = time.monotonic()
     response = await consumer.fetch(accept(1, 2), release(3), max_records=0, max_wait_ms=LONG_WAIT)
     taken = time.monotonic() - sent
     judge.equal("NONE", result_in(response, consumer), "result of the acknowledgements")
     judge.equal([], response.offsets, "records acquired with MaxRecords 0")
     judge.holds(taken < 15, f"the response took {taken:.1f} s, all of it waiting")
-    after = await next_catch(world.queue, consumer)
+    after = await next_catch(queue, consumer)
     judge.equal({3: 2, 6: 1, 7: 1, 8: 1}, after.counts, "records of the next fetches")
 
 
@@ -61,11 +59,10 @@ async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, jud
         "an unknown type": (Ack(2, 2, (50,)), "INVALID_REQUEST"),
         "offsets past the acquired": (release(900, 901), "INVALID_REQUEST"),
     }
-    world = await pinned(share, 4)
-    consumer = world.consumer
+    queue, consumer = await share.with_holder(4)
     await consumer.acked(accept(1))
     for what, (batch, error) in bad.items():
-        fresh = await world.queue.produce(1)
+        fresh = await queue.produce(1)
         got: list[int] = []
         async for _ in attempts():
             response = await consumer.fetch(batch)
@@ -81,11 +78,11 @@ async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, jud
 
 @check("ACK-55", fast=True, crossed=BEHIND)
 async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 30)
-    consumer, session = world.consumer, world.consumer.session
+    queue, consumer = await share.with_holder(30)
+    session = consumer.session
     calls: list[asyncio.Task[Response]] = []
     first = session.epoch
-    chosen = share.rng.sample(world.offsets, 20)
+    chosen = share.rng.sample(range(1, 30), 20)
     released, accepted = sorted(chosen[:10]), sorted(chosen[10:])
     # Nobody waits for a response: all twenty requests are under way at once, and the session's
     # epochs refuse any that were taken out of order.
@@ -103,7 +100,7 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
     errors = [code for response in responses for code in response.errors]
     judge.equal([], errors, "errors of requests sent without waiting")
     caught = {o: c for response in responses for o, c in response.only.counts.items()}
-    late = await next_catch(world.queue, consumer)
+    late = await next_catch(queue, consumer)
     expected = dict.fromkeys(released, 2)
     judge.equal(expected, caught | late.counts, "records acquired by the fetches")
     judge.saw(pipelined=len(calls), redeliveries=len(caught))
@@ -111,10 +108,10 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
 
 @check("ACK-55", crossed=(BESIDE, BEHIND))
 async def test_fetch_right_behind_a_release(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 5)
-    consumer, session = world.consumer, world.consumer.session
+    _, consumer = await share.with_holder(5)
+    session = consumer.session
     epoch = session.epoch
-    offset = share.rng.choice(world.offsets)
+    offset = share.rng.choice(range(1, 5))
     responses = await asyncio.gather(
         session.acknowledge({consumer.where: [release(offset)]}, epoch=epoch),
         session.fetch(epoch=epoch + 1, max_wait_ms=LONG_WAIT),

@@ -9,33 +9,33 @@ HUNDREDS = 1900  # Records in flight at once in one partition: below the default
 
 @check("ACK-24", fast=True, crossed=(BESIDE, BEHIND))
 async def test_one_type_for_a_range(share: Share, judge: Judge) -> None:
-    world = await pinned(share, share.rng.randint(20, 60))
-    consumer = world.consumer
-    middle = share.rng.randint(5, world.count - 6)
-    part = await consumer.ack(accept(1, middle), release(middle + 1, world.count - 2))
+    count = share.rng.randint(20, 60)
+    queue, consumer = await share.with_holder(count)
+    middle = share.rng.randint(5, count - 6)
+    part = await consumer.ack(accept(1, middle), release(middle + 1, count - 2))
     judge.equal("NONE", result(part), "result of two ranges")
-    again = await next_catch(world.queue, consumer)
-    expected = dict.fromkeys(range(middle + 1, world.count - 1), 2)
+    again = await next_catch(queue, consumer)
+    expected = dict.fromkeys(range(middle + 1, count - 1), 2)
     judge.equal(expected, again.counts, "records that come again")
-    await judge_held(judge, consumer, [world.count - 1], "ranges that ended before it")
+    await judge_held(judge, consumer, [count - 1], "ranges that ended before it")
 
 
 @check("ACK-25", fast=True, crossed=(BESIDE, RELOADED))
 async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> None:
-    world = await pinned(share, LONG)
+    queue, consumer = await share.with_holder(LONG)
     rng = share.rng
     regular = rng.random() < 0.5
     types = [
         AckType(index % 4) if regular else rng.choice([*FINAL, AckType.RELEASE])
-        for index, _ in enumerate(world.offsets)
+        for index, _ in enumerate(range(1, LONG))
     ]
-    response = await world.consumer.ack(each(1, types))
+    response = await consumer.ack(each(1, types))
     judge.equal("NONE", result(response), f"result of {len(types)} types in one batch")
 
-    await world.consumer.close()
-    stranger = await world.queue.consumer(join=False)
-    again = await next_catch(world.queue, stranger)
-    released = [o for o, kind in zip(world.offsets, types, strict=True) if kind == AckType.RELEASE]
+    await consumer.close()
+    stranger = await queue.consumer(join=False)
+    again = await next_catch(queue, stranger)
+    released = [o for o, kind in zip(range(1, LONG), types, strict=True) if kind == AckType.RELEASE]
     again.counts.pop(0, None)  # the pin, released by the closing session, which is another rule's
     judge.equal(dict.fromkeys(released, 2), again.counts, "records that come again")
     judge.saw(redeliveries=len(released), settled=len(types) - len(released))
@@ -43,20 +43,19 @@ async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> 
 
 @check("ACK-25", crossed=(BESIDE, BEHIND))
 async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 9)
+    queue, consumer = await share.with_holder(9)
     types = [*FINAL, AckType.RELEASE, AckType.RELEASE, *FINAL]
     share.rng.shuffle(types)
-    response = await world.consumer.fetch(each(1, types), max_wait_ms=0)
-    judge.equal("NONE", result_in(response, world.consumer), f"result of {types}")
-    caught = response.only.counts | (await next_catch(world.queue, world.consumer)).counts
+    response = await consumer.fetch(each(1, types), max_wait_ms=0)
+    judge.equal("NONE", result_in(response, consumer), f"result of {types}")
+    caught = response.only.counts | (await next_catch(queue, consumer)).counts
     expected = {1 + i: 2 for i, kind in enumerate(types) if kind == AckType.RELEASE}
     judge.equal(expected, caught, "records that come again")
 
 
 @check("ACK-26", crossed=AMONG)
 async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
-    queue = await share.queue(HUNDREDS, batches=share.rng.choice([1, 4, 19]))
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(HUNDREDS, batches=share.rng.choice([1, 4, 19]))
     await consumer.acquire(HUNDREDS, max_records=HUNDREDS)
     odd = list(range(1, HUNDREDS, 2))
     even = list(range(2, HUNDREDS, 2))
@@ -73,15 +72,14 @@ async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
 @check("ACK-27", fast=True, crossed=(BESIDE, BEHIND), meets=ACROSS_BATCHES)
 async def test_batch_spans_acquired_ranges(share: Share, judge: Judge) -> None:
     batches = share.rng.randint(3, 6)
-    world = await pinned(share, 30, batches=batches)
-    consumer = world.consumer
+    queue, consumer = await share.with_holder(30, batches=batches)
     # Released and acquired again one has another delivery count, so it is a range of its own.
     await consumer.acked(release(12, 14))
     again = await consumer.acquire(3)
     judge.equal({12: 2, 13: 2, 14: 2}, again.counts, "the ranges acquired again")
     part = await consumer.ack(accept(3, 25))
     judge.equal("NONE", result(part), f"a batch over {batches} record batches")
-    stray = await next_catch(world.queue, consumer)
+    stray = await next_catch(queue, consumer)
     judge.equal({}, stray.counts, "records of the spanned ranges that came again")
     part = await consumer.ack(accept(14))
     judge.equal("INVALID_RECORD_STATE", result(part), "accepting one of them again")

@@ -41,8 +41,8 @@ async def test_partition_without_batches(share: Share, judge: Judge) -> None:
 
 @check("ACK-47", fast=True, crossed=AMONG)
 async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 4)
-    session = world.consumer.session
+    _, consumer = await share.with_holder(4)
+    session = consumer.session
     used = session.epoch
     response = await session.acknowledge({})
     judge.equal((0, ()), (response.error, response.parts), "response to no topics")
@@ -50,38 +50,38 @@ async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
     seen = error_name(again.error)
     judge.equal("INVALID_SHARE_SESSION_EPOCH", seen, "the same epoch again")
     judge.equal(used + 1, session.epoch, "the epoch of the next request")
-    await judge_held(judge, world.consumer, world.offsets, "a request without topics")
+    await judge_held(judge, consumer, range(1, 4), "a request without topics")
 
 
 @check("ACK-48", fast=True)
 async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 6)
+    _, consumer = await share.with_holder(6)
     random_id = uuid.UUID(bytes=share.rng.randbytes(16))
     unknown = Topic(name="", id=random_id, leaders=(0,))
-    response = await world.consumer.session.acknowledge(
-        {(unknown, 0): [accept(0, 3)], world.consumer.where: [reject(1, 2)]}
+    response = await consumer.session.acknowledge(
+        {(unknown, 0): [accept(0, 3)], consumer.where: [reject(1, 2)]}
     )
     seen = result(response.part(random_id))
     judge.equal("UNKNOWN_TOPIC_ID", seen, "result of a random topic id")
-    judge.equal("NONE", result_in(response, world.consumer), "result beside it")
-    part = await world.consumer.ack(accept(1))
+    judge.equal("NONE", result_in(response, consumer), "result beside it")
+    part = await consumer.ack(accept(1))
     judge.equal("INVALID_RECORD_STATE", result(part), "accepting the rejected record")
-    await judge_held(judge, world.consumer, range(3, 6), "acknowledging another id")
+    await judge_held(judge, consumer, range(3, 6), "acknowledging another id")
 
 
 @check("ACK-49", fast=True)
 async def test_unknown_partition(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 6)
-    topic, _ = world.consumer.where
+    _, consumer = await share.with_holder(6)
+    topic, _ = consumer.where
     for index in (1, share.rng.randint(2, 10_000), 2**31 - 1, -1):
-        response = await world.consumer.session.acknowledge(
-            {(topic, index): [accept(0, 3)], world.consumer.where: [accept(0, 0)]}
+        response = await consumer.session.acknowledge(
+            {(topic, index): [accept(0, 3)], consumer.where: [accept(0, 0)]}
         )
         seen = result(response.part(topic.id, index))
         judge.equal("UNKNOWN_TOPIC_OR_PARTITION", seen, f"result of partition {index}")
         # Offset 0 is the start: settled by the first round, below the start in the others.
-        judge.equal("NONE", result_in(response, world.consumer), "result beside it")
-    await judge_held(judge, world.consumer, world.offsets, "unknown partitions")
+        judge.equal("NONE", result_in(response, consumer), "result beside it")
+    await judge_held(judge, consumer, range(1, 6), "unknown partitions")
 
 
 def judge_not_here(judge: Judge, share: Share, response: Response, topic: Topic, what: str) -> None:
@@ -101,17 +101,17 @@ async def test_broker_that_does_not_lead(share: Share, judge: Judge) -> None:
     if len(nodes) < 2:
         raise OutOfReach("a broker that does not lead needs a cluster of two brokers or more")
     leader, *others = share.rng.sample(nodes, len(nodes))
-    world = await pinned(share, 6, assignments=[[leader, others[0]]])
-    where = world.consumer.where
+    _, consumer = await share.with_holder(6, assignments=[[leader, others[0]]])
+    where = consumer.where
     for node in others:
         kind = "a follower" if node == others[0] else "a broker without a replica"
-        session = await world.consumer.member.session(node)
+        session = await consumer.member.session(node)
         await session.fetch(where, max_wait_ms=0)
         response = await session.acknowledge({where: [accept(1, 5)]})
         judge_not_here(judge, share, response, where[0], f"ShareAcknowledge to {kind}")
         response = await session.fetch(acks={where: [release(1, 5)]}, max_wait_ms=0)
         judge_not_here(judge, share, response, where[0], f"ShareFetch to {kind}")
-    await judge_held(judge, world.consumer, world.offsets, "asking other brokers")
+    await judge_held(judge, consumer, range(1, 6), "asking other brokers")
 
 
 async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
@@ -183,8 +183,7 @@ async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 @check("ACK-52", fast=True, crossed=AMONG)
 async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 8)
-    consumer = world.consumer
+    queue, consumer = await share.with_holder(8)
 
     def tags() -> dict[int, bytes]:
         numbers = share.rng.sample(range(50, 100_000), 3)
@@ -193,7 +192,7 @@ async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
     def topics(offset: int) -> list[dict[str, Any]]:
         batch = accept(offset).wire() | {"_tags": tags()}
         part = {"partition_index": 0, "acknowledgement_batches": [batch], "_tags": tags()}
-        return [{"topic_id": world.queue.topic.id, "partitions": [part], "_tags": tags()}]
+        return [{"topic_id": queue.topic.id, "partitions": [part], "_tags": tags()}]
 
     response = await consumer.session.acknowledge({}, topics=topics(1), _tags=tags())
     judge.equal("NONE", result_in(response, consumer), "ShareAcknowledge full of tags")
@@ -201,6 +200,6 @@ async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
     judge.equal("NONE", result_in(response, consumer), "ShareFetch full of tags")
     part = await consumer.ack(release(1, 2))
     judge.equal("INVALID_RECORD_STATE", result(part), "releasing the accepted records")
-    stray = await next_catch(world.queue, consumer)
+    stray = await next_catch(queue, consumer)
     judge.equal({}, stray.counts, "records that came again")
     await judge_held(judge, consumer, range(3, 8), "requests full of tags")

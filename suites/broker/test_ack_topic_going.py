@@ -1,6 +1,6 @@
 """An acknowledgement whose state write meets the end of its topic."""
 
-from fixtures.proxies.rules import FrameRule
+from fixtures.proxies.broker_proxies import FrameRule
 from suites.broker.brokers import Proxied
 from suites.broker.kit import *
 
@@ -31,8 +31,7 @@ async def _until_unknown(share: Share, topic: Topic) -> None:
 @check("ACK-51", solo={}, timeout=120)
 async def test_state_write_meets_the_end_of_its_topic(between: Proxied, judge: Judge) -> None:
     share = between.share
-    queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
-    holder = await queue.holder(6)
+    queue, holder = await share.with_holder(6, lock_ms=share.bounds.longest_lock)
     with between.state_writes_refused() as refusal:
         acks = {holder.where: [accept(0, 2)]}
         acking = asyncio.create_task(holder.session.acknowledge(acks, timeout=60.0))

@@ -12,8 +12,7 @@ def _well_formed(part: Part) -> bool:
 
 @check("ACQ-05", "ACQ-07", fast=True, crossed=(BESIDE, BEHIND))
 async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=30, batches=share.rng.choice([1, 3, 6]))
-    consumer = await queue.holder(30)
+    queue, consumer = await share.with_holder(30, batches=share.rng.choice([1, 3, 6]))
     freed = sorted(share.rng.sample(range(30), k=10))
     await consumer.acked(*(release(offset) for offset in freed))
     await queue.produce(5)
@@ -131,8 +130,7 @@ async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> No
 
 @check("ACQ-11", crossed=BESIDE)
 async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=10)
-    first, second = await queue.consumer(), await queue.consumer(join=False)
+    _, first, second = await share.with_pair(records=10)
     await first.acquire(10)
     await first.acked(release(2), release(7))
 
@@ -151,8 +149,7 @@ async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
 
 async def _beside(share: Share, judge: Judge, unknown: Where, error: int) -> None:
     """Judge a fetch that names a good partition and an unknown one."""
-    queue = await share.queue(records=5)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=5)
     other = unknown if unknown[0].id != _SELF.id else (queue.topic, unknown[1])
 
     responses = [await consumer.session.fetch(consumer.where, other)]

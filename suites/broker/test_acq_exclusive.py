@@ -20,8 +20,7 @@ async def test_held_record_is_given_to_nobody(share: Share, judge: Judge) -> Non
 
 @check("ACQ-22", crossed=(BESIDE, BEHIND))
 async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=12)
-    first, second = await queue.consumer(), await queue.consumer(join=False)
+    queue, first, second = await share.with_pair(records=12)
     await first.acquire(12)
     given = sorted(share.rng.sample(range(12), k=5))
     kept = sorted(set(range(12)) - set(given))

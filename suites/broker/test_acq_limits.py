@@ -15,8 +15,7 @@ async def _spread(share: Share, partitions: int, size: int, records: int = 1) ->
 @check("ACQ-30", fast=True, crossed=(BESIDE, BEHIND))
 async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
     size = share.rng.randint(2, 9)
-    queue = await share.queue(records=6 * size, batches=6)
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(records=6 * size, batches=6)
     wanted = share.rng.randint(1, 3 * size)
     whole = -(-wanted // size) * size
 
@@ -66,8 +65,7 @@ async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
 @check("ACQ-33", "ACQ-34", feature="record-limit", fast=True, crossed=(BESIDE, BEHIND))
 async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
     total = 40
-    queue = await share.queue(records=total, batches=share.rng.choice([1, 2, 5]))
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(records=total, batches=share.rng.choice([1, 2, 5]))
     seen: Counter[int] = Counter()
 
     async for _ in attempts():
@@ -85,8 +83,7 @@ async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
 @check("ACQ-33", feature="record-limit")
 async def test_record_limit_cuts_what_was_released(share: Share, judge: Judge) -> None:
     total = share.rng.randint(8, 20)
-    queue = await share.queue(records=total)
-    consumer = await queue.holder(total)
+    _, consumer = await share.with_holder(total)
     await consumer.acked(release(0, total - 1))
     limit = share.rng.randint(2, total - 1)
 
@@ -122,8 +119,7 @@ async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
 
 @check("ACQ-36", feature="record-limit", crossed=(BESIDE, BEHIND))
 async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=20, batches=2)
-    strict, soft = await queue.consumer(), await queue.consumer(join=False)
+    _, strict, soft = await share.with_pair(records=20, batches=2)
     limit = share.rng.randint(1, 9)
 
     first = await strict.acquire(1, max_records=limit, share_acquire_mode=RECORD_LIMIT)
@@ -138,8 +134,7 @@ async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
 @check("ACQ-37", crossed=AMONG)
 async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> None:
     large = share.rng.randbytes(share.rng.randint(50_000, 300_000))
-    queue = await share.queue(records=[large])
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(records=[large])
     found: list[bytes | None] = []
     async for _ in attempts():
         response = consumer.sound(await consumer.fetch(max_bytes=share.rng.randint(1, 4000)))
@@ -168,8 +163,7 @@ async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> Non
 
 
 async def _ask_for_nothing(share: Share, judge: Judge, **nothing: int) -> None:
-    queue = await share.queue(records=4)
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(records=4)
     await consumer.fetch(max_records=0)
     sent = time.monotonic()
     response = await consumer.fetch(max_wait_ms=40_000, timeout=60, **nothing)
@@ -193,8 +187,7 @@ async def test_no_bytes_wanted(share: Share, judge: Judge) -> None:
 
 @check("ACQ-41", fast=True, crossed=(BESIDE, BEHIND))
 async def test_earliest_available_first(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=20, batches=20)
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(records=20, batches=20)
     taken = 0
     while taken < 10:
         taken += len((await consumer.acquire(1, max_records=10 - taken)).counts)
@@ -240,8 +233,7 @@ async def test_no_partition_starves(share: Share, judge: Judge) -> None:
 
 @check("ACQ-43", feature="record-limit", crossed=(BESIDE, BEHIND))
 async def test_unknown_mode_is_refused(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=3)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=3)
     mode = share.rng.choice([2, 9, 127, -1])
 
     response = await consumer.fetch(share_acquire_mode=mode)

@@ -13,8 +13,7 @@ def _another(share: Share, leader: int) -> int:
 
 @check("ACQ-01", "ACQ-02", fast=True, crossed=AMONG)
 async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=5)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=5)
     leader = queue.topic.leaders[0]
     wrong = await consumer.member.session(_another(share, leader))
 
@@ -38,8 +37,7 @@ async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
 async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
     nodes = share.rng.sample(sorted(share.cluster.brokers), k=len(share.cluster.brokers))[:2]
     _another(share, nodes[0])
-    queue = await share.queue(records=1, assignments=[nodes])
-    consumer = await queue.holder(1)
+    queue, consumer = await share.with_holder(1, assignments=[nodes])
     waiting = asyncio.create_task(consumer.fetch(max_wait_ms=40_000, timeout=60))
     await asyncio.wait([waiting], timeout=0.5)
     if waiting.done():
@@ -64,8 +62,7 @@ async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
 
 @check("ACQ-04", fast=True, crossed=AMONG)
 async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=6, batches=6)
-    member = await queue.consumer()
+    queue, member = await share.with_consumer(records=6, batches=6)
     await member.acquire(3, max_records=3)
     stranger = await queue.consumer(join=False)
     stranger.session.joins_late = False

@@ -47,8 +47,7 @@ async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
 
 @check("ACQ-60", fast=True, crossed=AMONG)
 async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
-    consumer = await queue.holder(1)
+    _, consumer = await share.with_holder(1)
     wait = share.rng.randint(400, 1500) / 1000
 
     sent = time.monotonic()
@@ -85,8 +84,7 @@ async def _timed_fetch(consumer: Consumer, seconds: float) -> float:
 
 @check("ACQ-61", fast=True, crossed=AMONG)
 async def test_no_wait(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
-    consumer = await queue.holder(1)
+    queue, consumer = await share.with_holder(1)
     empty = await consumer.fetch(max_wait_ms=0)
     await queue.produce(3)
     filled = await consumer.acquire(3, max_wait_ms=0)
@@ -99,8 +97,7 @@ async def test_no_wait(share: Share, judge: Judge) -> None:
 
 @check("ACQ-62", fast=True, crossed=AMONG)
 async def test_new_records_wake(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
-    consumer = await queue.holder(1)
+    queue, consumer = await share.with_holder(1)
     waiting = await _start(consumer)
 
     await queue.produce(2)
@@ -197,8 +194,7 @@ async def test_session_close_wakes(share: Share, judge: Judge) -> None:
 
 @check("ACQ-68", crossed=RELOADED)
 async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
-    consumer = await queue.holder(1)
+    queue, consumer = await share.with_holder(1)
     fetch = consumer.fetch(max_wait_ms=LONG, min_bytes=5000, timeout=LONG / 1000 + 20)
     waiting = Waiting(consumer, asyncio.create_task(fetch))
     await queue.produce([bytes(1000)])
@@ -213,8 +209,7 @@ async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
 
 @check("ACQ-69", crossed=AMONG)
 async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
-    consumer = await queue.holder(1)
+    queue, consumer = await share.with_holder(1)
     await queue.produce([bytes(100)])
 
     response = await consumer.fetch(max_wait_ms=1000, min_bytes=100_000)
@@ -224,8 +219,7 @@ async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
 
 @check("ACQ-70", fast=True, crossed=AMONG)
 async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=4, assignments=share.together(4))
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(partitions=4, assignments=share.together(4))
     named = [(queue.topic, index) for index in queue.topic.partitions]
     await consumer.session.fetch(*named)
     filled = share.rng.randrange(4)

@@ -98,8 +98,7 @@ async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
     limit = await _broker_limit(share)
     size = share.rng.randint(70, 130)
     total = (limit // size + 3) * size
-    queue = await share.queue(records=total, batches=total // size)
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(records=total, batches=total // size)
 
     seen = await _fill(consumer, limit)
     more = await _nothing_more(consumer)
@@ -114,8 +113,7 @@ async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
 async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None:
     limit, size = await _broker_limit(share), share.rng.randint(70, 130)
     total = (limit // size + 4) * size
-    queue = await share.queue(records=total, batches=total // size)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    _, holder, other = await share.with_pair(records=total, batches=total // size)
     held = await _fill(holder, limit)
     middle, end = held[len(held) // 2], held[-1]
     width = share.rng.randint(2, 30)

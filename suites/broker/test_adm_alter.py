@@ -78,8 +78,7 @@ async def _notices(consumer: Consumer, start: int) -> None:
 
 @check("ADM-13", fast=True, crossed=AMONG)
 async def test_not_with_members(share: Share, judge: Judge) -> None:
-    queue = await share.queue(10, partitions=2, batches=10)
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10, partitions=2, batches=10)
     await consumer.acked(accept(0, 2), release(5))
     before = await stored(queue)
     name = queue.topic.name
@@ -169,8 +168,7 @@ async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -
 
 async def _paused(share: Share, *, locked: bool) -> tuple[Queue, Consumer]:
     """Return a consumer that the group has lost, but not its leader: session and locks are open."""
-    queue = await share.queue(10, batches=10, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10, batches=10, lock_ms=share.bounds.longest_lock)
     await consumer.acked(accept(0, 3), *([] if locked else [release(4, 9)]))
     await consumer.member.leave()
     return queue, consumer

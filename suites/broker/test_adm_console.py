@@ -22,8 +22,7 @@ async def _pinned(share: Share) -> tuple[Queue, float]:
     has run out, record 0 is anybody's.
     """
     lock = share.bounds.longest_lock  # by its end a tool has to be through with everything
-    queue = await share.queue(COUNT + 1, batches=COUNT + 1, lock_ms=lock)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(COUNT + 1, batches=COUNT + 1, lock_ms=lock)
     since = time.monotonic()
     await consumer.acquire(1, max_records=1)
     return queue, since

@@ -32,8 +32,7 @@ async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
 
 @check("ADM-33", fast=True, crossed=AMONG)
 async def test_not_with_members(share: Share, judge: Judge) -> None:
-    queue = await share.queue(10)
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10)
 
     answered = await delete_groups(share, queue.group)
 

@@ -47,8 +47,7 @@ async def test_group_that_is_not_there(share: Share, judge: Judge) -> None:
 
 @check("ADM-28", fast=True, crossed=AMONG)
 async def test_who_may_not(share: Share, judge: Judge) -> None:
-    queue = await share.queue(10)
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10)
     await consumer.acked(accept(0, 4))
     before = await queue.offsets()
 

@@ -231,8 +231,7 @@ REQUESTS = (
 @check("ADM-08", crossed=AMONG)
 @pytest.mark.parametrize("request_kind", REQUESTS)
 async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_kind: str) -> None:
-    queue = await share.queue(1)
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member(1)
     await member.leave()
     api, fields = _fields(request_kind, queue.group, queue.topic)
     coordinator = await share.cluster.coordinator(queue.group)

@@ -25,8 +25,7 @@ async def _in_transaction(share: Share, queue: Queue) -> int:
 @check("ADM-39", fast=True)
 @pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
 async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
     if empty:
         await good_beat(member, member_epoch=-1)
     before = (await described(share, [queue.group]))[queue.group].to_dict()

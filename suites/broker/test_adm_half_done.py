@@ -5,7 +5,7 @@ The state topic of a cluster of the check's own is told to take no record any mo
 coordinator that is not there would be asked again for half a minute.
 """
 
-from fixtures.clients.configs import alter
+from fixtures.clients.configs import configure_topic
 from suites.broker.kit import *
 
 
@@ -13,9 +13,7 @@ async def _jam(share: Share, *, jammed: bool) -> None:
     """Let the state topic refuse every record, or take them again; wait until that is in force."""
     name = "max.message.bytes"
     values = {name: "1" if jammed else None}
-    response = await alter(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, values)
-    if response.error_code:
-        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(response.error_code)}")
+    await configure_topic(share.cluster, STATE_TOPIC, values)
     async for _ in attempts():
         seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
         if (seen[name] == "1") == jammed:

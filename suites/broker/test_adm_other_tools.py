@@ -19,8 +19,7 @@ def _told(run: ToolRun, *groups: str) -> dict[str, list[str]]:
 async def test_groups_of_all_types(share: Share, judge: Judge) -> None:
     # Groups of other types that a filter lets through are none of this rule's business.
     tools = await Tools.of(share.cluster.info)
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
     other, old = share.cluster.fresh_name("g"), share.cluster.fresh_name("g")
     await consumer_group(share, queue, other)
     await classic_group(share, queue, old)

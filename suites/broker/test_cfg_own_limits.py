@@ -34,8 +34,7 @@ async def test_effects(share: Share, judge: Judge) -> None:
     keys = table(share, Scope.GROUP)
     limit, window = (bounds(keys[name], broker).low for name in (LIMIT, WINDOW))
     configs = {LIMIT: str(limit), WINDOW: str(window), RENEW: "false"}
-    queue = await share.queue(window + 20, batches=window + 20, group_config=configs)
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(window + 20, batches=window + 20, group_config=configs)
 
     held = await consumer.acquire(window, max_records=window + 20)
     more = consumer.sound(await consumer.fetch(max_wait_ms=200)).offsets

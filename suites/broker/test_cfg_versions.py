@@ -62,8 +62,7 @@ async def test_advertised_versions(share: Share, judge: Judge) -> None:
 
 @check("CFG-24", feature="renew", fast=True)
 async def test_first_version_is_served(share: Share, judge: Judge) -> None:
-    queue = await share.queue(6)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(6)
     caught = await consumer.acquire(6, version=1)
     first = {
         "offsets": caught.offsets,

@@ -12,8 +12,7 @@ LONG_WAIT_MS = 40_000  # MaxWaitMs of a fetch that has to be answered before it 
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
 async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: str) -> None:
     total, lock_ms = share.rng.randint(20, 60), share.bounds.prompt_lock
-    queue = await share.queue(total, lock_ms=lock_ms, batches=share.rng.choice([1, 5]))
-    dead = await queue.holder(total)
+    queue, dead = await share.with_holder(total, lock_ms=lock_ms, batches=share.rng.choice([1, 5]))
     done = share.rng.randint(1, total - 1)
     await dead.acked(accept(0, done - 1))
     heirs = [await queue.consumer(join=False) for _ in range(2)]
@@ -53,8 +52,7 @@ async def _until_gone(holder: Consumer) -> str:
 
 @check("COO-33", crossed=AMONG, timeout=90)
 async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
-    queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
-    holder = await queue.holder(6)
+    queue, holder = await share.with_holder(6, lock_ms=share.bounds.longest_lock)
     waiter = await queue.consumer(join=False)
     waiting = asyncio.create_task(waiter.fetch(max_wait_ms=LONG_WAIT_MS, timeout=90))
     await asyncio.wait([waiting], timeout=0.4)
@@ -74,8 +72,7 @@ async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
 
 @check("ACK-51", "SES-47", crossed=AMONG, timeout=90)
 async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
-    queue = await share.queue(6, lock_ms=share.bounds.longest_lock, untouched=True)
-    holder = await queue.holder(6)
+    queue, holder = await share.with_holder(6, lock_ms=share.bounds.longest_lock, untouched=True)
 
     await share.admin.delete_topics(queue.topic.name)
 

@@ -18,8 +18,7 @@ KNOWN = {
 
 
 async def _held(share: Share, lock_ms: int = 0) -> tuple[Queue, Consumer, StateKey]:
-    queue = await share.queue(10, lock_ms=lock_ms or share.bounds.longest_lock)
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10, lock_ms=lock_ms or share.bounds.longest_lock)
     return queue, consumer, Store(share).of(queue)
 
 

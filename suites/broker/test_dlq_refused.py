@@ -8,8 +8,7 @@ pytestmark = pytest.mark.feature("dead-letters")
 
 async def _archives(share: Share, judge: Judge, configs: Mapping[str, str], why: str) -> None:
     """Demand that a group with these configs leaves rejected records behind and goes on."""
-    queue = await share.queue(4, group_config=configs)
-    consumer = await queue.holder(4)
+    queue, consumer = await share.with_holder(4, group_config=configs)
     await consumer.acked(reject(0, 1), accept(2), reject(3))
     start = await beyond(judge, queue, consumer, 4)
     judge.holds(start >= 4, f"the start offset stays at {start} of 4 rejected, {why}")

@@ -70,8 +70,7 @@ async def _gets_letters(share: Share, name: str) -> list[int]:
     A broker shows a setting a moment before it acts on it, so the first ones may be lost. Returns
     the source offsets of the letters, none if time is up.
     """
-    queue = await share.queue(group_config=naming(name))
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(group_config=naming(name))
     async for _ in attempts(pause=0.2):
         await _reject_next(queue, consumer)
         if await _exists(share, name):
@@ -108,8 +107,7 @@ async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:
     shown = (configs.get(PERMIT), configs.get("message.timestamp.type"))
     judge["DLQ-26"].equal(("true", "CreateTime"), shown, "permission and time stamps of the topic")
     before = await share.admin.log_offset(plain)
-    queue = await share.queue(group_config=naming(plain.name))
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(group_config=naming(plain.name))
     offset = await _reject_next(queue, consumer)
     start = await beyond(judge["DLQ-20"], queue, consumer, offset + 1)
     judge["DLQ-20"].holds(start > offset, f"the start offset stays at {start} of {offset}")

@@ -80,8 +80,7 @@ async def test_delivery_ended_by_disconnect_counts(share: Share, judge: Judge) -
 @check("DLV-06", "DLV-07", fast=True, crossed=(BESIDE, RELOADED))
 async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> None:
     total = share.rng.randint(8, 30)
-    queue = await share.queue(total)
-    first, second = await queue.consumer(), await queue.consumer(join=False)
+    _, first, second = await share.with_pair(total)
     await first.acquire(total)
     counts = dict.fromkeys(range(total), 1)
     # At most two deliveries each, so that no broker throttles the third one.

@@ -58,8 +58,7 @@ async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
 @check("DLV-12", crossed=(BESIDE, RELOADED))
 async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
     total = share.rng.randint(1, 4)
-    queue = await share.queue(total)
-    consumer, bystander = await queue.consumer(), await queue.consumer(join=False)
+    queue, consumer, bystander = await share.with_pair(total)
     await hold_at(consumer, total, await delivery_limit(share))
     await bystander.fetch(max_wait_ms=0)
     await consumer.close()
@@ -158,8 +157,7 @@ async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None
 async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
     total = share.rng.randint(4, 12)
     unlucky = sorted(share.rng.sample(range(total), share.rng.randint(1, 3)))
-    queue = await share.queue(total)
-    patient, hasty = await queue.consumer(), await queue.consumer(join=False)
+    queue, patient, hasty = await share.with_pair(total)
     await patient.acquire(total)
     await patient.acked(*(release(offset) for offset in unlucky))
     await hold_at(hasty, len(unlucky), await delivery_limit(share))
@@ -189,8 +187,7 @@ async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
 @check("DLV-18", feature="lag", fast=True, crossed=(BESIDE, RELOADED))
 async def test_archived_records_are_no_lag(share: Share, judge: Judge) -> None:
     total = share.rng.randint(2, 6)
-    queue = await share.queue(total)
-    consumer, patient = await queue.consumer(), await queue.consumer(join=False)
+    queue, consumer, patient = await share.with_pair(total)
     await patient.acquire(total)
     # One record at the front stays locked, so that the start offset cannot hide the others.
     await patient.acked(*(release(offset) for offset in range(1, total)))

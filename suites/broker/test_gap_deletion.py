@@ -1,6 +1,6 @@
 """Records that leave the log at its start: DeleteRecords and retention, under a group at work."""
 
-from fixtures.clients.configs import alter
+from fixtures.clients.configs import configure_topic
 from suites.broker.kit import *
 
 Deleting = Callable[[Queue, int], Awaitable[None]]
@@ -23,10 +23,8 @@ async def _by_retention(queue: Queue, before: int) -> None:
     if int(interval) > EXPIRED_WITHIN * 1000 / 2:
         raise OutOfReach(f"the broker looks for old segments every {interval} ms only")
     age = (10 - before) * 3600 + 1800
-    values = {"retention.ms": str(age * 1000)}
-    response = await alter(queue.share.cluster, TOPIC_RESOURCE, queue.topic.name, values)
-    if response.error_code:
-        raise Undecided(f"{values} cannot be set: {response.error_message}")
+    retention = {"retention.ms": str(age * 1000)}
+    await configure_topic(queue.share.cluster, queue.topic.name, retention)
     async for _ in attempts(EXPIRED_WITHIN):
         if await queue.share.admin.log_offset(queue.topic, EARLIEST) == before:
             return
@@ -95,8 +93,7 @@ async def test_late_acknowledgement(
 
 @check("GAP-30", fast=True, crossed=(BESIDE, RELOADED))
 async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=10, lock_ms=share.bounds.longest_lock)
-    holder = await queue.holder(10)
+    queue, holder = await share.with_holder(10, lock_ms=share.bounds.longest_lock)
     cut = share.rng.randint(1, 7)
     await share.admin.delete_records(queue.topic, cut)
 
@@ -116,8 +113,7 @@ async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
 
 @check("GAP-31", fast=True, crossed=AMONG)
 async def test_all_deleted(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=12, batches=share.rng.choice([1, 3, 12]))
-    consumer = await queue.holder(12)
+    queue, consumer = await share.with_holder(12, batches=share.rng.choice([1, 3, 12]))
     # Held 0 to 2, finished 3 to 5, available 6 to 8, finished 9 to 11, and never fetched 12, 13.
     await consumer.acked(accept(3, 5), release(6, 8), reject(9, 11))
     await queue.produce(2)

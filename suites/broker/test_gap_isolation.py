@@ -75,8 +75,7 @@ async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
 
 @check("GAP-41")
 async def test_log_start_inside_an_aborted_batch(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=3, group_config=COMMITTED)
-    former = await queue.holder(3)
+    queue, former = await share.with_holder(3, group_config=COMMITTED)
     await former.acked(accept(0, 2))
     async with TransactionalProducer.open(share.cluster) as producer:
         first = await producer.append(queue.topic, 12)

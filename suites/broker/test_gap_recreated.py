@@ -16,8 +16,7 @@ async def _recreated(queue: Queue) -> Queue:
 
 async def _used(share: Share) -> tuple[Queue, Consumer]:
     """Return a queue with records held, released and finished, so that there is state to forget."""
-    queue = await share.queue(records=10, untouched=True)
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10, untouched=True)
     await consumer.acked(accept(0, 2), release(3, 5), accept(8, 9))
     return queue, consumer
 

@@ -28,8 +28,7 @@ async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str
 
 async def _drained(share: Share, records: int) -> Queue:
     """Return a queue whose records are all accepted, and whose group has no members."""
-    queue = await share.queue(records=records)
-    consumer = await queue.holder(records)
+    queue, consumer = await share.with_holder(records)
     await consumer.acked(accept(0, records - 1))
     await consumer.depart()
     return queue
@@ -42,8 +41,7 @@ async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
     queue = await _drained(share, records)
     to = {"start": 0, "middle": share.rng.randint(1, records - 1), "end": records}[place]
     response = await share.admin.alter_offset(queue.group, queue.topic, to)
-    if response.error_code:
-        raise Undecided(f"AlterShareGroupOffsets: {error_name(response.error_code)}")
+    require_ok("AlterShareGroupOffsets", response.error_code)
 
     left = records - to
     judge.equal(left, await queue.lag(left), f"lag after altering to {to} of {records}")
@@ -79,20 +77,19 @@ async def _fence(queue: Queue) -> None:
     A share coordinator takes over the leader epoch of whoever reads (KIP-932 §Share coordinator).
     """
     part = await StateKey(queue.share, queue.group, queue.topic.id).read(leader_epoch=1000)
-    if part.error_code:
-        raise Undecided(f"ReadShareGroupState: {error_name(part.error_code)}")
+    require_ok("ReadShareGroupState", part.error_code)
 
 
 @check("LAG-24", crossed=AMONG)
 async def test_failed_write(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 10)
-    await world.consumer.acked(accept(5, 6))
-    judge.equal(8, await world.queue.lag(8), "lag before")
-    await _fence(world.queue)
-    part = await world.consumer.ack(accept(0, 4))
+    queue, consumer = await share.with_holder(10)
+    await consumer.acked(accept(5, 6))
+    judge.equal(8, await queue.lag(8), "lag before")
+    await _fence(queue)
+    part = await consumer.ack(accept(0, 4))
     if result(part) == "NONE":
         raise Undecided("the leader could write although it was fenced")
-    judge.equal(8, await world.queue.lag(8), f"lag after {result(part)}")
+    judge.equal(8, await queue.lag(8), f"lag after {result(part)}")
 
 
 class _Bounds:

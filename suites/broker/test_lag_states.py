@@ -11,9 +11,11 @@ pytestmark = pytest.mark.feature("lag")
 
 @check("LAG-01", fast=True, crossed=(BESIDE, RELOADED))
 async def test_mixed_states(share: Share, judge: Judge) -> None:
-    world = await pinned(share, share.rng.randint(20, 60), batches=share.rng.choice([1, 4]))
-    queue, consumer = world.queue, world.consumer
-    fates = {offset: share.rng.choice([accept, reject, release, None]) for offset in world.offsets}
+    count = share.rng.randint(20, 60)
+    queue, consumer = await share.with_holder(count, batches=share.rng.choice([1, 4]))
+    fates = {
+        offset: share.rng.choice([accept, reject, release, None]) for offset in range(1, count)
+    }
     await consumer.acked(*(fate(offset) for offset, fate in fates.items() if fate))
     end = await queue.produce(share.rng.randint(1, 9)) + 1
     end = await share.admin.log_offset(queue.topic)
@@ -25,10 +27,8 @@ async def test_mixed_states(share: Share, judge: Judge) -> None:
     await consumer.acked(accept(0))
     last = await queue.produce(1)
     await rewritten(consumer, last)
-    start = next(o for o in (*world.offsets, world.count) if fates.get(o) in (None, release))
-    expected = (
-        last + 1 - start - sum(fates[o] in (accept, reject) for o in range(start, world.count))
-    )
+    start = next(o for o in range(1, count + 1) if fates.get(o) in (None, release))
+    expected = last + 1 - start - sum(fates[o] in (accept, reject) for o in range(start, count))
     judge.equal(expected, await queue.lag(expected), f"lag from {start} to {last + 1}")
 
 
@@ -64,8 +64,7 @@ async def test_drained(share: Share, judge: Judge) -> None:
 @check("LAG-14", crossed=(BESIDE, RELOADED))
 async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
     count = share.rng.randint(5, 20)
-    queue = await share.queue(count)
-    consumer = await queue.holder(count)
+    queue, consumer = await share.with_holder(count)
     await consumer.acked(accept(0, count - 1))
 
     judge.equal(0, await queue.lag(0), f"lag with all {count} records accepted")
@@ -76,8 +75,7 @@ async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
 
 @check("LAG-03", fast=True, crossed=(BESIDE, RELOADED))
 async def test_unfinished_count(share: Share, judge: Judge) -> None:
-    world = await pinned(share, 12)
-    queue, consumer = world.queue, world.consumer
+    queue, consumer = await share.with_holder(12)
     await consumer.acked(release(1, 4))
     judge.equal(12, await queue.lag(12), "lag with eight held and four released")
     more = share.rng.randint(1, 9)
@@ -90,8 +88,7 @@ async def test_unfinished_count(share: Share, judge: Judge) -> None:
 async def test_finished_do_not_count(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack] | None
 ) -> None:
-    queue = await share.queue(records=5, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.holder(5)
+    queue, consumer = await share.with_holder(5, lock_ms=share.bounds.longest_lock)
     if finish:
         await consumer.acked(finish(1, 4))
     else:
@@ -106,8 +103,7 @@ async def test_finished_do_not_count(
 @check("LAG-04", crossed=(BESIDE, RELOADED))
 async def test_let_go_at_the_limit(share: Share, judge: Judge) -> None:
     """The end of a session finishes what it held for the last time, of a batch in parts, too."""
-    queue = await share.queue(records=5, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.holder(5)
+    queue, consumer = await share.with_holder(5, lock_ms=share.bounds.longest_lock)
     helper = await queue.consumer(join=False)
     await consumer.acked(release(1, 4))
     await hold_at(helper, 4, await delivery_limit(share))
@@ -119,8 +115,7 @@ async def test_let_go_at_the_limit(share: Share, judge: Judge) -> None:
 @check("LAG-09", crossed=(BESIDE, RELOADED))
 async def test_expired_locks(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(records=10, lock_ms=lock)
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10, lock_ms=lock)
     await consumer.acked(accept(5, 6))
     judge.equal(8, await queue.lag(8), "lag with eight held")
 
@@ -147,8 +142,7 @@ async def test_markers_passed(share: Share, judge: Judge) -> None:
 @check("LAG-12", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("noticed_by", ["released", "beyond"])
 async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str) -> None:
-    queue = await share.queue(records=20, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.holder(20)
+    queue, consumer = await share.with_holder(20, lock_ms=share.bounds.longest_lock)
     await consumer.acked(accept(4, 7), release(8, 11))
     # Batches of one record: a cut through a batch is another story (OFF-26).
     await queue.produce(10, batches=10)

@@ -6,8 +6,7 @@ from suites.broker.kit import *
 @check("LCK-01", "LCK-02", fast=True, crossed=(BESIDE, RELOADED))
 async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(share.rng.randint(2, 30), lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    _, holder, other = await share.with_pair(share.rng.randint(2, 30), lock_ms=lock)
     sent = time.monotonic()
     held = await holder.acquire(1)
 
@@ -23,8 +22,7 @@ async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> Non
 @check("LCK-01", crossed=(BESIDE, RELOADED))
 async def test_expired_records_come_back_to_their_own_member(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(3, lock_ms=lock)
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(3, lock_ms=lock)
     held = await consumer.acquire(3)
 
     seen = await watch(consumer, held.offsets, lock / 1000 + SLACK)
@@ -36,8 +34,7 @@ async def test_expired_records_come_back_to_their_own_member(share: Share, judge
 async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> None:
     count = share.rng.randint(2, 20)
     lock = share.bounds.longest_lock
-    queue = await share.queue(count, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.with_pair(count, lock_ms=lock)
     sent = time.monotonic()
     held = await holder.acquire(count)
 
@@ -69,8 +66,7 @@ async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> No
 @check("LCK-03", "LCK-04", crossed=(BESIDE, RELOADED))
 async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(1, lock_ms=lock)
-    late, holder = await queue.consumer(), await queue.consumer(join=False)
+    queue, late, holder = await share.with_pair(1, lock_ms=lock)
     await late.acquire(1)
     # The next holder shall have time enough, however slow we are.
     await reconfigure(queue, late, lock_ms=share.bounds.longest_lock)
@@ -89,8 +85,7 @@ async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: 
 async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> None:
     count = share.rng.randint(6, 20)
     lock = share.bounds.prompt_lock
-    queue = await share.queue(count, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.with_pair(count, lock_ms=lock)
     sent = time.monotonic()
     await holder.acquire(count)
     done = sorted(share.rng.sample(range(count), count // 2))
@@ -108,8 +103,7 @@ async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> Non
 @check("LCK-06", crossed=AMONG)
 async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.prompt_lock
-    queue = await share.queue(1, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.with_pair(1, lock_ms=lock)
     await holder.acquire(1)
     await linger(other, lock / 1000 * 0.4)
     await queue.produce(1)
@@ -152,8 +146,7 @@ async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) 
 @check("LCK-08", fast=True, crossed=(BESIDE, RELOADED))
 async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(2, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    _, holder, other = await share.with_pair(2, lock_ms=lock)
     await holder.acquire(2)
 
     sent = time.monotonic()
@@ -167,8 +160,7 @@ async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -
 @check("LCK-09", crossed=(BESIDE, BEHIND))
 async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(2, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    _, holder, other = await share.with_pair(2, lock_ms=lock)
     held = await holder.acquire(2)
 
     beats, came = 0, False
@@ -186,8 +178,7 @@ async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> N
 @check("LCK-10", crossed=(BESIDE, BEHIND))
 async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(1, lock_ms=lock)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(1, lock_ms=lock)
     sent = time.monotonic()
     await consumer.acquire(1)
 

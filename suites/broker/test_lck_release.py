@@ -41,8 +41,7 @@ async def test_dropped_connection_frees_interleaved_records(share: Share, judge:
 @check("LCK-16", crossed=(BESIDE, BEHIND))
 async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(1500, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.with_pair(1500, lock_ms=lock)
     await holder.acquire(1500, max_records=1500)
     await linger(other, (lock - 200) / 1000)
 
@@ -67,8 +66,7 @@ async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judg
 @check("LCK-17", crossed=AMONG)
 async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: Judge) -> None:
     lock = share.bounds.lock(1500)
-    queue = await share.queue(5, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.with_pair(5, lock_ms=lock)
     await holder.acquire(5)
     # Delete the share-partition's durable state, so that its leader's writes are refused.
     if await StateKey(share, queue.group, queue.topic.id).delete() != "NONE":

@@ -27,8 +27,7 @@ async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> Non
 @check("LCK-30", feature="renew", crossed=(BESIDE, RELOADED))
 async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(1, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.with_pair(1, lock_ms=lock)
     began = time.monotonic()
     await holder.acquire(1)
     await reconfigure(queue, other, lock_ms=share.bounds.long_lock)
@@ -46,8 +45,7 @@ async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
 @check("LCK-31", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
 async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> None:
     lock = share.bounds.longest_lock
-    queue = await share.queue(4, lock_ms=lock)
-    holder = await queue.consumer()
+    queue, holder = await share.with_consumer(4, lock_ms=lock)
     began = time.monotonic()
     await holder.acquire(4)
     # Offset 0 stays locked, so that the start offset stays below the others.
@@ -64,8 +62,7 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
 
 async def judge_renewal_refused(share: Share, judge: Judge, by: str = "", **options: int) -> None:
     """Demand that a plain RENEW is invalid by either API, and leaves the records as they were."""
-    queue = await share.queue(2)
-    holder = await queue.holder(2)
+    _, holder = await share.with_holder(2)
 
     by_ack = await holder.ack(renew(0), **options)
     by_fetch = await holder.fetch(renew(0), max_wait_ms=0, **options)
@@ -91,8 +88,7 @@ async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
 async def test_fetch_that_renews_may_not_ask_for_records(
     share: Share, judge: Judge, name: str
 ) -> None:
-    queue = await share.queue(1)
-    holder = await queue.holder(1)
+    _, holder = await share.with_holder(1)
 
     options = RENEW_ONLY | {name: share.rng.randint(1, 500)}
     response = await holder.fetch(renew(0), is_renew_ack=True, **options)
@@ -103,10 +99,9 @@ async def test_fetch_that_renews_may_not_ask_for_records(
 @check("LCK-36", feature=("renew", "renew-switch"), crossed=(BESIDE, RELOADED))
 async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(
+    queue, holder, other = await share.with_pair(
         2, lock_ms=lock, group_config={"share.renew.acknowledge.enable": "false"}
     )
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
     began = time.monotonic()
     await holder.acquire(2)
     await reconfigure(queue, holder, lock_ms=share.bounds.long_lock)
@@ -124,8 +119,7 @@ async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
 @check("LCK-37", feature=("renew", "renew-switch"), fast=True, crossed=(BESIDE, BEHIND))
 async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -> None:
     long = share.bounds.long_lock
-    queue = await share.queue(4, lock_ms=long)
-    holder = await queue.holder(4)
+    queue, holder = await share.with_holder(4, lock_ms=long)
     errors = [(await holder.ack(renew(0), is_renew_ack=True)).ack_error]
     await reconfigure(queue, holder, long - 1000, share_renew_acknowledge_enable="false")
     errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)

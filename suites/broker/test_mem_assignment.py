@@ -5,8 +5,7 @@ from suites.broker.kit import *
 
 @check("MEM-09", fast=True)
 async def test_quiet_heartbeat_has_no_assignment(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(1, 3))
-    member = await share.member(queue.group, queue.topic)
+    _, member = await share.with_member(partitions=share.rng.randint(1, 3))
 
     repeated = []
     for _ in range(10):
@@ -20,8 +19,7 @@ async def test_quiet_heartbeat_has_no_assignment(share: Share, judge: Judge) -> 
 
 @check("MEM-10", fast=True)
 async def test_subscribing_again_tells_the_assignment(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(1, 3))
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member(partitions=share.rng.randint(1, 3))
 
     told = assigned_in(await good_beat(member, subscribed_topic_names=[queue.topic.name]))
 
@@ -62,8 +60,7 @@ async def test_replaced_subscription(share: Share, judge: Judge) -> None:
 
 @check("MEM-12")
 async def test_added_partitions_are_assigned(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
 
     larger = await share.admin.create_partitions(queue.topic, share.rng.randint(2, 5))
     await beating([member], lambda: member.assigned == every(larger))
@@ -85,8 +82,7 @@ async def test_deleted_topic_is_not_assigned(share: Share, judge: Judge) -> None
 
 @check("MEM-14")
 async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(records=1)
 
     # Leaders and coordinators may still be on their way, which their own errors say; an
     # uninitialised state would be another error, or silence.

@@ -19,8 +19,7 @@ async def aged(share: Share, queue: Queue, changes: int) -> tuple[Member, list[i
 
 @check("MEM-23", fast=True)
 async def test_epoch_above_is_fenced(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    _, member = await share.with_member()
 
     for epoch in (member.epoch + 1, member.epoch + share.rng.randint(2, 1000), 2**31 - 1):
         response = await beat(member, member_epoch=epoch)
@@ -41,8 +40,7 @@ async def test_old_epoch_is_fenced(share: Share, judge: Judge) -> None:
 
 @check("MEM-25", fast=True)
 async def test_previous_epoch_is_accepted(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
     await share.member(queue.group, queue.topic)
     previous, current = await stepped(share, member)
 
@@ -65,8 +63,7 @@ async def stepped(share: Share, member: Member) -> tuple[int, int]:
 
 @check("MEM-26")
 async def test_refused_heartbeat_changes_nothing(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
     await good_beat(member)
     before = await group_epoch(share, queue.group)
 
@@ -97,8 +94,7 @@ async def test_unknown_group(share: Share, judge: Judge) -> None:
 
 @check("MEM-28", fast=True)
 async def test_unknown_member(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
     stranger = await share.member(queue.group)
 
     for epoch in (member.epoch, 1, 2**31 - 1, -1):

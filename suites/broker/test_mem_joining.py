@@ -39,8 +39,7 @@ async def test_topic_that_comes_later_is_assigned(share: Share, judge: Judge) ->
 
 @check("MEM-03", fast=True)
 async def test_leaving(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    stays = await share.member(queue.group, queue.topic)
+    queue, stays = await share.with_member()
     goes = await share.member(queue.group, queue.topic)
     last = goes.epoch
 
@@ -56,8 +55,7 @@ async def test_leaving(share: Share, judge: Judge) -> None:
 
 @check("MEM-04", fast=True)
 async def test_coming_back_after_leaving(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(1, 3))
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member(partitions=share.rng.randint(1, 3))
     highest = member.epoch
     await good_beat(member, member_epoch=-1)
     member.assigned = frozenset()
@@ -73,8 +71,7 @@ async def test_coming_back_after_leaving(share: Share, judge: Judge) -> None:
 
 @check("MEM-05")
 async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
     other = await share.member(queue.group, queue.topic)
     fenced = await beat(member, member_epoch=member.epoch + 1000)
 
@@ -91,8 +88,7 @@ async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
 
 @check("MEM-06", fast=True)
 async def test_joins_and_leaves_raise_epochs(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    stays = await share.member(queue.group, queue.topic)
+    queue, stays = await share.with_member()
     comes = await share.member(queue.group)
     seen = [stays.epoch]
 

@@ -48,8 +48,7 @@ async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> No
 
 @check("MEM-45")
 async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
     who = {"group_id": queue.group, "member_id": member.member_id}
     requests: list[tuple[str, dict[str, object]]] = [
         ("SyncGroup", who | {"generation_id": 1, "assignments": [], "version": 3}),
@@ -67,8 +66,7 @@ async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> 
 
 @check("MEM-46", fast=True)
 async def test_consumer_member_in_a_share_group(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
 
     for who, epoch in ((share.member_id(), 0), (member.member_id, member.epoch)):
         response = await consumer_beat(share, queue.group, who, queue.topic.name, epoch)
@@ -80,8 +78,7 @@ async def test_consumer_member_in_a_share_group(share: Share, judge: Judge) -> N
 @check("MEM-47")
 @pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
 async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, empty: bool) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
     if empty:
         await good_beat(member, member_epoch=-1)
 

@@ -73,8 +73,7 @@ async def test_join_without_topics(share: Share, judge: Judge, names: list[str] 
 @check("MEM-36", solo={"group.share.max.size": "2"})
 async def test_full_group(solo_share: Share, judge: Judge) -> None:
     share = solo_share
-    queue = await share.queue()
-    first = await share.member(queue.group, queue.topic)
+    queue, first = await share.with_member()
     second = await share.member(queue.group, queue.topic)
     third = await share.member(queue.group)
     names = [queue.topic.name]

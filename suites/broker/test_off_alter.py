@@ -17,8 +17,7 @@ async def _alter(judge: Judge, queue: Queue, offset: int) -> None:
 
 async def _used(share: Share) -> Queue:
     """Return a queue of ten records, 0 to 4 accepted, the others released, nobody in the group."""
-    queue = await share.queue(records=10, batches=share.rng.choice([1, 5, 10]))
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10, batches=share.rng.choice([1, 5, 10]))
     await consumer.acked(accept(0, 4), release(5, 9))
     await consumer.depart()
     return queue
@@ -97,8 +96,7 @@ async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) ->
 
 @check("OFF-33", fast=True, crossed=(BESIDE, RELOADED))
 async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=10, batches=10)
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10, batches=10)
     await consumer.acked(accept(0, 2))
     before = await queue.offsets()
 
@@ -143,8 +141,7 @@ async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None
 @check("OFF-38", crossed=RELOADED)
 @pytest.mark.parametrize("closed", [False, True], ids=["session open", "connection open"])
 async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> None:
-    queue = await share.queue(records=10, batches=10)
-    former = await queue.holder(10)
+    queue, former = await share.with_holder(10, batches=10)
     await former.acked(accept(0, 4), release(5, 9))
     # For the group this member is gone, as one that was paused too long; its connection is not.
     await former.member.leave()

@@ -12,8 +12,7 @@ async def _ten_of_twenty(share: Share, batches: int = 20) -> tuple[Queue, Consum
     A batch of its own for each record keeps the rule about batches that a deletion cuts, OFF-26,
     out of the checks of the others.
     """
-    queue = await share.queue(records=20, batches=batches)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=20, batches=batches)
     await consumer.acquire(10, max_records=10)
     return queue, consumer
 
@@ -111,8 +110,7 @@ async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
 
 async def _two_acquisitions(share: Share) -> tuple[Queue, Consumer]:
     """Return a queue of 15 records of which one member holds 5 to 14, having released 0 to 4."""
-    queue = await share.queue(records=15, batches=15)
-    holder = await queue.consumer()
+    queue, holder = await share.with_consumer(records=15, batches=15)
     await holder.acquire(5, max_records=5)
     await holder.acquire(10, max_records=10)
     await holder.acked(release(0, 4))
@@ -194,8 +192,9 @@ async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
 async def test_deleted_while_an_acknowledgement_fails(between: Proxied, judge: Judge) -> None:
     """The log's start passes records whose final acknowledgement is taken back after that."""
     share = between.share
-    queue = await share.queue(records=10, batches=10, lock_ms=share.bounds.short_lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    queue, holder, other = await share.with_pair(
+        records=10, batches=10, lock_ms=share.bounds.short_lock
+    )
     await holder.acquire(5, max_records=5)
     final = share.rng.choice([accept, reject])
     with between.state_writes_refused():

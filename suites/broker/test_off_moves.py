@@ -55,8 +55,7 @@ async def test_moves_past_accepted(share: Share, judge: Judge) -> None:
 @check("OFF-10")
 async def test_moves_past_one_acquisition_of_several(share: Share, judge: Judge) -> None:
     fetches, count = share.rng.randint(4, 6), share.rng.randint(2, 4)
-    queue = await share.queue()
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer()
     for _ in range(fetches):
         await queue.produce(count)
         await consumer.acquire(count)

@@ -22,8 +22,7 @@ async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[i
 
 @check("OFF-01", fast=True, crossed=AMONG)
 async def test_default_is_latest(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=5, reset=None)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=5, reset=None)
 
     end, first = await _first_delivery(queue, consumer)
     last = await queue.produce(4) + 3
@@ -106,8 +105,7 @@ async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
 @check("OFF-06", crossed=AMONG)
 @pytest.mark.parametrize("later", ["latest", "earliest", "by_duration:PT1S"])
 async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> None:
-    queue = await share.queue(records=10, batches=10)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=10, batches=10)
     held = await consumer.acquire(10)
     done = share.rng.randint(1, 8)
     await consumer.acked(accept(0, done - 1))
@@ -144,8 +142,7 @@ async def test_decided_once(share: Share, judge: Judge) -> None:
 
 @check("OFF-07", crossed=AMONG)
 async def test_added_partition_begins_at_zero(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1, reset=None)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=1, reset=None)
     await _first_delivery(queue, consumer)
 
     grown = await share.admin.create_partitions(queue.topic, 2)

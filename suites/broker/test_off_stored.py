@@ -7,8 +7,7 @@ from suites.broker.kit import *
 @pytest.mark.parametrize("lie", ["ends before it begins", "unknown delivery state"])
 async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, lie: str) -> None:
     # On a cluster of its own: such a batch has stopped a share coordinator for good.
-    queue = await solo_share.queue(records=10, batches=10)
-    consumer = await queue.consumer()
+    queue, consumer = await solo_share.with_consumer(records=10, batches=10)
     backwards, unknown = (5, 3, ACKNOWLEDGED, 1), (5, 5, 77, 1)
     await write_state(queue, 0, [backwards if lie.startswith("ends") else unknown])
 
@@ -30,8 +29,7 @@ async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, l
 @check("OFF-44", fast=True)
 @pytest.mark.parametrize("batches", [1, 3, 12])
 async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: int) -> None:
-    queue = await share.queue(records=12, batches=batches)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=12, batches=batches)
     states = [(3, 4, ACKNOWLEDGED, 1), (5, 5, AVAILABLE, 1), (8, 9, ARCHIVED, 2)]
     await write_state(queue, 2, states)
 
@@ -48,8 +46,7 @@ async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: i
 
 @check("OFF-10")
 async def test_start_moves_past_what_was_stored(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=10, batches=10)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=10, batches=10)
     await write_state(queue, 0, [(3, 4, ACKNOWLEDGED, 1), (8, 9, ACKNOWLEDGED, 1)])
     await consumer.acquire(6)
     await consumer.acked(accept(0, 2))

@@ -9,8 +9,8 @@ KEPT = {accept: (ACKNOWLEDGED, 1), reject: (ARCHIVED, 1), release: (AVAILABLE, 1
 @check("PER-39", fast=True)
 async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
     count = share.rng.randint(20, 40)
-    world = await pinned(share, count, batches=share.rng.choice([1, 4]))
-    offsets = list(world.offsets)
+    queue, consumer = await share.with_holder(count, batches=share.rng.choice([1, 4]))
+    offsets = list(range(1, count))
     share.rng.shuffle(offsets)
     expected: dict[int, tuple[int, int]] = {}
     while offsets:
@@ -19,8 +19,8 @@ async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
             for _ in range(min(len(offsets), share.rng.randint(1, 4)))
         }
         acks: list[Ack] = [fate(offset) for offset, fate in sorted(fates.items())]
-        await world.consumer.acked(*acks)
-        stored = per_offset(batches_of(await read_state(world.queue)))
+        await consumer.acked(*acks)
+        stored = per_offset(batches_of(await read_state(queue)))
         expected |= {offset: KEPT[fate] for offset, fate in fates.items()}
         seen = {offset: stored.get(offset) for offset in expected}
         judge.equal(expected, seen, "state and count kept of what was answered")
@@ -63,8 +63,7 @@ async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("gives_up", ["release", "timeout"])
 async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> None:
     lock = share.bounds.short_lock
-    queue = await share.queue(4, lock_ms=lock)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(4, lock_ms=lock)
     for count in (1, 2):
         await consumer.acquire(4, within=lock / 1000 + WITHIN)
         if gives_up == "release":
@@ -80,8 +79,7 @@ async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> 
 
 @check("PER-45", crossed=AMONG)
 async def test_archiving_is_finished(share: Share, judge: Judge) -> None:
-    queue = await share.queue(10, batches=share.rng.choice([1, 10]))
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(10, batches=share.rng.choice([1, 10]))
     await write_state(queue, 0, [(0, 1, ARCHIVING, 1), (4, 4, ARCHIVING, 2)])
 
     sentinel = await queue.produce(1)

@@ -30,15 +30,13 @@ async def _neighbours(store: Store) -> list[list[StateKey]]:
 
 def _fields(api: str, *, counted: bool) -> dict[str, object]:
     """Return what a request says of each partition; ``counted``: Write has a complete count."""
-    names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
-    batches = [dict(zip(names, batch, strict=True)) for batch in BATCHES]
     fields: dict[str, dict[str, object]] = {
         INITIALIZE: {"state_epoch": 0, "start_offset": 1},
         WRITE: {
             "state_epoch": 0,
             "leader_epoch": 0,
             "start_offset": START,
-            "state_batches": batches,
+            "state_batches": wire_batches(BATCHES),
             **({"delivery_complete_count": 5} if counted else {}),
         },
     }

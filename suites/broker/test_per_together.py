@@ -4,7 +4,7 @@ The state topic of a cluster of the check's own is told to take small records on
 many records acknowledged in turns does not fit, that of one record does.
 """
 
-from fixtures.clients.configs import alter
+from fixtures.clients.configs import configure_topic
 from suites.broker.kit import *
 
 LIMIT, SMALL = "max.message.bytes", "600"
@@ -53,9 +53,7 @@ async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: b
     alone, first = await _holder(queue, RECORDS, join=True)
     large = [await _holder(queue, RECORDS) for _ in range(PAIRS)]
     small = [await _holder(queue, 1) for _ in range(PAIRS)]
-    response = await alter(solo_share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: SMALL})
-    if response.error_code:
-        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(response.error_code)}")
+    await configure_topic(solo_share.cluster, STATE_TOPIC, {LIMIT: SMALL})
 
     async def ask() -> bool | None:
         seen = await solo_share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)

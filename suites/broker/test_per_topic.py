@@ -47,8 +47,7 @@ async def test_first_use(solo_share: Share, judge: Judge) -> None:
     responses = await _responses(share)
     judge["PER-29"].equal("NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
     judge["PER-29"].saw(responses=len(responses))
-    queue = await share.queue(1)
-    consumer = await queue.holder(1)
+    _, consumer = await share.with_holder(1)
     part = await consumer.ack(accept(0))
     judge["PER-29"].equal(ErrorCode.NONE, part.ack_error, "error of the first acknowledgement")
 
@@ -202,8 +201,7 @@ async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
 
 @check("PER-46", meets=ACROSS_BATCHES, solo={"group.share.persister.class.name": ""})
 async def test_persister_that_keeps_nothing(solo_share: Share, judge: Judge) -> None:
-    queue = await solo_share.queue(10, batches=5)
-    consumer = await queue.consumer()
+    queue, consumer = await solo_share.with_consumer(10, batches=5)
     catch = await consumer.acquire(10)
     judge.equal(list(range(10)), catch.offsets, "acquired")
     part = await consumer.ack(accept(0, 4), release(5, 9))

@@ -9,8 +9,7 @@ BELOW = (-2, -(2**31))  # Epochs that mean nothing.
 
 async def holding(share: Share, records: int, more: int = 0) -> tuple[Queue, Consumer]:
     """Return a queue and a consumer that holds some records and has left others, one per batch."""
-    queue = await share.queue(records + more, batches=records + more)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records + more, batches=records + more)
     await consumer.acquire(records, max_records=records)
     return queue, consumer
 
@@ -26,8 +25,7 @@ async def untouched(judge: Judge, consumer: Consumer, held: int) -> None:
 
 @check("SES-01", fast=True)
 async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=8, batches=8)
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer(records=8, batches=8)
     await consumer.acquire(1, epoch=OPEN, max_records=1)
     session, steps = consumer.session, share.rng.choices(["fetch", "piggyback", "ack"], k=7)
 
@@ -136,8 +134,7 @@ async def test_opening_acknowledge(share: Share, judge: Judge) -> None:
 
 @check("SES-08", fast=True)
 async def test_fetch_without_session(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(records=1)
 
     for epoch in (1, 2, 2**31 - 1):
         response = await consumer.session.fetch(consumer.where, epoch=epoch)
@@ -161,8 +158,7 @@ async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
 
 @check("SES-10", fast=True)
 async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer()
 
     by_fetch = await consumer.session.fetch(epoch=CLOSE)
     by_ack = await consumer.session.acknowledge({}, epoch=CLOSE)

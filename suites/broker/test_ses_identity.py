@@ -74,8 +74,7 @@ async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
 
 @check("SES-33", fast=True, crossed=AMONG)
 async def test_null_group_id(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer()
 
     fetched = await consumer.fetch(epoch=OPEN, group_id=None, max_wait_ms=0)
     sent = await consumer.session.acknowledge({consumer.where: [accept(0)]}, epoch=1, group_id=None)
@@ -88,8 +87,7 @@ async def test_null_group_id(share: Share, judge: Judge) -> None:
 @check("SES-34", fast=True, crossed=AMONG)
 @BAD_IDS
 async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> None:
-    queue = await share.queue()
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer()
 
     fetched = await consumer.fetch(epoch=OPEN, member_id=bad, max_wait_ms=0)
     acks = {consumer.where: [accept(0)]}
@@ -103,8 +101,7 @@ async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> Non
 @check("SES-35", crossed=AMONG)
 @BAD_IDS
 async def test_bad_ids_are_the_clients_fault(share: Share, judge: Judge, bad: str | None) -> None:
-    queue = await share.queue()
-    consumer = await queue.consumer()
+    _, consumer = await share.with_consumer()
     fields: list[dict[str, Any]] = [{"member_id": bad}]
     if bad is None:
         fields.append({"group_id": None})

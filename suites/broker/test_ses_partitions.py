@@ -143,8 +143,7 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
 @check("SES-28", crossed=AMONG)
 async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
     node = share.rng.choice(sorted(share.cluster.brokers))
-    queue = await share.queue(2, assignments=[[node]])
-    consumer = await queue.consumer()
+    queue, consumer = await share.with_consumer(2, assignments=[[node]])
     first, second = (queue.topic, 0), (queue.topic, 1)
 
     opened = await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=10000)
@@ -220,8 +219,7 @@ async def first_error(consumer: Consumer) -> tuple[int, int | None]:
 async def created_again(share: Share) -> tuple[Consumer, Topic]:
     """Return a consumer whose session remembers a deleted topic, and one of the same name."""
     node = share.rng.choice(sorted(share.cluster.brokers))
-    queue = await share.queue(1, untouched=True, assignments=[[node]])
-    consumer = await queue.holder(1)
+    queue, consumer = await share.with_holder(1, untouched=True, assignments=[[node]])
 
     await share.admin.delete_topics(queue.topic.name)
     again = await share.admin.create_topic(name=queue.topic.name, assignments=[[node]])

@@ -1,6 +1,6 @@
 """Scenarios about what lies around a share-partition: other parts, disks, clocks, topics."""
 
-from chaos.faults.upgrade import FROM
+from chaos.faults.restart import FROM
 from suites.chaos.scenario import DYING, LIVE, LOCKED, SAFE, STORED, Scenario, strike
 
 AROUND = (

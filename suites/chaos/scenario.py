@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaos.schedule import Strike
+from chaos.schedule import ScheduledFault
 
 SAFE = ("INV-01", "INV-02", "INV-04", "INV-05")
 LIVE = ("INV-24", "INV-25")
@@ -23,7 +23,7 @@ class Scenario:
     Attributes:
         name: What it is called.
         sentence: What happens.
-        strikes: What breaks.
+        strikes: What breaks, and when.
         rules: What it has to put to the test; what it exercises beyond is judged as well.
         judged: Which share of the cases of these rules it may not excuse.
         seconds: How long records are produced.
@@ -35,7 +35,7 @@ class Scenario:
 
     name: str
     sentence: str
-    strikes: tuple[Strike, ...]
+    strikes: tuple[ScheduledFault, ...]
     rules: tuple[str, ...] = (*SAFE, *LIVE)
     seconds: float = 25.0
     rate: float = 600.0
@@ -45,11 +45,11 @@ class Scenario:
     judged: float = 0.9
 
 
-def strike(at: float, fault: str, lasts: float, subject: int = 0) -> Strike:
-    """Return a strike, its time first, as a story is told."""
-    return Strike(fault=fault, at=at, lasts=lasts, subject=subject)
+def strike(at: float, fault: str, lasts: float, subject: int = 0) -> ScheduledFault:
+    """Return an injection, its time first, as a story is told."""
+    return ScheduledFault(fault=fault, at=at, lasts=lasts, subject=subject)
 
 
-def every(fault: str, *times: float, lasts: float = 0.5) -> tuple[Strike, ...]:
-    """Return a strike at each of some times, on one subject after the other."""
+def every(fault: str, *times: float, lasts: float = 0.5) -> tuple[ScheduledFault, ...]:
+    """Return an injection at each of some times, on one subject after the other."""
     return tuple(strike(at, fault, lasts, number) for number, at in enumerate(times))

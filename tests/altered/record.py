@@ -13,8 +13,7 @@ from pathlib import Path
 from fixtures.targets import TargetOptions, open_target, started
 from fixtures.workload import background
 from fixtures.workload.load import run_load
-from fixtures.workload.plan import KINDS, PLAIN, Behaviour
-from fixtures.workload.terms import Group, Load
+from fixtures.workload.plan import KINDS, PLAIN, Behaviour, Group, Load
 
 PICKY = Behaviour(name="picky", accept=0.4, release=0.2, reject=0.15, none=0.25, max_records=6)
 DYING = Behaviour(

@@ -22,8 +22,8 @@ from fixtures.mutants.agency import SWITCHED, switch
 from fixtures.targets import DEFAULT_TARGET
 from reports import evidence
 from reports.evidence import Entry
-from reports.plain import from_plain, to_plain
 from shareproof.runner.inventory import by_rule, read_checks
+from spec.plain import from_plain, to_plain
 from spec.verdict import Observation, Verdict
 from tools.campaign import runs
 from tools.campaign.hunting import cases_of, checks

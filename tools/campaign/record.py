@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from reports.evidence import FILE, FOLDER, REFERENCE, Entry, read
-from reports.writing import write_whole
+from spec.plain import write_atomically
 from spec.verdict import Observation
 
 _PLAYED = ("kind", "name", "release", "date", "commit")
@@ -98,7 +98,7 @@ def write(entries: Iterable[Entry], folder: Path = FOLDER) -> None:
         group = list(some)
         line = {**_kept(group[0], _PLAYED), "seen": [_kept(one, _SEEN) for one in group]}
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    write_whole(folder / FILE, "".join(lines))
+    write_atomically(folder / FILE, "".join(lines))
 
 
 def _kept(entry: Entry, names: Iterable[str]) -> dict[str, object]:

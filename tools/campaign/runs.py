@@ -27,12 +27,12 @@ import pytest
 from fixtures.proxies.alter import HONEST
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.targets.altered import replace_alteration
-from reports.plain import from_plain, to_plain
 from reports.reading import read
 from reports.results import Results
 from shareproof.runner.checks import rules_of
 from shareproof.runner.inventory import Check
 from shareproof.runner.outcome import PROPERTY, unpack
+from spec.plain import from_plain, to_plain
 from spec.verdict import EnvironmentFault, Observation, Verdict
 
 _PLAY = re.compile(r"<(.+?) (\d+)>")

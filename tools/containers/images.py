@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import docker.errors
-import requests
 
 from fixtures.interface.names import release_line
 from fixtures.machine.cache import cache_root, locked
@@ -36,11 +35,9 @@ __all__ = ["KAFKA", "TOXIPROXY", "RootFileSystem", "linked", "provide"]
 KAFKA = f"{LOCAL}kafka"
 
 _HERE = Path(__file__).parent
-_ENTRY, _TRAINING = _HERE / "start-broker.sh", _HERE / "train-broker.sh"
-_LOGGING = _HERE / "log4j2.yaml"
+_ENTRY, _LOGGING = _HERE / "start-broker.sh", _HERE / "log4j2.yaml"
 _COMMAND = 'CMD ["/etc/kafka/docker/run"]'
 _PORTS = ("EXPOSE 9092", "EXPOSE 9093", "EXPOSE 9094")
-_TRAINED_WITHIN = 180
 _TIMEOUT = 300
 _MODULES = "java.se,jdk.crypto.ec,jdk.management,jdk.security.auth,jdk.unsupported,jdk.zipfs"
 _BESIDES = ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1")
@@ -70,11 +67,9 @@ def provide(client: Any, image: str) -> None:
             )
             _import(client, image, archive, 'ENTRYPOINT ["/toxiproxy", "-host=0.0.0.0"]')
         else:
-            ours = b"".join(file.read_bytes() for file in (_ENTRY, _TRAINING, _LOGGING))
-            made_of = f"{find_java().identity}-{hashlib.sha256(ours).hexdigest()[:8]}"
-            archive = _archived(
-                f"kafka-{version}-{made_of}", lambda to: _kafka(client, version, to)
-            )
+            ours = hashlib.sha256(_ENTRY.read_bytes() + _LOGGING.read_bytes()).hexdigest()[:8]
+            name = f"kafka-{version}-{find_java().identity}-{ours}"
+            archive = _archived(name, lambda to: _kafka(version, to))
             _import(client, image, archive, _COMMAND, *_PORTS)
 
 
@@ -102,21 +97,7 @@ def _toxiproxy(server: Path, archive: Path) -> None:
         root.program("toxiproxy", server)
 
 
-def _kafka(client: Any, version: str, archive: Path) -> None:
-    plain = archive.with_suffix(".plain")
-    image = f"{KAFKA}:{version}-untrained"
-    try:
-        _kafka_files(version, plain)
-        _import(client, image, plain, _COMMAND)
-        _train(client, image, archive)
-        if not archive.exists():
-            plain.rename(archive)
-    finally:
-        plain.unlink(missing_ok=True)
-    client.images.remove(image, force=True)
-
-
-def _kafka_files(version: str, archive: Path) -> None:
+def _kafka(version: str, archive: Path) -> None:
     release_line(version)
     with (
         tempfile.TemporaryDirectory(prefix="shareproof-image-") as work,
@@ -133,27 +114,6 @@ def _kafka_files(version: str, archive: Path) -> None:
         for name in ("etc/kafka/docker", "opt/kafka/config"):
             root.text(f"{name}/log4j2.yaml", _LOGGING.read_text())
             root.text(f"{name}/tools-log4j2.yaml", _LOGGING.read_text())
-
-
-def _train(client: Any, image: str, archive: Path) -> None:
-    """Have a broker leave archives of its classes, and keep all of its container's files.
-
-    It is only ever an optimisation: what does not come about is left out.
-    """
-    command = ["/bin/sh", "-c", _TRAINING.read_text()]
-    container = client.containers.run(image, command, detach=True, network_mode="none")
-    try:
-        if container.wait(timeout=_TRAINED_WITHIN)["StatusCode"] == 0:
-            with archive.open("wb") as file:
-                file.writelines(container.export())
-        else:
-            said = container.logs(tail=3).decode(errors="replace").strip()
-            _log.info("no archive of classes for %s: %s", image, said)
-    except requests.RequestException as error:
-        archive.unlink(missing_ok=True)
-        _log.info("no archive of classes for %s: %s", image, error)
-    finally:
-        container.remove(force=True, v=True)
 
 
 class RootFileSystem:

@@ -5,8 +5,8 @@ import time
 
 from fixtures.clients.cluster import attempts, eventually
 from fixtures.clients.member import Member, accept
+from fixtures.proxies.broker_proxies import Direction
 from fixtures.proxies.exchange import Action
-from fixtures.proxies.rules import Direction
 from fixtures.wire.errors import error_name
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.share import Consumer, Share

@@ -5,12 +5,13 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from fixtures.clients.cluster import SHARE, attempts, share_key
+from fixtures.clients.cluster import SHARE, attempts
 from fixtures.clients.member import Ack, Member, accept, release
+from fixtures.proxies.broker_proxies import FrameRule, state_write_refused
 from fixtures.proxies.exchange import Action
-from fixtures.proxies.rules import FrameRule, state_write_refused
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.state_records import share_key
 from spec.verdict import Undecided
 from suites.broker.leaders import ReconnectingConsumer
 from suites.broker.share import Consumer, Queue

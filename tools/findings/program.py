@@ -11,9 +11,7 @@ from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts
 from fixtures.clients.configs import alter
 from fixtures.interface.info import ClusterInfo
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.rules import Direction, FrameRule
+from fixtures.proxies.broker_proxies import INTERNAL, Direction, FrameProxies, FrameRule
 from fixtures.targets import Target
 from fixtures.wire.security import PLAINTEXT
 from suites.broker.share import Queue, Share, world

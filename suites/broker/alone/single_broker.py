@@ -61,7 +61,6 @@ class SingleBroker:
         return await poll(look, lambda seen: seen == expected, pause=0.1)
 
     async def restart(self, properties: dict[str, str]) -> None:
-        """Restart the broker with properties that win over its own until the check is over."""
         file = self.broker.home / "server.properties"
         if self._text is None:
             self._text = file.read_text()
@@ -75,7 +74,6 @@ class SingleBroker:
         await asyncio.to_thread(self.broker.start)
 
     async def level(self) -> int:
-        """Return the finalized level of share.version, 0 when share groups are off."""
         return await share_version(self.share.cluster)
 
     async def set_level(self, level: int) -> int:
@@ -99,7 +97,6 @@ class SingleBroker:
         return code
 
     async def mend(self) -> None:
-        """Give the broker its own properties and its own feature level again."""
         if self._text is not None:
             await self._again(self._text)
         if self._level is not None:

@@ -81,8 +81,7 @@ async def test_defaults_serve_share_groups(lone: SingleBroker, judge: Judge) -> 
     switches = [name for name in given if name.endswith(("share.enable", "rebalance.protocols"))]
     judge.equal([], switches, "switches for share groups among the properties")
 
-    queue = await lone.share.queue(reset=None)
-    consumer = await queue.consumer()
+    queue, consumer = await lone.share.with_consumer(reset=None)
     await consumer.fetch(max_wait_ms=0)
     offsets: list[int] = []
     async for _ in attempts(WITHIN):

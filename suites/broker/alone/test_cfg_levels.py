@@ -36,8 +36,7 @@ async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge
     judge["CFG-23"].holds(states <= STORABLE, f"states {states} are stored at level 1")
 
     await _settle(judge["CFG-22"], (asking, 3), (silent, 3), at=1)
-    if code := await lone.set_level(2):
-        raise Undecided(f"raising share.version to 2: {error_name(code)}")
+    require_ok("raising share.version to 2", await lone.set_level(2))
     await _settle(judge["CFG-22"], (asking, 4), (silent, 4), at=2)
     letters = await box.arrived([4], WITHIN)
     judge["CFG-22"].equal(
@@ -54,8 +53,7 @@ async def test_no_letters_below_level_two(lone: SingleBroker, judge: Judge) -> N
     dead = await dead_topic(lone.share)
     if code := await lone.set_level(1):
         raise OutOfReach(f"share.version cannot be lowered to 1: {error_name(code)}")
-    queue = await lone.share.queue(4, group_config=naming(dead.name))
-    consumer = await queue.holder(4)
+    queue, consumer = await lone.share.with_holder(4, group_config=naming(dead.name))
     await consumer.acked(reject(0, 1), accept(2), reject(3))
 
     start = await beyond(judge, queue, consumer, 4)

@@ -17,8 +17,7 @@ NOT_READY = dict.fromkeys(
 
 @check("CFG-25", "CFG-31", timeout=150)
 async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
-    queue = await lone.share.queue(2, lock_ms=60_000)
-    consumer = await queue.holder(2)
+    queue, consumer = await lone.share.with_holder(2, lock_ms=60_000)
     part = await consumer.ack(accept(0))
     judge["CFG-25"].equal(
         "NONE", error_name(part.ack_error), "response with one replica, one wanted"

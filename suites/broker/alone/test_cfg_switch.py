@@ -33,19 +33,16 @@ async def _after(consumer: Consumer) -> str:
 @check("CFG-01", "CFG-04", "CFG-05", timeout=90)
 async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
-    queue = await share.queue(10, lock_ms=60_000)
-    consumer = await queue.holder(10)
+    queue, consumer = await share.with_holder(10, lock_ms=60_000)
     await consumer.acked(accept(0, 2), release(3))
     level = await lone.level()
-    if code := await lone.set_level(0):
-        raise Undecided(f"lowering share.version to 0: {error_name(code)}")
+    require_ok("lowering share.version to 0", await lone.set_level(0))
 
     refused = dict.fromkeys(APIS, ErrorCode.UNSUPPORTED_VERSION.name)
     seen = await _until_refused(queue, consumer)
     judge["CFG-01"].equal(refused, seen, "responses with share groups switched off")
 
-    if code := await lone.set_level(level):
-        raise Undecided(f"raising share.version to {level}: {error_name(code)}")
+    require_ok(f"raising share.version to {level}", await lone.set_level(level))
     session = await _after(consumer)
     lost = ErrorCode.SHARE_SESSION_NOT_FOUND.name
     judge["CFG-05"].equal(lost, session, "response to the session of before")

@@ -19,8 +19,7 @@ def _of(queue: Queue, name: str) -> dict[str, str]:
 
 @check("LAG-16")
 async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
-    queue = await lone.share.queue(7, batches=7, lock_ms=60_000)
-    consumer = await queue.holder(7)
+    queue, consumer = await lone.share.with_holder(7, batches=7, lock_ms=60_000)
     messages, batches = (_of(queue, f"InFlight{what}Count") for what in ("Message", "Batch"))
     seen = await lone.until(7, PARTITION, "Value", **messages)
     judge.equal(7, seen, "messages in flight with seven held")
@@ -60,8 +59,7 @@ async def _acknowledgements(lone: SingleBroker, queue: Queue) -> dict[str, float
 
 @check("LAG-17")
 async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> None:
-    queue = await lone.share.queue(12, batches=3, lock_ms=60_000)
-    consumer = await queue.holder(12)
+    queue, consumer = await lone.share.with_holder(12, batches=3, lock_ms=60_000)
     before = await _acknowledgements(lone, queue)
     await consumer.acked(accept(0, 4), release(5, 6), reject(7, 9))
     expected = {"accept": 5.0, "release": 2.0, "reject": 3.0}
@@ -123,8 +121,7 @@ def _fits(labels: Mapping[str, str], name: str, topic: str | None) -> bool:
 
 @check("LAG-19")
 async def test_requests(lone: SingleBroker, judge: Judge) -> None:
-    queue = await lone.share.queue(5, lock_ms=60_000)
-    consumer = await queue.consumer()
+    queue, consumer = await lone.share.with_consumer(5, lock_ms=60_000)
     everywhere = await _requests(lone)
     await consumer.acquire(4)
     for _ in range(2):
@@ -189,8 +186,7 @@ async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
 
 @check("LAG-21")
 async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
-    queue = await lone.share.queue(12, batches=12, lock_ms=60_000)
-    consumer = await queue.holder(12)
+    _, consumer = await lone.share.with_holder(12, batches=12, lock_ms=60_000)
     before = await lone.number(STATE, "write")
     pruned = await lone.number(STATE, "last_pruned_offset")
     for offset in range(12):

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fixtures.clients.cluster import RETRIABLE, SHARE, Cluster, Topic, eventually, share_key
-from fixtures.interface.handle import Handle
+from fixtures.clients.cluster import RETRIABLE, SHARE, Cluster, Topic, eventually
+from fixtures.interface.target import Handle
 from fixtures.targets.hooks import Hooks, hooked_brokers
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
-from fixtures.wire.placing import partition_of
+from fixtures.wire.state_records import partition_of, share_key
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.share import Queue, Share
 
@@ -54,6 +54,17 @@ def state_partition(layout: Layout, group: str, topic: Topic, partition: int = 0
 async def described(connection: Connection, *names: str) -> list[Struct]:
     response = await connection.call("Metadata", topics=[{"name": name} for name in names])
     return list(response.topics)
+
+
+Place = tuple[str, int]  # A topic and a partition.
+
+
+async def reassign(connection: Connection, replicas: Mapping[Place, Sequence[int]]) -> None:
+    topics = [
+        {"name": name, "partitions": [{"partition_index": index, "replicas": list(nodes)}]}
+        for (name, index), nodes in replicas.items()
+    ]
+    await connection.call("AlterPartitionReassignments", topics=topics)
 
 
 def leaders(topic: Struct) -> tuple[int, ...]:
@@ -117,19 +128,16 @@ class FailoverCluster:
 
     @property
     def nodes(self) -> list[int]:
-        """The node ids, those that are away too."""
         return sorted(self.cluster.brokers)
 
     def broker(self, node: int) -> Handle:
         return next(broker for broker in self.brokers if broker.node_id == node)
 
     async def kill(self, *nodes: int) -> None:
-        """Kill brokers as a power cut would, frozen ones too."""
         self.cluster.away.update(nodes)
         await _together(self.broker(node).kill for node in nodes)
 
     async def stop(self, *nodes: int) -> None:
-        """Shut brokers down in order: they hand over what they lead before they go."""
         self.cluster.away.update(nodes)
         await _together(self.broker(node).stop for node in nodes)
 
@@ -147,7 +155,6 @@ class FailoverCluster:
         self.cluster.away.difference_update(nodes)
 
     async def controller(self) -> int:
-        """Return the active controller; who breaks it waits for two elections, not one."""
         return await self.cluster.active_controller()
 
     async def victim(self) -> int:
@@ -209,7 +216,6 @@ class FailoverCluster:
         await self._poll("coordinators that answer", self._answering)
 
     async def caught_up(self) -> None:
-        """Wait until every broker knows all others and every replica is in sync."""
         await self._poll("all brokers and replicas in sync", self._in_sync)
 
     async def _poll(self, what: str, look: Callable[[], Awaitable[bool]]) -> None:
@@ -221,25 +227,20 @@ class FailoverCluster:
         await eventually(what, ask, MENDED_WITHIN)
 
     async def _in_sync(self) -> bool:
-        for node in self.nodes:
-            response = await (await self.cluster.to(node)).call("Metadata", topics=None)
-            parts = [part for topic in response.topics for part in topic.partitions]
-            behind = [p for p in parts if set(p.isr_nodes) != set(p.replica_nodes)]
-            leaderless = [p for p in parts if p.leader_id < 0]
-            if len(response.brokers) < len(self.nodes) or behind or leaderless:
-                return False
-        return True
+        return not await self.cluster.missing()
 
     async def _in_order(self) -> bool:
         """Have partition 0 of an internal topic led by the first broker, and so on in turn."""
         connection = await self.cluster.any()
         topics = await described(connection, *INTERNAL)
         astray = {
-            topic.name: [p for p in topic.partitions if p.replica_nodes != self._order(p)]
+            (topic.name, part.partition_index): self._order(part)
             for topic in topics
+            for part in topic.partitions
+            if part.replica_nodes != self._order(part)
         }
-        if any(astray.values()):
-            await connection.call("AlterPartitionReassignments", topics=self._orders(astray))
+        if astray:
+            await reassign(connection, astray)
         await connection.call("ElectLeaders", election_type=0, topic_partitions=None)
         for node in self.nodes:
             topics = await described(await self.cluster.to(node), *INTERNAL)
@@ -251,18 +252,6 @@ class FailoverCluster:
     def _order(self, part: Struct) -> list[int]:
         first = part.partition_index % len(self.nodes)
         return [*self.nodes[first:], *self.nodes[:first]]
-
-    def _orders(self, astray: Mapping[str, Iterable[Struct]]) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "partitions": [
-                    {"partition_index": p.partition_index, "replicas": self._order(p)}
-                    for p in parts
-                ],
-            }
-            for name, parts in astray.items()
-        ]
 
     async def _answering(self) -> bool:
         now = await self.layout()
@@ -295,8 +284,6 @@ async def _together(calls: Iterable[Callable[[], None]]) -> None:
 
 NO_HOOKS = "needs hooks that break brokers: give --hooks FILE"
 
-Place = tuple[str, int]  # A topic and a partition.
-
 
 class GuestCluster(FailoverCluster):
     """Somebody's brokers; make it by :meth:`of`.
@@ -314,7 +301,6 @@ class GuestCluster(FailoverCluster):
 
     @classmethod
     async def of(cls, share: Share, hooks: Hooks | None = None) -> GuestCluster:
-        """Look at what will have to be restored."""
         if len(share.cluster.brokers) < 3:
             raise OutOfReach("a coordinator can be moved about where there are three brokers")
         topic = await share.admin.create_topic()
@@ -330,7 +316,6 @@ class GuestCluster(FailoverCluster):
         return stage
 
     async def _expendable(self) -> None:
-        """Look whether a broker can be away without loss."""
         nodes = set(self.nodes)
         if len(nodes) != 3 or any(set(_order(each)) != nodes for each in self._found.values()):
             raise OutOfReach(
@@ -355,21 +340,11 @@ class GuestCluster(FailoverCluster):
         unled = [p for p, was in self._found.items() if now[p].leader_id != was.leader_id]
         connection = await self.cluster.any()
         if astray:
-            await connection.call("AlterPartitionReassignments", topics=self._moves(astray))
+            await reassign(connection, {place: _order(self._found[place]) for place in astray})
         elif unled:
             named = [{"topic": name, "partitions": [index]} for name, index in unled]
             await connection.call("ElectLeaders", election_type=0, topic_partitions=named)
         return not astray and not unled
-
-    def _moves(self, astray: list[Place]) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "partitions": [{"partition_index": index, "replicas": _order(self._found[place])}],
-            }
-            for place in astray
-            for name, index in [place]
-        ]
 
     async def _partitions(self) -> dict[Place, Struct]:
         topics = await described(await self.cluster.any(), *INTERNAL)

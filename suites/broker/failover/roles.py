@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import RETRIABLE, attempts, eventually
-from fixtures.clients.configs import alter
+from fixtures.clients.configs import configure_topic
 from fixtures.clients.member import Member, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
@@ -48,8 +48,6 @@ MOVING = {
 
 @dataclass(slots=True, kw_only=True)
 class AllRoles:
-    """The victim, the two brokers that stay, and a queue for each of the victim's parts."""
-
     stage: FailoverCluster
     victim: int
     near: int
@@ -134,7 +132,6 @@ class Pulse:
 
 
 async def judge_member(judge: Judge, pulse: Pulse) -> None:
-    """Demand that a member is one still, with epochs that did not go back."""
     member, epoch = pulse.member, pulse.member.epoch
     response = await pulse.beat()
     judge["COO-01"].equal(
@@ -199,7 +196,6 @@ async def raised(queue: Queue) -> StateKey:
 
 
 async def judge_raised(judge: Judge, key: StateKey) -> None:
-    """Demand that the next coordinator knows the epoch, too."""
     judge.equal("FENCED_LEADER_EPOCH", await key.write(leader_epoch=4), "older Write")
     judge.equal("NONE", await key.write(leader_epoch=5), "Write with the raised epoch")
 
@@ -210,9 +206,7 @@ IN_SYNC = "min.insync.replicas"
 async def demand(stage: FailoverCluster, in_sync: str) -> str:
     """Demand so many replicas in sync of every state write; return how many were before."""
     before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
-    response = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
-    if response.error_code:
-        raise Undecided(f"altering {STATE}: {error_name(response.error_code)}")
+    await configure_topic(stage.cluster, STATE, {IN_SYNC: in_sync})
     return before
 
 

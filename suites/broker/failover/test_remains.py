@@ -1,6 +1,6 @@
 """What deleted groups leave in the log of a coordinator, and whether it can be loaded."""
 
-from fixtures.clients.configs import alter
+from fixtures.clients.configs import configure_topic
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
 from suites.broker.failover.roles import Pulse
 from suites.broker.kit import *
@@ -17,12 +17,12 @@ async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> No
     consumer = await kept.consumer()
     log = await stage.cluster.topic(OFFSETS)
     partition = partition_of(kept.group, len(log.leaders))
-    await _configure(stage, EAGER)
+    await configure_topic(stage.cluster, OFFSETS, EAGER)
     try:
         await _leave_remains(stage, home)
         holes = await _cleaned(stage, log, partition, consumer)
     finally:
-        await _configure(stage, dict.fromkeys(EAGER))
+        await configure_topic(stage.cluster, OFFSETS, dict.fromkeys(EAGER))
 
     await stage.led_by(OFFSETS, partition, other)
     await stage.led_by(OFFSETS, partition, home)
@@ -67,10 +67,3 @@ async def _cleaned(stage: FailoverCluster, log: Topic, partition: int, consumer:
         if offsets and (gone := max(offsets) + 1 - len(offsets)):
             return gone
     raise Undecided(f"nothing was removed from {log.name}-{partition}")
-
-
-async def _configure(stage: FailoverCluster, values: Mapping[str, str | None]) -> None:
-    """Set configs of __consumer_offsets, ``None`` removing one."""
-    response = await alter(stage.cluster, TOPIC_RESOURCE, OFFSETS, values)
-    if response.error_code:
-        raise Undecided(f"configs of {OFFSETS} were refused: {error_name(response.error_code)}")

@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from fixtures.clients.cluster import Cluster
-from fixtures.interface.handle import Handle
 from fixtures.interface.info import ClusterInfo
+from fixtures.interface.target import Handle
 from fixtures.targets import Target, TargetOptions
 from fixtures.targets.hooks import hooked_brokers
 from fixtures.wire.frame import Transcript

@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from random import Random
 
-from fixtures.interface.handle import Handle
 from fixtures.interface.info import ClusterInfo
+from fixtures.interface.target import Handle
 from fixtures.wire.frame import Transcript
 from spec.verdict import OutOfReach
 from suites.broker.failover.cluster import GuestCluster
@@ -37,7 +37,6 @@ class Restarts:
             yield share
 
     async def die(self, *, orderly: bool = False) -> None:
-        """Stop the brokers, by default as a power cut would."""
         await self._all(*(each.stop if orderly else each.kill for each in self._brokers))
 
     async def rise(self) -> None:

@@ -124,8 +124,7 @@ async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
 
 async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
     """Return a queue with every kind of record, and what is left of it with delivery counts."""
-    queue = await share.queue(24, batches=share.rng.choice([1, 6, 24]))
-    consumer = await queue.holder(24)
+    queue, consumer = await share.with_holder(24, batches=share.rng.choice([1, 6, 24]))
     prefix = share.rng.randint(1, 4)
     fates = {o: share.rng.choice([accept, reject, release]) for o in range(prefix, 24)}
     fates |= {prefix: release}

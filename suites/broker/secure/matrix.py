@@ -98,7 +98,6 @@ class Row:
     refusal: str = NO_GROUP
 
     def expected(self, group: bool, topics: Collection[bool]) -> Seen:
-        """Return what is to be seen, by what the user has of what is needed."""
         if not group:
             return (self.refusal,)
         if self.topic is None or (self.whole and all(topics)):
@@ -109,7 +108,6 @@ class Row:
 
 
 def shown(code: int) -> str:
-    """Return what an error code says about permission: the refusal, or that there is none."""
     refused = code in {
         ErrorCode.GROUP_AUTHORIZATION_FAILED,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,

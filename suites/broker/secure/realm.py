@@ -22,10 +22,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fixtures.clients.access import access_of
 from fixtures.clients.acls import EVERY, THE_CLUSTER, Acls, Entry, Operation, Resource
 from fixtures.clients.admin import Admin
-from fixtures.clients.bounds import bounds_of
 from fixtures.clients.cluster import Cluster, Topic
 from fixtures.clients.member import Session
 from fixtures.clients.users import create_user, set_quotas
@@ -34,12 +32,12 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
-from fixtures.wire.placing import partition_of
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import SCRAM, Security
+from fixtures.wire.state_records import partition_of
 from spec.verdict import OutOfReach
 from suites.broker.failover.cluster import OFFSETS, described, leaders
-from suites.broker.share import Queue, Share
+from suites.broker.share import Queue, Share, world
 
 SECURED, TLS, BARE_TLS, RENEWED = "SECURED", "TLS", "BARE_TLS", "RENEWED"
 
@@ -95,7 +93,6 @@ class User:
     realm: Realm
 
     async def call(self, api: str, **fields: Any) -> Struct:
-        """Send a request over the user's one shared connection."""
         return await (await self.cluster.any()).call(api, **fields)
 
     async def connection(self) -> Connection:
@@ -117,7 +114,6 @@ class User:
         await self.realm.acls.delete(*entries)
 
     def entry(self, operation: Operation, resource: Resource, name: str, **options: bool) -> Entry:
-        """Return an entry about this user, not yet made."""
         return Entry(user=self.name, operation=operation, resource=resource, name=name, **options)
 
 
@@ -155,15 +151,12 @@ class Realm:
         return User(name=name, cluster=cluster, realm=self)
 
     async def users(self, count: int) -> list[User]:
-        """Return several new users, one after the other: where one is refused, no other is made."""
         return [await self.user() for _ in range(count)]
 
     async def grant(self, *entries: Entry) -> None:
-        """Make entries; they are in force on return."""
         await self.acls.create(*entries)
 
     async def hold_to(self, user: User, quotas: Mapping[str, float]) -> None:
-        """Hold a user to quotas; they are in force on return."""
         await set_quotas(self.share.cluster, user.name, quotas)
 
     def look_at(self, group: str) -> None:
@@ -175,7 +168,6 @@ class Realm:
 
 
 async def may_use(user: User, group: str, topics: Iterable[str]) -> None:
-    """Let a user do all that a consumer does, and that is READ, with a group and topics."""
     await user.grant(
         user.entry(Operation.READ, Resource.GROUP, group),
         *(user.entry(Operation.READ, Resource.TOPIC, topic) for topic in topics),
@@ -191,7 +183,6 @@ class HomeCluster(Cluster):
     _coordinators: tuple[int, ...] = ()
 
     async def settle(self) -> None:
-        """Look who coordinates which groups."""
         await self.coordinator(super().fresh_name("g"))
         self._coordinators = leaders((await described(await self.any(), OFFSETS))[0])
 
@@ -203,7 +194,6 @@ class HomeCluster(Cluster):
         return name
 
     def at_home(self, group: str) -> bool:
-        """Return whether the first broker coordinates a group."""
         every = self._coordinators
         return not every or every[partition_of(group, len(every))] == min(self.brokers)
 
@@ -226,13 +216,9 @@ class HomeAdmin(Admin):
 async def at_home(
     info: ClusterInfo, rng: Random, transcripts: list[Transcript], schemas: Schemas
 ) -> AsyncIterator[Share]:
-    """Connect one check to a cluster of which it uses the first broker."""
-    transcript = Transcript()
-    transcripts.append(transcript)
-    async with HomeCluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
-        await cluster.any()
-        share = Share(cluster, rng, await bounds_of(cluster), await access_of(cluster))
-        if len(cluster.brokers) > 1:
+    async with world(info, rng, transcripts, schemas, kind=HomeCluster) as share:
+        cluster = share.cluster
+        if isinstance(cluster, HomeCluster) and len(cluster.brokers) > 1:
             await cluster.settle()
             share.admin = HomeAdmin(cluster)
         yield share
@@ -277,7 +263,6 @@ class GuestRealm(Realm):
         return user
 
     async def grant(self, *entries: Entry) -> None:
-        """Make entries, of the kind that can be taken back."""
         wide = [each for each in entries if each.name in {EVERY, THE_CLUSTER} and not each.deny]
         if wide and not self._makes:
             raise OutOfReach("needs a user of its own, and users can be made for SCRAM only")
@@ -285,13 +270,11 @@ class GuestRealm(Realm):
         await super().grant(*entries)
 
     async def hold_to(self, user: User, quotas: Mapping[str, float]) -> None:
-        """Hold a user to quotas, unless it is the owner's."""
         if not self._makes:
             raise OutOfReach("needs a user of its own, and users can be made for SCRAM only")
         await super().hold_to(user, quotas)
 
     def look_at(self, group: str) -> None:
-        """Look whether users find a group where they ask."""
         cluster = self.share.cluster
         if isinstance(cluster, HomeCluster) and not cluster.at_home(group):
             raise OutOfReach("needs groups with names of its own, coordinated by one broker")

@@ -11,8 +11,7 @@ PATIENCE = 120.0  # Seconds that the tools may take together.
 async def test_by_tls(realm: Realm, judge: Judge) -> None:
     share = realm.share
     tools = await Tools.of(realm.entrance(BARE_TLS))
-    queue = await share.queue()
-    member = await share.member(queue.group, queue.topic)
+    queue, member = await share.with_member()
 
     asked = asyncio.gather(
         tools.run(SHARE_GROUPS, "--list"),

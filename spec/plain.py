@@ -5,10 +5,12 @@ release may add some.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -34,6 +36,13 @@ def to_plain(value: object) -> Any:
 def text_of(value: object) -> str:
     """Return a value as a JSON file has it, to the byte."""
     return json.dumps(to_plain(value), indent=1, ensure_ascii=False) + "\n"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file beside its place and rename it: a reader never meets half a file."""
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
 
 
 def from_plain(kind: type[_T], plain: Any) -> _T:
