@@ -43,6 +43,8 @@ def _is_held_by_next(at: Position) -> bool:
         return False
     if now.ack_received >= min(now.kept_until, after.ack_sent + 1) or after.node != now.node:
         return False
+    if overtaken(at):
+        return False  # an acknowledgement of an earlier delivery may have ended the next one
     no_load = now.loads_before_fetch == now.loads_by_ack and after.attempts <= 1
     lasts = no_load and after.holds_until >= now.ack_received
     return after.op != now.op and (lasts or at.next_proven(*_ACKED))
@@ -302,8 +304,7 @@ def all_or_none(told: Sequence[Sequence[Position]]) -> list[bool]:
         after = at.after
         late = after is not None and after.count <= now.count and after.sent <= now.acquired
         comes = now.count + unseen < share.lowest_limit and now.attempts == 1 and not others
-        alone = after is not None and after.count >= share.lowest_limit  # and so before the others
-        if failed and kept and comes and not (late or alone):
+        if failed and kept and comes and not late:
             fates.setdefault((now.member, now.ack_sent), []).append(after is not None)
     return [len(set(fate)) > 1 for fate in fates.values() if len(fate) > 1]
 

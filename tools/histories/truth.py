@@ -107,13 +107,22 @@ class World(NamedTuple):
 
 
 def is_legal(history: History) -> bool:
-    """Return whether any legal execution explains a history; Undecided if there are too many."""
-    return _Search(history).finds()
+    """Return whether any legal execution explains a history.
+
+    Raises:
+        Undecided: there are too many, or it depends on whether members fetched to the end.
+    """
+    if _Search(history, left=0).finds():
+        return True
+    if history.drained and _Search(history, left=history.records).finds():
+        raise Undecided("this history is legal if members did not fetch what was left at the end")
+    return False
 
 
 class _Search:
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, left: int) -> None:
         self.history = history
+        self.may_be_left = left
         self.fetched = {one.op: one for one in history.events if isinstance(one, Fetch)}
         self.events = sorted(history.events, key=lambda one: one.sent)
         self.seen: dict[tuple[frozenset[int], World], int] = {}
@@ -124,18 +133,14 @@ class _Search:
         new = (Record(),) * self.history.records
         nodes = {one.node for one in self.events if isinstance(one, Fetch | Load | Close)} or {1}
         left = frozenset(range(len(self.events)))
+        loading = {one.node for one in self.events if isinstance(one, Load)}
         # The first load is in no history, and so may be that of any broker.
         return any(
             self._explained(
-                left,
-                World(
-                    now=0,
-                    leader=leader,
-                    known=tuple((node, new if node == leader else ()) for node in sorted(nodes)),
-                    stored=new,
-                ),
+                left, World(now=0, leader=leader, known=tuple(known.items()), stored=new)
             )
             for leader in nodes
+            for known in [{n: () if n in loading - {leader} else new for n in sorted(nodes)}]
         )
 
     def _explained(self, left: frozenset[int], world: World) -> bool:
@@ -171,15 +176,14 @@ class _Search:
         return self.history.drained or bool(left & self.reading)
 
     def _ends_drained(self, world: World) -> bool:
-        # Until the last look, long after, all locks have ended, and that is stored. Members go on
-        # fetching for as long, so that nothing is left to be had.
+        # Until the last look, long after, all locks have ended, and that is stored.
         records = dict(enumerate(world.of(world.leader)))
         for offset, record in records.items():
             if record.state == ACQUIRED:
                 records[offset] = self._ended(record, AckType.CLOSED, world.now)
         stored = world.storing(world.leader, records).stored
-        left = tuple(records.values())
-        return world.start(stored) == world.start(left) == self.history.records
+        left = self.history.records - world.start(tuple(records.values()))
+        return world.start(stored) == self.history.records and left <= self.may_be_left
 
     def _happened(self, event: Event, world: World, left: frozenset[int]) -> Iterator[World]:
         match event:
@@ -284,7 +288,7 @@ def _must_happen(event: Event) -> bool:
     """Tell whether an event certainly took effect, and so before its response."""
     if isinstance(event, Ack):
         return event.outcome is Outcome.OK
-    return isinstance(event, Fetch | Deletion | Look)
+    return isinstance(event, Fetch | Deletion | Load | Look)
 
 
 def _subsets(offsets: list[int]) -> Iterator[tuple[int, ...]]:

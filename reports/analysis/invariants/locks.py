@@ -34,10 +34,12 @@ _BOTH_HELD = """
     )
 """
 # An acknowledgement was answered OK while the next holder held. If it was final, nobody can have
-# got the record after it, so that the next one held before.
+# got the record after it, so that the next one held before. An earlier one of the next holder that
+# nobody answered may have ended that (random history 702185).
 _HELD_BY_NEXT = """
     (
       kind IN (1, 2, 3)
+      AND NOT overtaken
       AND outcome = 1
       AND ack_received < kept_until
       AND next_op <> op
@@ -94,8 +96,9 @@ INV_01 = Invariant(
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} kind outcome in_lock proven node loads_before_fetch loads_by_ack kept_until "
-        "no_load_between order_known acquired ack_sent ack_received count op next_op next_node "
-        "next_acquired next_count next_proven_kind next_ack_sent next_attempts next_holds_until"
+        "no_load_between order_known overtaken acquired ack_sent ack_received count op next_op "
+        "next_node next_acquired next_count next_proven_kind next_ack_sent next_attempts "
+        "next_holds_until"
     ),
     # The holder proves that it had the lock: its acknowledgement was sent after the other had the
     # record, and was answered OK inside the lock. Where nobody knows which of two came first, both
@@ -129,7 +132,7 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
         over=DELIVERY_PAIRS,
         columns=columns(
             f"{_PLACE} kind outcome in_lock proven node loads_before_fetch loads_by_ack kept_until "
-            "no_load_between op acquired ack_sent ack_received count deposed "
+            "no_load_between overtaken op acquired ack_sent ack_received count deposed "
             "next_op next_node next_sent next_acquired next_count next_proven_kind "
             "next_ack_sent next_attempts next_holds_until"
         ),

@@ -92,8 +92,7 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
     name="failed_acknowledgements",
     # Acceptances and rejections that failed or were never answered: how many of their records came
     # again. Records that may have ended in another way tell nothing, nor do those of which an
-    # earlier delivery was seen later, nor those that came for the last time: alone (INV-39), so
-    # that the others may still have been to come.
+    # earlier delivery was seen later.
     sql="""
         SELECT
           share_partition,
@@ -116,7 +115,6 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
           AND count + unseen_responses - unseen_before_fetch < lowest_limit
           AND NOT coalesce(highest_before >= count, false)
           AND NOT coalesce(next_count <= count AND next_sent <= acquired, false)
-          AND NOT coalesce(next_count >= lowest_limit, false)
         GROUP BY share_partition, member, ack_sent
     """,
     uses=(DELIVERY_PAIRS,),
