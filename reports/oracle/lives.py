@@ -244,7 +244,22 @@ def _undisturbed(at: Position) -> bool:
     assert at.after is not None
     came = at.after.acquired
     since = min(_free_by(at), at.now.freed, came) - AFTERMATH
-    return not any(row.since < came and row.until > since for row in at.share.faults)
+    return not _waits_in_turn(at, _free_by(at)) and not any(
+        row.since < came and row.until > since for row in at.share.faults
+    )
+
+
+def _waits_in_turn(at: Position, free: int) -> bool:
+    """Tell whether one before it came so late that a record may have waited for its turn.
+
+    Those that come for the last time come one by one.
+    """
+    assert at.after is not None
+    limit, end = at.now.lock_ms * MS + SLACK, at.after.sent
+    before = [
+        came for offset, came in at.share.came if offset < at.now.offset and free < came < end
+    ]
+    return end - free > limit and bool(before) and end - max(before) <= limit
 
 
 def _passed_over(at: Position, free: int) -> int:

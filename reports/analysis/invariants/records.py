@@ -170,12 +170,14 @@ AFTER_DELETIONS = Relation(
     name="after_deletions",
     # Deliveries of logs of which records were deleted, each with the highest offset below which
     # all were before its fetch was sent. "cut" says that the log began inside the record's batch:
-    # the first record that was left was produced by the same request.
+    # the first record that was left was produced by the same request. That is known by the numbers
+    # in the records, as nobody may have heard at which offsets they are.
     sql="""
         SELECT r.*, first.log IS NOT NULL AS cut
         FROM (
           SELECT
             d.run, d.share_partition, d.log, d.offset, d.sent, d.acquired,
+            any_value(d.producer) AS producer, any_value(d.sequence) AS sequence,
             max(x.before) AS deleted_before
           FROM (
             SELECT * FROM {deliveries}
@@ -186,10 +188,12 @@ AFTER_DELETIONS = Relation(
           GROUP BY d.run, d.share_partition, d.log, d.offset, d.op, d.sent, d.acquired
         ) AS r
         LEFT JOIN {produced} AS mine
-          ON mine.run = r.run AND mine.log = r.log AND mine.offset = r.offset
+          ON mine.run = r.run AND mine.log = r.log AND mine.producer = r.producer
+          AND mine.sequence = r.sequence
         LEFT JOIN {produced} AS first
-          ON first.run = r.run AND first.log = r.log AND first.offset = r.deleted_before
-          AND first.producer = mine.producer AND first.sent = mine.sent
+          ON first.run = r.run AND first.log = r.log AND first.producer = r.producer
+          AND first.sequence = r.sequence + r.deleted_before - r.offset
+          AND first.sent = mine.sent
     """,
     over_records=True,
 )
