@@ -43,8 +43,10 @@ from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, write_timelines
 from shareproof.chaos import warming
 from shareproof.chaos.warming import recorded
-from spec.history import BUCKETED, TABLES, FaultSpan, Phase
+from spec.history import BUCKETED, ROWS, TABLES, FaultSpan, Outcome, Phase, Produced
 from tests.small_histories import Case, read_cases, write_history
+from tools.histories.small import Deletion, Fetch, rows_of
+from tools.histories.small import History as Small
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -359,3 +361,26 @@ def test_other_jvms_are_not_started_early(
 ) -> None:
     monkeypatch.setattr(spark_warming, "open_session", lambda *_: pytest.fail("it was opened"))
     warm(request_, rows, lambda *_: False)()
+
+
+def test_a_cut_batch_is_known_though_its_response_got_lost(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Seed 20261220 of a night: such records were said to lie below the batch, and the run was red.
+    times = {"sent": 30, "received": 40}
+    fetch = Fetch(op=1, member=1, node=1, counts=((1, 1), (2, 1)), **times)
+    events = (Deletion(sent=10, received=20, before=2), fetch)
+    with Journal(tmp_path, 0) as journal:
+        history = Small(records=4, limit=5, lock_ms=1000, drained=False, events=events)
+        for table, row in rows_of(0, 0, history):
+            made = ROWS[table]._make(row)
+            if isinstance(made, Produced):
+                made = made._replace(first=-1, received=-1, outcome=int(Outcome.UNKNOWN))
+            journal.add(made)
+    (tmp_path / "run.json").write_text(json.dumps({"target": {"version": "4.4.0"}}))
+    compact(tmp_path)
+    rule = next(rule for rule in RULES if rule.id == "INV-36")
+    register(spark, [open_history(tmp_path)], "cut").need([rule.over])
+    asked = f"SELECT offset, cut FROM {rule.over.name} WHERE {rule.breach}"  # noqa: S608
+    assert [tuple(row) for row in spark.sql(asked).collect()] == [(1, True)]
+    unregister(spark, "cut")

@@ -105,14 +105,14 @@ def add(journal: Journal, histories: Sequence[History], first: int = 0) -> None:
     """Add histories to a journal; the numbers of their places begin with ``first``."""
     logs = islice(log_numbers(), first, None)
     for place, (log, history) in enumerate(zip(logs, histories, strict=False), first):
-        for table, row in _rows(place, log, history):
+        for table, row in rows_of(place, log, history):
             journal.add(ROWS[table]._make(row))
 
 
 Row = tuple[str, tuple[object, ...]]
 
 
-def _rows(place: int, log: int, history: History) -> Iterator[Row]:
+def rows_of(place: int, log: int, history: History) -> Iterator[Row]:
     names = (f"group-{place}", f"topic-{log}", "", 0, 0)
     settings = (history.limit, history.lock_ms, 2000, 500, False, False)
     yield "share_partitions", (place, log, 0, *names, *settings)
