@@ -33,6 +33,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "broker": certify.broker,
     "client": certify.client,
+    "finding": certify.finding,
     "sweep": certify.sweep,
     "app": certify.try_app,
     "hostile": certify.hostile,

@@ -66,6 +66,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("go on with one that was stopped", "--hours 8 --archive nights --resume"),
             ("shrink a run that broke a rule", "--shrink nights/night-202611260100-7/seed-9"),
         ),
+        "finding": (
+            ("is it still there", "051 107 --target kafka:4.4.0 --out run"),
+            ("all of them, on a build of one's own", "--target kafka:/path/to/kafka --json"),
+        ),
         "rejudge": (
             ("which verdicts of earlier nights changed", "nights"),
             ("let the new results take over", "nights --replace --json"),
@@ -102,6 +106,8 @@ _CODES_WITHOUT_VERDICT: Mapping[str, str] = MappingProxyType(
         "doctor": "Exit codes: 0 nothing is missing; 2 wrong usage; 3 a prerequisite is missing.",
         "hostile": "Exit code: the program's; 2 wrong usage; 3 suite or environment failed.",
         "walk": "Exit codes: 0 as the protocol has it; 1 something went otherwise; 2 wrong usage.",
+        "finding": "Exit codes: 0 none that was played is there; 1 one is; 2 wrong usage; 3 the "
+        "suite or the environment failed; 130 interrupted.",
         "rejudge": "Exit codes: 0 no verdict changed; 1 one did; 2 wrong usage; 3 something could "
         "not be judged again.",
         "clean": "Exit codes: 0 all is removed; 2 wrong usage; 3 something is left, or the cluster "

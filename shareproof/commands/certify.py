@@ -63,6 +63,50 @@ def client(
     _certify(options, workers, as_json=as_json)
 
 
+@takes(
+    RunOptions,
+    "numbers target brokers seed out workers profile broker_option broker_jvm command_config "
+    "prefix as_json",
+    out=Path("out"),
+)
+def finding(
+    options: RunOptions,
+    *,
+    numbers: Annotated[
+        tuple[str, ...],
+        Option(
+            "Findings by their numbers, such as 051; all if none.",
+            kind=LISTED,
+            parse=split,
+            argument=True,
+        ),
+    ] = (),
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play findings about brokers again, and say which are still there."""
+    from reports.console import line, screen
+    from reports.verdicts import BROKEN, OK
+    from shareproof.findings import Fate, chosen, fates
+    from shareproof.runner.run import run_checks
+    from spec.plain import to_plain
+
+    findings = chosen(options.profile or "apache-kafka", numbers)
+    ended = None
+    if rules := dict.fromkeys(rule for each in findings for rule in each.rules):
+        ended = run_checks(replace(options, only=tuple(rules)), workers, screen(stderr=True))
+        if ended.results is None:
+            line(screen(stderr=True), f"The run produced no results; see {ended.log}.")
+            raise typer.Exit(ended.code)
+    played = fates(findings, ended.results if ended else None)
+    if as_json:
+        typer.echo(json.dumps([to_plain(each) for each in played], indent=1, ensure_ascii=False))
+    for each in () if as_json else played:
+        typer.echo(f"{each.finding}  {each.fate:22}{each.why}")
+    there = any(each.fate in (Fate.THERE, Fate.OTHERWISE) for each in played)
+    raise typer.Exit(BROKEN if there else OK)
+
+
 def _tested(client: str, adapter: str) -> Client:
     if tested := Client.asked_for(client=client, adapter=adapter):
         return tested

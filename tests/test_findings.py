@@ -1,0 +1,65 @@
+"""What becomes of findings on a target, as a run of their rules tells it."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from fixtures.targets import UsageFault
+from reports.reading import parse
+from reports.results import Results, Word
+from shareproof.findings import Fate, Finding, chosen, fates
+from spec.profile import Expected
+from spec.verdict import Verdict
+from tests.shell import Shell
+from tests.test_results import document
+
+ENTRY = Expected(
+    requirement="ACK-01",
+    verdict=Verdict.FAIL,
+    versions="<4.1",
+    match="no such record",
+    reason="a record is lost",
+    expires=date(2099, 1, 1),
+    finding="901-a-record-is-lost",
+)
+AT_TIMES = replace(ENTRY, intermittent=True)
+IN_HISTORIES = replace(ENTRY, requirement="INV-02")
+
+
+def results(verdict: Word, reason: str, *, expected: bool = False) -> Results:
+    found = parse(document())
+    (rule,) = [rule for rule in found.requirements if rule.id == "ACK-01"]
+    rule = replace(
+        rule, verdict=verdict, reason=reason, witness=(), checks=(), expected=expected, problem=""
+    )
+    return replace(found, requirements=(rule,))
+
+
+@pytest.mark.parametrize(
+    ("fate", "entry", "run"),
+    [
+        # Whatever releases the ledger names: a new one is none of them.
+        (Fate.THERE, ENTRY, results("fail", "no such record: 1")),
+        (Fate.OTHERWISE, ENTRY, results("fail", "two such records")),
+        (Fate.NOT_PLAYED, ENTRY, results("fail", "two such records", expected=True)),
+        (Fate.NOT_PLAYED, ENTRY, results("unsupported", "it has no records")),
+        (Fate.NOT_PLAYED, IN_HISTORIES, None),
+        (Fate.GONE, ENTRY, results("pass", "")),
+        (Fate.NOT_SEEN, AT_TIMES, results("pass", "")),
+    ],
+)
+def test_fates(fate: Fate, entry: Expected, run: Results | None) -> None:
+    finding = Finding(number="901", page=entry.finding, entries=(entry,))
+    (played,) = fates([finding], run)
+    assert played.fate is fate
+    assert entry.requirement in played.why
+
+
+def test_findings_go_by_their_numbers(shell: Shell) -> None:
+    assert [one.number for one in chosen("apache-kafka", ["7", "051-what-it-is"])] == ["007", "051"]
+    assert len(chosen("apache-kafka", [])) > 30
+    with pytest.raises(UsageFault, match=r"No finding 999 in the ledger apache-kafka; it has 001,"):
+        chosen("apache-kafka", ["999"])
+    code, _, said = shell("finding", "999")
+    assert (code, said.count("\n")) == (2, 1)
