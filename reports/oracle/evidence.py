@@ -31,6 +31,7 @@ class Share:
     limits: list[Row] = field(default_factory=list)
     looks: list[Row] = field(default_factory=list)
     came: list[tuple[int, int]] = field(default_factory=list)
+    came_alone: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def unseen_responses(self) -> int:
@@ -188,6 +189,10 @@ def read_evidence(history: Path) -> Evidence:
     partitions, deliveries = _partitions_of(rows), delivered(rows)
     for one in deliveries:
         partitions[one.share_partition].came.append((one.offset, one.acquired))
+    for (share_partition, _), response in grouped(deliveries, "share_partition", "op").items():
+        if len(response) == 1 and response[0].count > 1:
+            one = response[0]
+            partitions[share_partition].came_alone.append((one.offset, one.acquired))
     close_uncounted = release.close_uncounted
     lives: dict[int, list[list[Position]]] = {}
     for (share_partition, _), life in grouped(deliveries, "share_partition", "offset").items():

@@ -250,15 +250,13 @@ def _undisturbed(at: Position) -> bool:
 
 
 def _waits_in_turn(at: Position, free: int) -> bool:
-    """Tell whether one before it came so late that a record may have waited for its turn.
+    """Tell whether one before it came again, alone, so late that a record may have waited for it.
 
     Those that come for the last time come one by one.
     """
     assert at.after is not None
-    limit, end = at.now.lock_ms * MS + SLACK, at.after.sent
-    before = [
-        came for offset, came in at.share.came if offset < at.now.offset and free < came < end
-    ]
+    limit, end, offset = at.now.lock_ms * MS + SLACK, at.after.sent, at.now.offset
+    before = [came for one, came in at.share.came_alone if one < offset and free < came < end]
     return end - free > limit and bool(before) and end - max(before) <= limit
 
 
