@@ -107,12 +107,12 @@ def batches_of(part: Struct) -> tuple[StateBatch, ...]:
     )
 
 
-def joined(part: Struct) -> tuple[StateBatch, ...]:
-    """Return the same with those neighbours joined that say the same.
+def joined(batches: Struct | Sequence[StateBatch]) -> tuple[StateBatch, ...]:
+    """Return batches, or those of a response, with those neighbours joined that say the same.
 
     Whether a broker joins them itself is PER-18's business, and up to 4.3 it does not always.
     """
-    return combine((), batches_of(part), 0)
+    return combine((), batches_of(batches) if isinstance(batches, Struct) else batches, 0)
 
 
 def read_result(part: Struct) -> tuple[str, int, int, tuple[StateBatch, ...]]:

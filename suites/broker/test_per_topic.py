@@ -87,7 +87,7 @@ async def _worked(store: Store, key: StateKey, judge: Judge) -> list[StateRecord
         if number % 6 == 5:
             part = await key.read(leader_epoch=epoch)
             kept = replayed(await trail.records(), store.release)
-            added = (kept.state_epoch, kept.start, kept.batches) if kept else None
+            added = (kept.state_epoch, kept.start, joined(kept.batches)) if kept else None
             read = (part.state_epoch, part.start_offset, joined(part))
             judge.equal(read, added, f"records replayed after {number + 1} writes")
     return await trail.records()
