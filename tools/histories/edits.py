@@ -41,7 +41,7 @@ def _edit(
 def given_to_another(history: History, fetch: Fetch, random: Random) -> Sequence[Event] | None:
     """A delivery went to another member, with what became of it."""
     moved = replace(fetch, member=_another(fetch.member, random))
-    return _instead(_without_op(history.events, fetch.op, acks=False), fetch, moved)
+    return _instead(history.events, fetch, moved)
 
 
 @_edit(Fetch)
@@ -116,8 +116,12 @@ def dropped(history: History, event: Event, _random: Random) -> Sequence[Event] 
     """Something did not happen, and nothing that came of it."""
     if isinstance(event, Deletion | Load):  # what others have recorded
         return None
-    left = [one for one in history.events if one is not event]
-    return _without_op(left, event.op) if isinstance(event, Fetch) else left
+    return [
+        one
+        for one in history.events
+        if one is not event
+        and not (isinstance(event, Fetch) and isinstance(one, Ack) and one.op == event.op)
+    ]
 
 
 @_edit(Look, lambda look: look.spso)
@@ -177,14 +181,3 @@ def _is_about(event: Event, op: int) -> bool:
     if isinstance(event, Close):
         return op in {other for other, _ in event.held}
     return isinstance(event, Ack) and event.op == op
-
-
-def _without_op(events: Iterable[Event], op: int, *, acks: bool = True) -> list[Event]:
-    left: list[Event] = []
-    for event in events:
-        if isinstance(event, Close):
-            held = tuple(one for one in event.held if one[0] != op)
-            left.append(replace(event, held=held))
-        elif not acks or not _is_about(event, op):
-            left.append(event)
-    return left
