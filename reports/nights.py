@@ -248,10 +248,10 @@ def _names(some: Iterable[Broken]) -> set[str]:
     return {f"{one.rule} ({one.finding or 'new'})" for one in some}
 
 
-def find(archive: Path) -> tuple[tuple[Path, Night], ...]:
-    """Return all nights at and below a directory, oldest first; unreadable ones are left out."""
+def find(*archives: Path) -> tuple[tuple[Path, Night], ...]:
+    """Return all nights at and below directories, oldest first; unreadable ones are left out."""
     found = []
-    for file in archive.rglob(RECORD):
+    for file in {file for archive in archives for file in archive.rglob(RECORD)}:
         with suppress(ValueError):
             found.append((file.parent, read(file.parent)))
     return tuple(sorted(found, key=lambda one: one[1].began))

@@ -57,7 +57,7 @@ def report(
         from reports.site.build import build
         from shareproof.detected import detection
 
-        nights = [night for path in runs if path.is_dir() for night in find_nights(path)]
+        nights = find_nights(*(path for path in runs if path.is_dir()))
         with _writing(), kept_at(site, partial(typer.echo, err=True)) as folder:
             first = build(archive, folder, detection(), nights=nights, watched=_watched)
         typer.echo(site / first.relative_to(folder).as_posix())
