@@ -27,11 +27,15 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A page of ``docs/findings`` with its entries in a ledger; ``number`` is such as ``051``."""
+    """A page of ``docs/findings`` with its entries in a ledger."""
 
-    number: str
     page: str
     entries: tuple[Expected, ...]
+
+    @property
+    def number(self) -> str:
+        """Such as ``051``."""
+        return self.page.partition("-")[0]
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -60,12 +64,8 @@ def chosen(profile: str, numbers: Sequence[str]) -> tuple[Finding, ...]:
     for entry in load_profile(profile).expected:
         if entry.finding:
             entries.setdefault(entry.finding, []).append(entry)
-    found = {
-        page.partition("-")[0]: Finding(
-            number=page.partition("-")[0], page=page, entries=tuple(entries[page])
-        )
-        for page in sorted(entries)
-    }
+    all_of_them = (Finding(page=page, entries=tuple(entries[page])) for page in sorted(entries))
+    found = {finding.number: finding for finding in all_of_them}
     wanted = [number.partition("-")[0].zfill(3) for number in numbers]
     for number in wanted:
         if number not in found:
@@ -83,29 +83,29 @@ def fates(findings: Sequence[Finding], results: Results | None) -> tuple[Played,
 
 
 def _fate(finding: Finding, judged: Mapping[str, RuleResult]) -> Played:
-    def told(fate: Fate, why: str) -> Played:
+    def played(fate: Fate, why: str) -> Played:
         return Played(finding=finding.number, page=finding.page, fate=fate, why=why)
 
     rules = [judged[rule] for rule in finding.rules if rule in judged]
     if not rules:
         named = ", ".join(dict.fromkeys(entry.requirement for entry in finding.entries))
-        return told(Fate.NOT_PLAYED, f"only histories of chaos show it ({named})")
+        return played(Fate.NOT_PLAYED, f"only histories of chaos show it ({named})")
     for entry in finding.entries:
         rule = judged.get(entry.requirement)
         if rule is not None and _shows(entry, rule):
-            return told(Fate.THERE, f"{rule.id}: {entry.reason}")
+            return played(Fate.THERE, f"{rule.id}: {entry.reason}")
     for rule in rules:
         if rule.verdict == "fail" and rule.unexpected:
-            return told(Fate.OTHERWISE, f"{rule.id}: {rule.reason}")
+            return played(Fate.OTHERWISE, f"{rule.id}: {rule.reason}")
     for rule in rules:
         if rule.verdict != "pass":
             why = "by another known cause" if rule.verdict == "fail" else rule.reason
-            return told(Fate.NOT_PLAYED, f"{rule.id} is {rule.verdict}: {why}")
+            return played(Fate.NOT_PLAYED, f"{rule.id} is {rule.verdict}: {why}")
     if all(entry.intermittent for entry in finding.entries):
-        return told(
+        return played(
             Fate.NOT_SEEN, f"{', '.join(rule.id for rule in rules)} pass; it comes at times"
         )
-    return told(Fate.GONE, f"{', '.join(rule.id for rule in rules)} pass")
+    return played(Fate.GONE, f"{', '.join(rule.id for rule in rules)} pass")
 
 
 def _shows(entry: Expected, rule: RuleResult) -> bool:

@@ -50,7 +50,7 @@ def results(verdict: Word, reason: str, *, expected: bool = False) -> Results:
     ],
 )
 def test_fates(fate: Fate, entry: Expected, run: Results | None) -> None:
-    finding = Finding(number="901", page=entry.finding, entries=(entry,))
+    finding = Finding(page=entry.finding, entries=(entry,))
     (played,) = fates([finding], run)
     assert played.fate is fate
     assert entry.requirement in played.why

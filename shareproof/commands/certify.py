@@ -31,6 +31,7 @@ from suites.options import (
 )
 
 if TYPE_CHECKING:
+    from reports.results import Results
     from suites.client.settings import Trial
     from suites.client.sweep.working import AnyCase
 
@@ -85,20 +86,15 @@ def finding(
     as_json: AsJson = False,
 ) -> None:
     """Play findings about brokers again, and say which are still there."""
-    from reports.console import line, screen
+    from fixtures.targets.kafka import PROFILE
     from reports.verdicts import BROKEN, OK
     from shareproof.findings import Fate, chosen, fates
-    from shareproof.runner.run import run_checks
     from spec.plain import to_plain
 
-    findings = chosen(options.profile or "apache-kafka", numbers)
-    ended = None
-    if rules := dict.fromkeys(rule for each in findings for rule in each.rules):
-        ended = run_checks(replace(options, only=tuple(rules)), workers, screen(stderr=True))
-        if ended.results is None:
-            line(screen(stderr=True), f"The run produced no results; see {ended.log}.")
-            raise typer.Exit(ended.code)
-    played = fates(findings, ended.results if ended else None)
+    findings, results = chosen(options.profile or PROFILE, numbers), None
+    if rules := tuple(dict.fromkeys(rule for each in findings for rule in each.rules)):
+        results = _results(replace(options, only=rules), workers, as_json=as_json)
+    played = fates(findings, results)
     if as_json:
         typer.echo(json.dumps([to_plain(each) for each in played], indent=1, ensure_ascii=False))
     for each in () if as_json else played:
@@ -114,13 +110,18 @@ def _tested(client: str, adapter: str) -> Client:
 
 
 def _certify(options: RunOptions, workers: int | None, *, as_json: bool) -> NoReturn:
+    end(_results(options, workers, as_json=as_json), options.out, as_json=as_json)
+
+
+def _results(options: RunOptions, workers: int | None, *, as_json: bool) -> Results:
+    """Run checks; without results that ends the command."""
     from reports.console import line, screen
     from shareproof.runner.run import run_checks
 
     console = screen(stderr=True)
     ended = run_checks(options, workers, console)
     if ended.results:
-        end(ended.results, options.out, as_json=as_json)
+        return ended.results
     line(screen(stderr=as_json), f"The run produced no results; see {ended.log}.")
     line(console, f"reports in {options.out}")
     raise typer.Exit(ended.code)
