@@ -170,15 +170,15 @@ class _Spending:
         play = self._run(play, options, play.run)
         took = time.monotonic() - began
         play = replace(play, seconds=round(took, 1))
-        told = {
+        failed = {
             "broken": play.broken,
             "known failures": [one.rule for one in play.failures if one.known],
             "not seen to hit": [one.fault for one in play.missed],
             "went wrong": play.trouble,
         }
-        words = [f"{what}: {', '.join(which)}" for what, which in told.items() if which]
-        said = "; ".join(words) or "nothing broken"
-        self.tell(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {said}")
+        words = [f"{what}: {', '.join(which)}" for what, which in failed.items() if which]
+        summary = "; ".join(words) or "nothing broken"
+        self.tell(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {summary}")
         self._keep(plays=(*night.plays, play), spent=night.spent + took)
 
     def _run(self, play: Play, options: Sequence[str], name: str) -> Play:
@@ -205,8 +205,8 @@ class _Spending:
             return play_of(read_results(run), play)
         except ValueError:
             lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-            said = (line.strip() for line in reversed(lines) if line.strip())
-            last = next(said, "it said nothing")
+            printed = (line.strip() for line in reversed(lines) if line.strip())
+            last = next(printed, "it said nothing")
             return replace(play, exit_code=code or FAULT, trouble=(last,))
 
     def _confirm(self) -> None:
@@ -328,7 +328,7 @@ class _Replays:
             schedule=schedule,
             # Who does not get to the end soon never does, and many plays are to come.
             load=replace(load, drain=_DRAIN),
-            proxies=usual_proxies(self.target, [strike.fault for strike in self.whole.strikes]),
+            proxies=usual_proxies(self.target, [planned.fault for planned in self.whole.strikes]),
         )
 
     def broken(self, schedule: Schedule) -> set[str]:

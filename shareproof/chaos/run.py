@@ -121,14 +121,14 @@ def _play_schedule(
     options: ChaosOptions, out: Path, console: Console, listening: Listening
 ) -> tuple[Path, ...]:
     schedule = _schedule(options)
-    for strike in schedule.strikes:
-        line(console, f"{strike.at:5.1f} s  {strike.fault} for {strike.lasts:g} s")
+    for planned in schedule.strikes:
+        line(console, f"{planned.at:5.1f} s  {planned.fault} for {planned.lasts:g} s")
     chaos = Chaos(
         target=options.target,
         brokers=options.brokers,
         schedule=schedule,
         load=replace(usual_load(schedule, options.rate), processes=options.processes),
-        proxies=_proxies(options, [strike.fault for strike in schedule.strikes]),
+        proxies=_proxies(options, [planned.fault for planned in schedule.strikes]),
         allowed=options.allow_faults,
         hooks=_hooks(options),
         command_config=options.command_config,
@@ -200,7 +200,7 @@ def play_all(
 
 def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> Chaos:
     """Return a scenario as a run of a target, behind the usual proxies if none are named."""
-    faults = [strike.fault for strike in scenario.strikes]
+    faults = [planned.fault for planned in scenario.strikes]
     schedule = Schedule(seed=seed, seconds=scenario.seconds, strikes=scenario.strikes)
     ours = Capability.LOCAL_PROCESS in innermost(target).offers
     load = Load(
@@ -297,7 +297,7 @@ def list_scenarios() -> list[dict[str, object]]:
             "scenario": one.name,
             "sentence": one.sentence,
             "rules": list(one.rules),
-            "faults": [strike.fault for strike in one.strikes],
+            "faults": [planned.fault for planned in one.strikes],
             "seconds": one.seconds,
         }
         for one in SCENARIOS.values()
@@ -327,8 +327,8 @@ def show_struck(results: Results, console: Console) -> None:
         name = chaos.scenario or "schedule"
         blocked = {one.fault: one.blocked_by for one in chaos.faults if not one.hit}
         missed = (f"{fault} (blocked by {by})" if by else fault for fault, by in blocked.items())
-        said = f"never took effect: {', '.join(missed)}" if blocked else "all took effect"
-        console.print(f"{name}: {len(chaos.faults)} faults, {said}", highlight=False)
+        effect = f"never took effect: {', '.join(missed)}" if blocked else "all took effect"
+        console.print(f"{name}: {len(chaos.faults)} faults, {effect}", highlight=False)
         for case in cases(results, Path(chaos.run).name):
             console.print(f"  {case.rule}: {case.sentence}", highlight=False)
     totals: Counter[str] = Counter()
