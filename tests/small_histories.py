@@ -164,7 +164,7 @@ def _write_further(journal: Journal, case: Case) -> None:
         return one["since"] * MS, one["until"] * MS
 
     for one in plain.get("reloads", ()):
-        journal.add(Reload(mine, one.get("node", -1), *span(one), "planted"))
+        journal.add(Reload(mine, one.get("node", -1), *span(one), one.get("why", "planted")))
     for one in plain.get("unseen_responses", ()):
         journal.add(UnseenResponse(mine, *span(one)))
     for place, offset in enumerate(plain.get("dead_letters", ())):

@@ -23,7 +23,7 @@ class Share:
 
     row: Row
     unseen: list[int] = field(default_factory=list)
-    reloads: int = 0
+    loads: list[Row] = field(default_factory=list)
     log_start: int = 0
     passed: int = 0
     faults: Sequence[Row] = ()
@@ -209,7 +209,7 @@ def _partitions_of(rows: Rows) -> dict[int, Share]:
     for row in rows["unseen_responses"]:
         partitions[row.share_partition].unseen.append(row.until)
     for row in rows["reloads"]:
-        partitions[row.share_partition].reloads += 1
+        partitions[row.share_partition].loads.append(row)
     for row in rows["limits"]:
         partitions[row.share_partition].limits.append(row)
     for row in sorted(rows["offsets"], key=lambda row: int(row.sent)):

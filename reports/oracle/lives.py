@@ -293,6 +293,25 @@ def not_given_up(at: Position) -> bool | None:
     return bool(now.error == UNKNOWN_SERVER and now.ack_received - now.ack_sent < 2 * SECOND)
 
 
+def after_successor(at: Position) -> bool | None:
+    """INV-42: a broker finishes nothing with OK once another one has loaded the state."""
+    now = at.now
+    if now.kind not in _FINAL or now.attempts != 1 or now.node < 0:
+        return None
+    if now.loads_before_fetch != now.loads_by_ack:
+        return None
+    if now.outcome != Outcome.FAILED and not at.proven:
+        return None
+    own = (load.until for load in at.share.loads if load.node in (-1, now.node))
+    last = max((until for until in own if until <= now.sent), default=-1)
+    succeeded = any(
+        load.why == "read" and load.node not in (-1, now.node)
+        for load in at.share.loads
+        if load.since > last and load.until < now.ack_sent
+    )
+    return now.outcome == Outcome.OK if succeeded else None
+
+
 def within_new_limit(at: Position) -> list[bool]:
     """INV-35: one response for each limit that was in force since before the delivery."""
     now, after = at.now, at.after
@@ -337,6 +356,7 @@ RULES: dict[str, Rule] = {
     "INV-23": comes_soon,
     "INV-26": freed_by_closing,
     "INV-40": not_given_up,
+    "INV-42": after_successor,
 }
 """The rules that a delivery puts to the test at most once."""
 

@@ -48,7 +48,7 @@ def _wrong_lag(share: Share, look: Row, end_after: int, high: list[tuple[int, in
     if (
         share.unseen_responses
         or share.row.committed_only
-        or share.reloads
+        or share.loads
         or share.log_start > share.row.first
     ):
         return False
@@ -62,7 +62,7 @@ def in_flight(evidence: Evidence) -> Iterator[Case]:
     Both are judged from one load of a share-partition to the next.
     """
     for share_partition, share in evidence.partitions.items():
-        acquired, held = _by_state(evidence.lives.get(share_partition, []), bool(share.reloads))
+        acquired, held = _by_state(evidence.lives.get(share_partition, []), bool(share.loads))
         known = sorted(
             {(tick, state) for some in (acquired, held) for state in some for tick in some[state]}
         )
@@ -72,7 +72,7 @@ def in_flight(evidence: Evidence) -> Iterator[Case]:
             shown[tick] = max(look.spso, shown.get(tick, look.spso))
         rows = {(tick, state, False): -1 for tick, state in known}
         for tick, spso in shown.items():
-            key = (tick, _state_at(tick, known), True) if share.reloads else (tick, _ONLY, False)
+            key = (tick, _state_at(tick, known), True) if share.loads else (tick, _ONLY, False)
             rows[key] = spso
         room = share.row.window + share.row.batch
         for (tick, state, _), spso in rows.items():

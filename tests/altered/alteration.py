@@ -122,9 +122,11 @@ class Copy:
         """Return what a delivery's row says if nobody ended it."""
         return dict(_UNACKNOWLEDGED)
 
-    def reload(self, share_partition: int, since: int, until: int) -> None:
+    def reload(self, share_partition: int, since: int, until: int, node: int = -1) -> None:
+        """Have any broker perhaps load a share-partition, or one for certain."""
         span = {"share_partition": share_partition, "since": since, "until": until}
-        self.tables["reloads"].append({**span, "node": -1, "why": "altered"})
+        why = "altered" if node == -1 else "read"
+        self.tables["reloads"].append({**span, "node": node, "why": why})
 
     def unseen_response(self, share_partition: int, since: int, until: int) -> None:
         self.tables["unseen_responses"].append(

@@ -224,6 +224,14 @@ def _is_given_up(copy: Copy, after: int) -> None:
     row.update(outcome=int(Outcome.FAILED), error=UNKNOWN_SERVER, kind=int(AckType.ACCEPT))
 
 
+@breaks("INV-42", "its leader accepts after another broker's load", late=-1)
+@keeps("INV-42", "its leader accepts while another broker loads", late=0)
+def _after_a_load_elsewhere(copy: Copy, late: int) -> None:
+    (row,) = copy.choose(once)
+    node = next(one["node"] for one in copy.tables["operations"] if one["op"] == row["op"]) + 1
+    copy.reload(row["share_partition"], row["acquired"] + 1, row["ack_sent"] + late, node)
+
+
 AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
 
 

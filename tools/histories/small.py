@@ -132,7 +132,7 @@ def rows_of(place: int, log: int, history: History) -> Iterator[Row]:
             case Unseen():
                 yield "unseen_responses", (place, *times)
             case Load():
-                yield "reloads", (place, event.node, *times, "random")
+                yield "reloads", (place, event.node, *times, "read")
             case Deletion():
                 start = max(start, event.before)
                 yield "deletions", (log, event.before, *times, int(Outcome.OK))

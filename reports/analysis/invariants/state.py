@@ -1,4 +1,4 @@
-"""What is stored, and dead letters: INV-10, 21, 33, 37 and 41."""
+"""What is stored, and dead letters: INV-10, 21, 33, 37, 41 and 42."""
 
 from reports.analysis.relations import DELIVERY_PAIRS, STORED_AS_FINAL, Relation
 from reports.analysis.rules import UNWELL, Invariant, columns
@@ -219,4 +219,63 @@ INV_41 = Invariant(
     about="phases",
 )
 
-INVARIANTS = (INV_10, INV_21, INV_33, INV_37, INV_41)
+AFTER_SUCCESSOR = Relation(
+    name="after_successor",
+    # What was finished at a broker after another one had loaded the share-partition for certain,
+    # with no load by the first since. "succeeded" is when the last such load was over.
+    sql="""
+        SELECT *, array_max(transform(later, l -> l.until)) AS succeeded
+        FROM (
+          SELECT
+            *,
+            filter(
+              loads,
+              l -> l.exact AND l.node >= 0 AND l.node <> node AND l.until < ack_sent
+                AND l.since > coalesce(own, -1L)
+            ) AS later
+          FROM (
+            SELECT
+              d.*,
+              r.loads,
+              array_max(
+                transform(
+                  filter(r.loads, l -> l.node IN (-1, d.node) AND l.since <= d.ack_received),
+                  l -> l.until
+                )
+              ) AS own
+            FROM {delivery_pairs} AS d
+            JOIN (
+              SELECT
+                share_partition,
+                collect_list(struct(node, since, until, why = 'read' AS exact)) AS loads
+              FROM {reloads}
+              GROUP BY share_partition
+            ) AS r ON r.share_partition = d.share_partition
+            WHERE d.kind IN (1, 3)
+              AND d.attempts = 1
+              AND d.node >= 0
+              AND d.loads_before_fetch = d.loads_by_ack
+              AND (d.outcome = 2 OR d.proven)
+          )
+        )
+        WHERE size(later) > 0
+    """,
+    uses=(DELIVERY_PAIRS,),
+    over_records=True,
+)
+
+INV_42 = Invariant(
+    id="INV-42",
+    over=AFTER_SUCCESSOR,
+    columns=columns("share_partition log offset outcome succeeded ack_sent ack_received count"),
+    # The successor's read has raised the stored leader epoch, which fences what others write.
+    breach="outcome = 1",
+    since="ack_sent",
+    until="ack_received",
+    detail="""
+        concat('finished with a response of OK at count ', count, ', ',
+          (ack_sent - succeeded) DIV 1000000, ' ms after another broker had loaded the state')
+    """,
+)
+
+INVARIANTS = (INV_10, INV_21, INV_33, INV_37, INV_41, INV_42)
