@@ -298,12 +298,11 @@ def after_successor(at: Position) -> bool | None:
     now = at.now
     if now.kind not in _FINAL or now.attempts != 1 or now.node < 0:
         return None
-    if now.loads_before_fetch != now.loads_by_ack:
+    kept = now.outcome == Outcome.OK and now.ack_received < now.kept_until
+    if not (kept or now.outcome == Outcome.FAILED):
         return None
-    if now.outcome != Outcome.FAILED and not at.proven:
-        return None
-    own = (load.until for load in at.share.loads if load.node in (-1, now.node))
-    last = max((until for until in own if until <= now.sent), default=-1)
+    own = [load for load in at.share.loads if load.node in (-1, now.node)]
+    last = max((load.until for load in own if load.since <= now.ack_received), default=-1)
     succeeded = any(
         load.why == "read" and load.node not in (-1, now.node)
         for load in at.share.loads

@@ -110,6 +110,13 @@ _SCENARIOS = (
         strikes=(strike(5, "pause-leader", 11),),
     ),
     Scenario(
+        name="leader-deposed",
+        sentence="A paused leader is replaced, and wakes up to acknowledgements of what it gave out.",
+        rules=(*SAFE, *LIVE, "INV-42"),
+        strikes=(strike(4, "pause-consumers", 13), strike(5, "pause-leader", 13)),
+        lock_ms=20000,
+    ),
+    Scenario(
         name="leader-blink",
         sentence="A leader is paused for less than the broker session timeout.",
         strikes=(strike(5, "pause-leader", 3), strike(14, "pause-leader", 3, 1)),

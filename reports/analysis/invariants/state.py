@@ -221,8 +221,9 @@ INV_41 = Invariant(
 
 AFTER_SUCCESSOR = Relation(
     name="after_successor",
-    # What was finished at a broker after another one had loaded the share-partition for certain,
-    # with no load by the first since. "succeeded" is when the last such load was over.
+    # What a broker was asked to finish after another one had loaded the share-partition for certain,
+    # with no load by the first since, in its lock or not: whatever is finished has to be stored.
+    # "succeeded" is when the last such load was over.
     sql="""
         SELECT *, array_max(transform(later, l -> l.until)) AS succeeded
         FROM (
@@ -254,8 +255,7 @@ AFTER_SUCCESSOR = Relation(
             WHERE d.kind IN (1, 3)
               AND d.attempts = 1
               AND d.node >= 0
-              AND d.loads_before_fetch = d.loads_by_ack
-              AND (d.outcome = 2 OR d.proven)
+              AND (d.outcome = 2 OR (d.outcome = 1 AND d.ack_received < d.kept_until))
           )
         )
         WHERE size(later) > 0
