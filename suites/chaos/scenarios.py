@@ -113,7 +113,11 @@ _SCENARIOS = (
         name="leader-deposed",
         sentence="A paused leader is replaced, and wakes up to acknowledgements of what it gave out.",
         rules=(*SAFE, *LIVE, "INV-42"),
-        strikes=(strike(4, "pause-consumers", 13), strike(5, "pause-leader", 13)),
+        strikes=(
+            strike(4, "pause-consumers", 13),
+            strike(4.5, "pause-consumers", 12.5, 1),
+            strike(5, "pause-leader", 13),
+        ),
         lock_ms=20000,
     ),
     Scenario(
