@@ -114,11 +114,11 @@ _SCENARIOS = (
         sentence="A paused leader is replaced, and wakes up to acknowledgements of what it gave out.",
         rules=(*SAFE, *LIVE, "INV-42"),
         strikes=(
-            strike(4, "pause-consumers", 13),
-            strike(4.5, "pause-consumers", 12.5, 1),
-            strike(5, "pause-leader", 13),
+            strike(4, "pause-consumers", 17),
+            strike(4.5, "pause-consumers", 16.5, 1),
+            strike(5, "pause-leader", 18),
         ),
-        lock_ms=20000,
+        lock_ms=30000,
     ),
     Scenario(
         name="leader-blink",
