@@ -104,12 +104,14 @@ def _attempted(one: Delivery) -> bool:
 def overtaken(at: Position) -> bool:
     """Tell whether a delivery that was seen earlier may have come later, or may end this one.
 
-    An attempt without success may have been stored, and one without a response may still come.
+    An attempt without success may have been stored, which shows after a load, and one without a
+    response may still come.
     """
+    last = max((load.until for load in at.share.loads), default=-1)
     return any(
         one.sent > at.now.sent
         or one.loaded > at.now.loaded
-        or _attempted(one)
+        or (_attempted(one) and last >= one.sent)
         or (one.attempts > 0 and one.outcome == Outcome.UNKNOWN)
         for one in at.earlier
     )
@@ -298,8 +300,7 @@ def after_successor(at: Position) -> bool | None:
     now = at.now
     if now.kind not in _FINAL or now.attempts != 1 or now.node < 0:
         return None
-    kept = now.outcome == Outcome.OK and now.ack_received < now.kept_until
-    if not (kept or now.outcome == Outcome.FAILED):
+    if not (at.proven or now.outcome == Outcome.FAILED):
         return None
     own = [load for load in at.share.loads if load.node in (-1, now.node)]
     last = max((load.until for load in own if load.since <= now.ack_received), default=-1)

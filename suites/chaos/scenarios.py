@@ -111,7 +111,7 @@ _SCENARIOS = (
     ),
     Scenario(
         name="leader-deposed",
-        sentence="A paused leader is replaced, and wakes up to acknowledgements of what it gave out.",
+        sentence="A paused leader is replaced, and resumes with acknowledgements waiting.",
         rules=(*SAFE, *LIVE, "INV-42"),
         strikes=(
             strike(4, "pause-consumers", 17),

@@ -288,7 +288,7 @@ def _must_happen(event: Event) -> bool:
     """Tell whether an event certainly took effect, and so before its response."""
     if isinstance(event, Ack):
         return event.outcome is Outcome.OK
-    return isinstance(event, Fetch | Deletion | Look)
+    return isinstance(event, Fetch | Load | Deletion | Look)
 
 
 def _subsets(offsets: list[int]) -> Iterator[tuple[int, ...]]:

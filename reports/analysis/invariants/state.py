@@ -221,9 +221,10 @@ INV_41 = Invariant(
 
 AFTER_SUCCESSOR = Relation(
     name="after_successor",
-    # What a broker was asked to finish after another one had loaded the share-partition for certain,
-    # with no load by the first since, in its lock or not: whatever is finished has to be stored.
-    # "succeeded" is when the last such load was over.
+    # What a broker was asked to finish after another one had certainly loaded the share-partition,
+    # with no load by the first since. What lies below the start offset in the first one's memory it
+    # may answer with OK, so its lock has to be proven. "succeeded" is when the last such load was
+    # over.
     sql="""
         SELECT *, array_max(transform(later, l -> l.until)) AS succeeded
         FROM (
@@ -255,7 +256,7 @@ AFTER_SUCCESSOR = Relation(
             WHERE d.kind IN (1, 3)
               AND d.attempts = 1
               AND d.node >= 0
-              AND (d.outcome = 2 OR (d.outcome = 1 AND d.ack_received < d.kept_until))
+              AND (d.outcome = 2 OR d.proven)
           )
         )
         WHERE size(later) > 0
