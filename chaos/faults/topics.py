@@ -5,7 +5,7 @@ import asyncio
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World
-from fixtures.clients.cluster import Topic
+from fixtures.clients.cluster import Topic, eventually
 from fixtures.clients.member import Member, accept, member_id
 from fixtures.interface.capability import Capability
 from fixtures.wire.errors import ErrorCode
@@ -16,6 +16,7 @@ from spec.verdict import Undecided
 
 _ALL = (Resource.BROKER, Resource.BROKER_LINK, Resource.STATE_WRITES)
 """All brokers must know a topic, and a start offset in it must be stored."""
+_BEGUN_WITHIN = 30.0
 _RECORDS = 20
 _PRODUCER = 1 << 21
 """Numbers from here on are no producer's of the load, nor of another fault."""
@@ -66,14 +67,20 @@ class Grow(Injection):
     async def hit(self) -> str:
         if self.index < 0:
             return ""
+        groups = self.world.course.groups
+        if not await self._all_begun({self.index}):
+            return ""
+        return f"{self.index + 1} partitions; {len(groups)} groups have a start offset in it"
+
+    async def _all_begun(self, partitions: set[int]) -> bool:
+        """Tell whether every group has a start offset in each of some partitions, stored."""
         topic = await self.world.cluster.topic(self.world.course.topic.name)
-        starts: dict[str, int] = {}
         for group in self.world.course.groups:
             shown = await self.world.admin.share_offsets(group, topic)
-            if self.index not in shown or shown[self.index].start < 0:
-                return ""
-            starts[group] = shown[self.index].start
-        return f"{len(topic.leaders)} partitions; {len(starts)} groups have a start offset in it"
+            begun = {index for index, one in shown.items() if one.start >= 0}
+            if not partitions <= begun:
+                return False
+        return True
 
     async def heal(self) -> None:
         """Write no more. The partition stays: none can be taken away."""
@@ -103,6 +110,14 @@ class GrowAtLatest(Grow):
     """
 
     async def inject(self) -> str:
+        # Where a group has not begun yet, it would begin at the end of what is there already.
+        topic = await self.world.cluster.topic(self.world.course.topic.name)
+        there = set(topic.partitions)
+
+        async def begun() -> bool | None:
+            return await self._all_begun(there) or None
+
+        await eventually("a start offset of every group in every partition", begun, _BEGUN_WITHIN)
         await self._begin_at("latest")
         return await super().inject()
 
