@@ -42,7 +42,7 @@ from reports.telling import cases
 from shareproof.chaos.judging import judge, spark_settings
 from shareproof.chaos.warming import Tell, telling
 from shareproof.options import ChaosOptions
-from suites.chaos.scenario import CALM, DYING, MIXED, TARDY, Scenario
+from suites.chaos.scenario import CALM, DYING, MIXED, SLOW, TARDY, Scenario
 from suites.chaos.scenarios import SCENARIOS, chosen
 
 WHOLE, FREE = "whole", "free"
@@ -53,7 +53,14 @@ _CALM = Group(name="calm", members=(PLAIN, PLAIN))
 _ODD = Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit")))
 _TARDY = Group(name="tardy", members=(KINDS["tardy"], KINDS["tardy"], KINDS["wordless"]))
 _DYING = Group(name="dying", members=(*[KINDS["dying"]] * 3, PLAIN))
-_GROUPS = {CALM: (_CALM,), MIXED: (_CALM, _ODD), TARDY: (_TARDY,), DYING: (_DYING,)}
+_SLOW = Group(name="slow", members=(*[KINDS["slow"]] * 3, PLAIN))
+_GROUPS = {
+    CALM: (_CALM,),
+    MIXED: (_CALM, _ODD),
+    TARDY: (_TARDY,),
+    DYING: (_DYING,),
+    SLOW: (_CALM, _SLOW),
+}
 
 Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
 """Gives for loads that will be played what to tell lines to, and what to wait for after them."""

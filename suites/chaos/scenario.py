@@ -10,10 +10,10 @@ STORED = ("INV-21", "INV-22")
 COUNTED = ("INV-12", "INV-13")
 LOCKED = ("INV-01", "INV-18", "INV-23")
 
-CALM, MIXED, TARDY, DYING = "calm", "mixed", "tardy", "dying"
+CALM, MIXED, TARDY, DYING, SLOW = "calm", "mixed", "tardy", "dying", "slow"
 """Members that accept at once, members that do whatever acknowledging offers, members that say
-nothing for ten seconds, so that locks run out and counts rise, and members that crash while they
-keep some records and have let others go."""
+nothing for ten seconds, so that locks run out and counts rise, members that crash while they keep
+some records and have let others go, and members that nearly always hold some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from suites.chaos.scenario import (
     LIVE,
     LOCKED,
     SAFE,
+    SLOW,
     STORED,
     TARDY,
     Scenario,
@@ -119,6 +120,7 @@ _SCENARIOS = (
             strike(5, "pause-leader", 18),
         ),
         lock_ms=30000,
+        members=SLOW,
     ),
     Scenario(
         name="leader-blink",
