@@ -214,7 +214,8 @@ class _Spending:
             now = play
             while now.broken and len(now.replays) < self.options.confirm:
                 which = len(now.replays) + 1
-                self.tell(f"replay {which} of seed {play.seed}: {', '.join(now.broken)}")
+                broke = ", ".join(now.broken)
+                self.tell(f"replay {which} of seed {play.seed}, which broke {broke}")
                 options = ["--schedule", str(self.folder / play.run / "schedule.json")]
                 again = self._run(play, options, f"replays/{play.run}-{which}")
                 now = replace(now, replays=(*now.replays, again.broken))
