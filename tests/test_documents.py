@@ -16,11 +16,12 @@ from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from shareproof.cli import app
+from spec.findings import load_findings, rank_of
 from spec.requirement import load_requirements
 from tests.fake import ROOT
 from tools.documents import architecture
 from tools.findings.__main__ import PROGRAMS, Program, main
-from tools.matrix import RANKS, rank_of
+from tools.matrix import index
 
 GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ACTION = ROOT / ".github" / "actions" / "client" / "action.yml"
@@ -192,9 +193,10 @@ def test_every_finding_is_ranked() -> None:
     pages = list(FINDINGS.glob("[0-9]*.md"))
     assert wrong == []
     assert len({page.name[:3] for page in pages}) == len(pages)
-    assert {head[1] for head in heads().values()} | {rank_of(p.stem) for p in pages} <= set(RANKS)
+    said = {name[:-3]: (head[1], bool(head[2])) for name, head in heads().items()}
+    assert said == {page: (one.rank, bool(one.demoted)) for page, one in load_findings().items()}
     assert all("Merged into [" in text(page) for page in pages if page.name not in heads())
-    assert rank_of("090-kafkats-starts-use-up-deliveries") == "loss"
+    assert (FINDINGS / "README.md").read_text(encoding="utf-8").endswith(index())
     assert rank_of("no-such-finding") == rank_of("") == ""
 
 

@@ -3,49 +3,31 @@
 ``python -m tools.matrix clients OUT... --write docs/clients.md`` and ``brokers OUT... --write
 docs/brokers.md`` take the directories of some runs. Rules that hold everywhere are counted; each
 other has a row, the worst first: by the rank of the finding that explains it, then by its level.
+``findings --write docs/findings/README.md`` makes the tables of the findings, and ``releases
+TARGET... --write docs/findings/matrix.md`` plays them on releases.
 """
 
 import argparse
-import re
+import json
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from datetime import UTC, datetime
 from pathlib import Path
 
 from reports.reading import read as read_results
 from reports.results import Results, RuleResult
+from spec.findings import RANKS, Risk, load_findings, rank_of
 
-FINDINGS = Path(__file__).parents[1] / "docs" / "findings"
-RANKS = ("loss", "duplicate", "stall", "overload", "wrong response", "cosmetic", "")
+_ORDER = (*RANKS, "")
 """Ranks of findings, the worst first; the last is that of rules that no finding is about."""
-
 _BROKEN = frozenset({"fail", "unknown", "vacuous", "error"})
 _SHOWN = _BROKEN - {"error"}
 """A check that ended with an error of the suite says nothing about a rule."""
 _LEVELS = ("MUST", "SHOULD", "MAY")
 
-_CLIENTS = """\
-# Clients
-
-Verdicts of `shareproof client` on the client libraries with a shipped adapter, each in its newest
-release, in front of a release of Kafka or the reference broker. Rules that need responses no real
-broker gives on request are judged against the [hostile broker](hostile-broker.md) in each run. The
-cause of a `fail` is in the client's ledger, `spec/profiles/client-*.toml`, and in the
-[finding](findings/README.md) that its row links. `python -m tools.matrix clients` generates this
-page from results.
-"""
-_BROKERS = """\
-# Brokers
-
-Verdicts of `shareproof broker` on releases of Apache Kafka, three brokers each. The cause of a
-`fail` is in the broker's ledger, `spec/profiles`, and in the [finding](findings/README.md) that its
-row links. A rule is `unknown` where its check could not decide, and out of reach where the target
-cannot be asked. Causes in other implementations are on the pages of the
-[implementations](implementations.md) and the [fakes](fakes.md). `python -m tools.matrix brokers`
-generates this page from results.
-"""
 _CHOOSING = """
 The numbers under ranks count broken rules by the rank of the finding that explains them.
 
@@ -58,6 +40,7 @@ The numbers under ranks count broken rules by the rank of the finding that expla
    Quotas help.
 4. **what your application needs**:
 """
+_ABOUT = "\n[Findings by component](findings/README.md#by-component) has those about each."
 _CAPABILITIES = (
     ("ack-record", "acknowledges single records"),
     ("explicit", "accepts nothing by itself"),
@@ -69,12 +52,6 @@ _CAPABILITIES = (
     ("wakeup", "ends a poll"),
     ("lock-duration", "tells the lock's duration"),
 )
-_CALLED = {
-    "confluent-kafka": ("confluent-kafka", "librdkafka"),
-    "kafkats": ("@kafkats/client",),
-    "spring-kafka": ("Spring Kafka", "spring-kafka"),
-}
-"""What findings call a client, where that is not its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,31 +74,59 @@ class Run:
         return [rule for rule in self.results.requirements if rule.verdict in _BROKEN]
 
 
-@cache
-def rank_of(finding: str) -> str:
-    page = FINDINGS / f"{finding}.md"
-    if not finding or not page.exists():
-        return ""
-    found = re.search(r"\*\*Rank\*\* ([a-z ]+)", page.read_text(encoding="utf-8"))
-    return found[1].strip() if found else ""
-
-
 def findings(rule: RuleResult) -> list[str]:
     return sorted({entry.finding for entry in rule.known_failures if entry.finding})
 
 
 def worst(rules: Sequence[RuleResult]) -> str:
     ranks = {rank_of(name) for rule in rules if rule.verdict in _BROKEN for name in findings(rule)}
-    return min(ranks, key=RANKS.index, default="")
+    return min(ranks, key=_ORDER.index, default="")
 
 
 def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
     if kind == "clients":
-        lines = [_CLIENTS, *_summary([*runs, *beside]), _CHOOSING, *_capabilities(runs)]
-        lines += ["", "## Findings about each", "", *_known(runs)]
+        lines = [*_summary([*runs, *beside]), _CHOOSING, *_capabilities(runs), _ABOUT]
     else:
-        lines = [_BROKERS, *_summary([*runs, *beside])]
+        lines = [*_summary([*runs, *beside])]
     return "\n".join([*lines, "", "## Rules", "", *_matrix(runs), ""])
+
+
+def index() -> str:
+    """Return the tables of the findings: by severity, the demoted ones last, and by component."""
+    every = sorted(load_findings().values(), key=lambda one: bool(one.demoted))
+    head = ["", "severity", "component", "what happens", "rules", "seen on", "why demoted"]
+    rows = [
+        [_link(o), o.rank, ", ".join(o.components), o.what, o.rules, o.seen, o.demoted]
+        for o in every
+    ]
+    by_part: dict[str, dict[str, list[str]]] = {}
+    for one in every:
+        for name in one.components:
+            by_part.setdefault(name, {}).setdefault(one.rank, []).append(_link(one))
+    parts = [[name, *(" ".join(of.get(r, ())) for r in RANKS)] for name, of in by_part.items()]
+    first, second = ["## By severity", ""], ["", "## By component", ""]
+    return "\n".join([*first, *_table(head, rows), *second, *_table(["", *RANKS], parts), ""])
+
+
+def _link(finding: Risk) -> str:
+    return f"[{finding.number}]({finding.id}.md)"
+
+
+def releases(targets: Sequence[str]) -> str:
+    """Play the findings on targets, one after the other; return what became of them."""
+    words = (sys.executable, "-m", "shareproof", "finding", "--json", "--target")
+    fates: dict[str, list[str]] = {}
+    for target in targets:
+        done = subprocess.run([*words, target], stdout=subprocess.PIPE, check=False)
+        if done.returncode > 1:
+            raise SystemExit(f"{target} could not be played: exit code {done.returncode}")
+        for one in json.loads(done.stdout):
+            fates.setdefault(one["page"], []).append(one["fate"])
+    known = load_findings()
+    found = [known[page] for page in known if page in fates]
+    rows = [[_link(one), one.rank, one.what, *fates[one.id]] for one in found]
+    head = ["", "severity", "what happens", *targets]
+    return "\n".join([f"## Played on {datetime.now(UTC):%Y-%m-%d}", "", *_table(head, rows), ""])
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
@@ -146,10 +151,10 @@ def _summary(runs: Sequence[Run]) -> list[str]:
                 levels["MUST"],
                 levels["SHOULD"],
                 len(run.broken) - len(failed),
-                *(ranks[rank] or "" for rank in RANKS[:-1]),
+                *(ranks[rank] or "" for rank in RANKS),
             ]
         )
-    return _table([*head, *RANKS[:-1]], rows)
+    return _table([*head, *RANKS], rows)
 
 
 def _capabilities(runs: Sequence[Run]) -> list[str]:
@@ -162,26 +167,11 @@ def _capabilities(runs: Sequence[Run]) -> list[str]:
     return _table(head, rows)
 
 
-def _known(runs: Sequence[Run]) -> list[str]:
-    text = (FINDINGS / "README.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| \[\d+\]\((.*?)\.md\) \|.*\| (.*?) \|$", text, re.MULTILINE)
-    rows = []
-    for run in runs:
-        client = run.results.client
-        assert client is not None
-        names = _CALLED.get(client.name, (client.name,))
-        mine = [stem for stem, seen in listed if any(name in seen for name in names)]
-        by_rank = [[stem for stem in mine if rank_of(stem) == rank] for rank in RANKS[:-1]]
-        links = [" ".join(f"[{s[:3]}](findings/{s}.md)" for s in stems) for stems in by_rank]
-        rows.append([run.title, *links])
-    return _table(["", *RANKS[:-1]], rows)
-
-
 def _matrix(runs: Sequence[Run]) -> list[str]:
     ids = sorted(set().union(*(run.rules for run in runs)), key=lambda id_: (id_[:3], int(id_[4:])))
     seen = {id_: [run.rules[id_] for run in runs if id_ in run.rules] for id_ in ids}
     shown = [id_ for id_ in ids if any(rule.verdict in _SHOWN for rule in seen[id_])]
-    shown.sort(key=lambda id_: (RANKS.index(worst(seen[id_])), _LEVELS.index(seen[id_][0].level)))
+    shown.sort(key=lambda id_: (_ORDER.index(worst(seen[id_])), _LEVELS.index(seen[id_][0].level)))
     held = [id_ for id_ in ids if {str(rule.verdict) for rule in seen[id_]} == {"pass"}]
     rows = []
     for id_ in shown:
@@ -202,24 +192,33 @@ def _cell(rule: RuleResult | None) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=__doc__)
-    parser.add_argument("kind", choices=("clients", "brokers"), help="which page")
-    parser.add_argument("runs", nargs="+", type=Path, help="directories of runs, a column each")
-    parser.add_argument("--beside", nargs="*", default=[], type=Path, help="runs without a column")
+    kinds = ("clients", "brokers", "findings", "releases")
+    parser.add_argument("kind", choices=kinds, help="which page")
+    parser.add_argument("runs", nargs="*", help="directories of runs, or targets, a column each")
+    parser.add_argument("--beside", nargs="*", default=[], help="runs without a column")
     parser.add_argument("--write", type=Path, help="the page; default: standard output")
     options = parser.parse_args()
-    try:
-        runs, beside = (
-            [Run(results=read_results(folder)) for folder in folders]
-            for folders in (options.runs, options.beside)
-        )
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
-    text = page(options.kind, runs, beside)
-    if options.write:
-        options.write.write_text(text, encoding="utf-8")
+    if options.kind == "findings":
+        text = index()
+    elif options.kind == "releases":
+        text = releases(options.runs)
+    else:
+        text = _of_runs(options.kind, options.runs, options.beside)
+    if options.write:  # what stands above the tables is written by hand
+        first = text[: text.index("\n")]
+        head = options.write.read_text(encoding="utf-8").partition(first.partition(" on ")[0])[0]
+        options.write.write_text(head + text, encoding="utf-8")
     else:
         sys.stdout.write(text)
     return 0
+
+
+def _of_runs(kind: str, *folders: Sequence[str]) -> str:
+    try:
+        runs, beside = ([Run(results=read_results(Path(o))) for o in some] for some in folders)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    return page(kind, runs, beside)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,81 @@
+"""Findings, defects of published releases with a page in ``docs/findings``, and other risks.
+
+``findings.toml`` is the one place that ranks findings and says where they apply; which rules a
+finding breaks on which release is in the ledgers. ``risks.toml`` has configurations that users
+regret.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+
+from spec.tables import SpecError, parse, record
+
+RANKS = ("loss", "duplicate", "stall", "overload", "wrong response", "cosmetic")
+"""What users see at worst, the worst first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """A finding, or a configuration that users regret.
+
+    Attributes:
+        id: The name of a finding's page without its ending, or of a configuration.
+        rank: One of ``RANKS``.
+        what: What happens.
+        rules: Rules that it breaks or that show it, with their levels, or other sources.
+        seen: Where a finding was seen: releases of Kafka, or of clients.
+        components: The parts of a broker, or the clients, that have it.
+        demoted: Why a contract can be read otherwise; empty for what cannot.
+        versions: Releases of a broker that have it, where no ledger says so.
+        where: What a cluster has to have, of :mod:`shareproof.risks.table`; empty for nothing.
+        avoid: What avoids it; empty where nothing is known.
+        tried: What showed so.
+    """
+
+    id: str
+    rank: str
+    what: str
+    rules: str
+    seen: str = ""
+    components: tuple[str, ...] = ()
+    demoted: str = ""
+    versions: str | None = None
+    where: str = ""
+    avoid: str = ""
+    tried: str = ""
+
+    @property
+    def number(self) -> str:
+        """That of a finding, such as ``051``."""
+        return self.id.partition("-")[0]
+
+
+@cache
+def load_risks(file: str = "risks.toml") -> Mapping[str, Risk]:
+    """Return what a file of this package has by id, the worst first.
+
+    Raises:
+        SpecError: an entry is malformed.
+    """
+    text = (resources.files("spec") / file).read_text(encoding="utf-8")
+    risks = [
+        record(Risk, raw, f"{file}: {name}", id=name) for name, raw in parse(text, file).items()
+    ]
+    if strange := [risk.id for risk in risks if risk.rank not in RANKS]:
+        raise SpecError(f"{file}: {strange[0]}: rank must be one of {', '.join(RANKS)}")
+    risks.sort(key=lambda risk: RANKS.index(risk.rank))
+    return MappingProxyType({risk.id: risk for risk in risks})
+
+
+def load_findings() -> Mapping[str, Risk]:
+    """Return the findings by the names of their pages, the worst first."""
+    return load_risks("findings.toml")
+
+
+def rank_of(page: str) -> str:
+    """Return the rank of a finding by its page; empty for a page that is none."""
+    finding = load_findings().get(page)
+    return finding.rank if finding else ""
