@@ -46,16 +46,6 @@ class Program:
 
 
 PROGRAMS = (
-    Program(
-        "042",
-        coordinators.moving_coordinator,
-        release="4.1.2",
-        brokers=3,
-        properties={"metadata.max.idle.interval.ms": "0"},
-    ),
-    Program("043-reset", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
-    Program("043-killed", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
-    Program("047-partial", offsets.partial, brokers=3, proxies=True),
     Program("047-unanswered", offsets.unanswered, proxies=True),
     Program("048-altered", offsets.late_administration, proxies=True),
     Program("049-deleted", offsets.late_administration, proxies=True),

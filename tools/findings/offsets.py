@@ -251,7 +251,6 @@ PARTITIONS = 6
 UNANSWERED = 29.0
 """Seconds without a response: a little less than group.share.initialize.retry.interval.ms."""
 
-REFUSED = 16.5  # seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds
 OFTEN = 0.02
 
 
@@ -282,9 +281,9 @@ async def given_again(
     return counts
 
 
-# Share-partitions whose state is initialised twice: findings 047 and 053, and no defect. Exit code
-# 1 if a member is given what it has accepted on a partition that was assigned to it, what is older
-# than its group, or what is below a start offset whose setting was answered NONE.
+# Share-partitions whose state is initialised twice: findings 047 and 053. Exit code 1 if a member
+# is given what it has accepted, what is older than its group, or what is below a start offset whose
+# setting was answered NONE.
 
 
 async def unanswered(run: Run) -> bool:
@@ -326,50 +325,6 @@ async def unanswered(run: Run) -> bool:
         await share.disband()
         owed = newest + EACH - 1 - last
         return len(counts) != owed or min(caught) < EACH
-
-
-async def partial(run: Run) -> bool:
-    async with run.world() as share:
-        await (await share.queue(1)).consumer()
-        queue = await share.queue(partitions=PARTITIONS)
-        for partition in queue.topic.partitions:
-            await queue.produce(EACH, partition)
-        homes = {
-            p: await share.cluster.coordinator(share_key(queue.group, queue.topic.id, p), SHARE)
-            for p in queue.topic.partitions
-        }
-        away = homes[0]
-        early = [p for p, node in homes.items() if node != away]
-        say(f"broker {away} keeps the state of {[p for p in homes if p not in early]} and refuses")
-        rule = refuse(run, INITIALIZE, away)
-        member = await share.member(queue.group)
-        await beat(member, queue, joining=True)
-        since = time.monotonic()
-        taken: dict[int, dict[int, int]] = {}
-        owned: set[int] = set()
-        while time.monotonic() < since + 60 and len(member.assigned) < PARTITIONS:
-            if time.monotonic() > since + REFUSED:
-                run.let_pass(away)
-            for partition in early:
-                if partition in taken or not (await stored(queue, partition)).startswith("state"):
-                    continue
-                if counts := await given_again(queue, member, partition, 0.5):
-                    taken[partition] = counts
-                    owned |= {partition} & {index for _, index in member.assigned}
-                    say(f"  stored of {partition}:", await stored(queue, partition))
-            await asyncio.sleep(0.25)  # the pace of heartbeats
-            await beat(member, queue)
-        say(f"refused {rule.done} times; stored, accepted before they were assigned:")
-        again: dict[int, list[int]] = {}
-        for partition, accepted in taken.items():
-            say(f"  of {partition}:", await stored(queue, partition))
-            counts = await given_again(queue, member, partition, 2.0)
-            if repeated := sorted(accepted.keys() & counts.keys()):
-                again[partition] = repeated
-        say("accepted and given again, by partition:", again or "nothing")
-        say("of these, assigned when they were accepted:", sorted(owned & again.keys()))
-        await share.disband()
-        return bool(owned & again.keys())
 
 
 async def altered(run: Run) -> bool:

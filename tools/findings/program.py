@@ -34,12 +34,11 @@ class Run:
         self,
         api: str,
         *nodes: int,
-        direction: Direction = Direction.REQUEST,
         once: bool = False,
         **how: Any,
     ) -> FrameRule:
         """Let one rule hold for frames that other brokers send to some: once, for the first one."""
-        rule = FrameRule(apis=frozenset({api}), direction=direction, **how)
+        rule = FrameRule(apis=frozenset({api}), direction=Direction.REQUEST, **how)
         if once:
             rule.nth, rule.seen = ONCE, ONCE - 1
         self._set_rules(nodes, rule)
