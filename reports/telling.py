@@ -12,8 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from reports.results import Client, Results, RuleResult, Run
+from reports.results import Client, KnownFailure, Results, RuleResult, Run
 from reports.verdicts import BROKEN, OK, UNTESTED
+from spec.findings import Risk, load_findings, rank_of
 from spec.requirement import AREAS, UNCROSSED, About, Level
 
 WORDS = ("fail", "error", "unknown", "vacuous", "out of reach", "unsupported", "pass", UNTESTED)
@@ -110,6 +111,15 @@ class Told:
     address: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """What known failures come from; ``finding`` is none for what only a bug or a ledger names."""
+
+    known: KnownFailure
+    finding: Risk | None
+    rules: Sequence[RuleResult]
+
+
 def headline(results: Results) -> Headline:
     """Return the run's outcome in a sentence that claims no more than the exit code does."""
     run = results.run
@@ -155,6 +165,25 @@ def _held(rules: Sequence[RuleResult], what: str) -> str:
     others = f", and {more} other reason{'' if more == 1 else 's'}" if more > 0 else ""
     single = why[0][0] if len(why) == 1 else f"{said}{others}"
     return f"{held}, {sum(count for _, count in why)} out of reach: {single}"
+
+
+def causes(results: Results) -> dict[str, list[Cause]]:
+    """Return what known failures come from by rank, the worst first; at the end without a rank."""
+    seen: dict[str, list[tuple[KnownFailure, RuleResult]]] = {}
+    for rule in results.known_failures:
+        said = "\n".join((rule.reason, *rule.witness))
+        entries = [one for one in rule.known_failures if re.search(one.match, said, re.DOTALL)]
+        for entry in (entries or rule.known_failures)[:1]:
+            seen.setdefault(entry.finding or entry.bug or entry.reason, []).append((entry, rule))
+    findings = load_findings()
+    found: dict[str, list[Cause]] = {}
+    for name in [
+        name for name in (*findings, *sorted(seen.keys() - findings.keys())) if name in seen
+    ]:
+        rules = [rule for _, rule in seen[name]]
+        cause = Cause(known=seen[name][0][0], finding=findings.get(name), rules=rules)
+        found.setdefault(rank_of(name), []).append(cause)
+    return found
 
 
 def out_of_reach(rules: Sequence[RuleResult]) -> list[tuple[str, int]]:

@@ -7,7 +7,8 @@ import pytest
 
 from fixtures.targets import UsageFault
 from reports.reading import parse
-from reports.results import Results, Word
+from reports.results import KnownFailure, Results, Word
+from reports.telling import causes
 from shareproof.findings import Fate, Finding, chosen, fates
 from spec.profile import Expected
 from spec.verdict import Verdict
@@ -54,6 +55,30 @@ def test_fates(fate: Fate, entry: Expected, run: Results | None) -> None:
     (played,) = fates([finding], run)
     assert played.fate is fate
     assert entry.requirement in played.why
+
+
+def test_a_page_shows_the_worst_cause_first() -> None:
+    found = results("fail", "no such record", expected=True)
+    (rule,) = found.requirements
+    known = KnownFailure(
+        verdict=Verdict.FAIL,
+        versions="",
+        match="no such",
+        reason="",
+        bug="",
+        finding="",
+        expires="",
+    )
+    rules = [
+        replace(rule, known_failures=(replace(known, finding=page),))
+        for page in (
+            "",
+            "007-deleted-records-are-delivered",
+            "051-state-writes-sent-together-share-one-answer",
+        )
+    ]
+    shown = causes(replace(found, requirements=tuple(rules)))
+    assert list(shown) == ["duplicate", "wrong response", ""]
 
 
 def test_findings_go_by_their_numbers(shell: Shell) -> None:
