@@ -19,7 +19,7 @@ from reports.results import Results
 from reports.telling import SIGNS, WORDS, Told
 from spec.plain import text_of
 
-__all__ = ["SIGNS", "WORDS", "Told", "render", "write"]
+__all__ = ["SIGNS", "WORDS", "Told", "filled", "render", "write"]
 
 PAGE = Path(__file__).parent / "page"
 PLOTS = ("uplot/uPlot.iife.min.js", "timeline.js")
@@ -43,14 +43,6 @@ def render(
         told: what other runs of the same subject said of each rule, newest first.
         home: where the site is that the page is part of, seen from the page; empty if of none.
     """
-    environment = Environment(
-        loader=FileSystemLoader(PAGE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["linked"] = telling.linked
     runs = drawing.runs(results, drawing.read_timelines(folder))
     drawn = [run["timeline"] for run in runs] if any(run["timeline"] for run in runs) else []
     plots = [_asset(name) for name in PLOTS] if drawn else []
@@ -58,10 +50,10 @@ def render(
     # A printed certificate names the digest of the results.json that it rests on.
     file = folder / "results.json" if folder else None
     kept = file.read_bytes() if file and file.is_file() else text_of(results).encode()
-    return environment.get_template("report.html.jinja").render(
+    return filled(
+        "report.html.jinja",
         results=results,
         fingerprint=hashlib.sha256(kept).hexdigest(),
-        tell=telling,
         told=told or {},
         home=home,
         frames=_frames(results, folder) if folder else {},
@@ -83,6 +75,19 @@ def write(
     file = out / "report.html"
     file.write_text(render(results, folder=out, told=told, home=home), encoding="utf-8")
     return file
+
+
+def filled(template: str, **given: object) -> str:
+    """Return a page that is made of a template of ``page/``; what it is given is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(PAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["linked"] = telling.linked
+    return environment.get_template(template).render(tell=telling, **given)
 
 
 def _asset(name: str) -> Markup:

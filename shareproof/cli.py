@@ -45,6 +45,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "night": chaos.night,
     "rejudge": chaos.rejudge,
     "clean": cluster.clean,
+    "risks": cluster.risks,
     "up": cluster.up,
     "doctor": cluster.doctor,
     "list": rules.list_rules,

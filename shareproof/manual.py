@@ -78,6 +78,11 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("what killed runs left on a cluster", "--target external:broker1:9092 --dry-run"),
             ("remove it", "--command-config client.properties"),
         ),
+        "risks": (
+            ("a cluster of one's own", "--target external:broker1:9092 --release 4.3.1 --out out"),
+            ("a secured one", "--command-config client.properties --json"),
+            ("what comes with a release, as it is", "--target kafka:4.4.0"),
+        ),
         "up": (
             ("three brokers", "--brokers 3"),
             ("with a property", "--property group.share.record.lock.duration.ms=2000 --json"),
@@ -110,6 +115,8 @@ _CODES_WITHOUT_VERDICT: Mapping[str, str] = MappingProxyType(
         "suite or the environment failed; 130 interrupted.",
         "rejudge": "Exit codes: 0 no verdict changed; 1 one did; 2 wrong usage; 3 something could "
         "not be judged again.",
+        "risks": "Exit codes: 0 no risk of that rank is this cluster's own and can be avoided; 1 "
+        "one can; 2 wrong usage; 3 the cluster cannot be reached; 130 interrupted.",
         "clean": "Exit codes: 0 all is removed; 2 wrong usage; 3 something is left, or the cluster "
         "did not respond; 130 interrupted.",
     }

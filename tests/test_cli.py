@@ -47,6 +47,8 @@ from tools.documents.manpage import page
         ("broker", "--profile", "nobody"),
         ("broker", "--profile", "missing.toml"),
         ("broker", "--target", "kafka:4.4.0", "--expect-version", "4.3.0"),
+        ("risks", "--fail-on", "serious"),
+        ("risks", "--release", "new"),
         ("up", "--brokers", "2"),
         ("up", "--property", "novalue"),
         ("up", "--target", "reference", "--property", "no.such=1"),

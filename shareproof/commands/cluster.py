@@ -1,4 +1,4 @@
-"""``up``, ``doctor`` and ``clean``: a cluster to try things on, what one needs, what runs left."""
+"""``up``, ``doctor``, ``clean`` and ``risks``: clusters, to try things on and to look at."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import signal
 import sys
 import threading
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, started
+from shareproof.commands.pages import writing
 from shareproof.options import takes
+from spec.findings import RANKS
 from suites.options import LISTED, AsJson, Brokers, CommandConfig, Option, Target, repeated
 
 if TYPE_CHECKING:
@@ -101,6 +104,61 @@ def clean(
         for sentence in _lines(done, dry_run=dry_run):
             line(screen(), sentence)
     raise typer.Exit(FAULT if done.left else OK)
+
+
+@takes()
+def risks(
+    *,
+    target: Target = "external",
+    brokers: Brokers = 1,
+    command_config: CommandConfig = "",
+    release: Annotated[str, Option("The release of an external cluster, such as 4.3.1.")] = "",
+    fail_on: Annotated[
+        str, Option(f"Exit with 1 for avoidable risks from this rank up: {', '.join(RANKS)}.")
+    ] = "stall",
+    out: Annotated[Path | None, Option("Output directory for a page.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read a cluster, write nothing, and list findings and configurations that users regret."""
+    from contextlib import nullcontext
+
+    from fixtures.interface.credentials import security_of
+    from fixtures.interface.names import ExternalName, innermost
+    from fixtures.targets.asked import asked_target
+    from fixtures.targets.blocking import run_blocking
+    from reports.console import line, screen
+    from reports.verdicts import BROKEN, OK
+    from shareproof.risks.facts import read
+    from shareproof.risks.found import risks_of
+    from shareproof.risks.telling import lines, page
+    from spec.plain import text_of
+    from spec.profile import load_profile
+    from spec.releases import numbers
+
+    if fail_on not in RANKS:
+        raise UsageFault(f"--fail-on {fail_on}: give one of {', '.join(RANKS)}.")
+    if release:
+        numbers(release)
+    name = asked_target(target, command_config)
+    security = security_of(command_config)
+    cluster = open_target(name, TargetOptions(brokers=brokers, security=security))
+    if external := isinstance(innermost(name), ExternalName):
+        cluster.start()  # and no stop, which looks for what a run would have left
+    with nullcontext() if external else started(cluster):
+        facts, ledger = run_blocking(read(cluster.info, release)), cluster.info.profile
+    found = risks_of(facts, load_profile(ledger))
+    if out is not None:
+        with writing():
+            out.mkdir(parents=True, exist_ok=True)
+            (out / "risks.html").write_text(page(facts, found), encoding="utf-8")
+    if as_json:
+        typer.echo(text_of({"facts": facts, "risks": found}), nl=False)
+    for sentence in () if as_json else lines(facts, found):
+        line(screen(), sentence)
+    worst = RANKS[: RANKS.index(fail_on) + 1]
+    raise typer.Exit(
+        BROKEN if any(one.avoidable and one.risk.rank in worst for one in found) else OK
+    )
 
 
 def _lines(done: Cleaned, *, dry_run: bool) -> list[str]:

@@ -58,19 +58,19 @@ def report(
         from shareproof.detected import detection
 
         nights = find_nights(*(path for path in runs if path.is_dir()))
-        with _writing(), kept_at(site, partial(typer.echo, err=True)) as folder:
+        with writing(), kept_at(site, partial(typer.echo, err=True)) as folder:
             first = build(archive, folder, detection(), nights=nights, watched=_watched)
         typer.echo(site / first.relative_to(folder).as_posix())
         return
     for run in archive.runs:
         told = archive.told(run, partial(_page_of, run.folder))
-        with _writing():
+        with writing():
             page = html.write(run.folder, run.results, told=told)
         typer.echo(page)
 
 
 @contextmanager
-def _writing() -> Iterator[None]:
+def writing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
