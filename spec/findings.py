@@ -19,21 +19,7 @@ RANKS = ("loss", "duplicate", "stall", "overload", "wrong response", "cosmetic")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """A finding, or a configuration that users regret.
-
-    Attributes:
-        id: The name of a finding's page without its ending, or of a configuration.
-        rank: One of ``RANKS``.
-        what: What happens.
-        rules: Rules that it breaks or that show it, with their levels, or other sources.
-        seen: Where a finding was seen: releases of Kafka, or of clients.
-        components: The parts of a broker, or the clients, that have it.
-        demoted: Why a contract can be read otherwise; empty for what cannot.
-        versions: Releases of a broker that have it, where no ledger says so.
-        where: What a cluster has to have, of :mod:`shareproof.risks.table`; empty for nothing.
-        avoid: What avoids it; empty where nothing is known.
-        tried: What showed so.
-    """
+    """A finding, or a configuration that users regret; ``findings.toml`` tells the fields."""
 
     id: str
     rank: str
