@@ -222,7 +222,12 @@ class _Spending:
                 self._keep_play(number, now)
 
     def _shrink(self) -> None:
-        failed = [number for number, play in enumerate(self.night.plays) if play.broken]
+        # What no replay broke again cannot be made smaller by replays.
+        failed = [
+            number
+            for number, play in enumerate(self.night.plays)
+            if play.broken and (not play.replays or any(play.replays))
+        ]
         for number in failed[: self.options.shrink_most]:
             play = self.night.plays[number]
             if play.shrunk is None:
