@@ -174,16 +174,19 @@ def _write_further(journal: Journal, case: Case) -> None:
     for one in plain.get("locks", ()):
         journal.add(LockDuration(mine, one["lock_ms"], *span(one)))
     for one in plain.get("deletions", ()):
-        sent = one["at"] * MS
-        journal.add(Deletion(case.log, one["before"], sent, sent + MS, int(Outcome.OK)))
+        sent, outcome = one["at"] * MS, Outcome[one.get("outcome", "ok").upper()]
+        received = sent + MS if outcome is Outcome.OK else -1
+        journal.add(Deletion(case.log, one["before"], sent, received, int(outcome)))
     for place, one in enumerate(plain.get("requests", ())):
         op, sent = _REQUESTS + 10 * mine + place, one["sent"] * MS
         ended = (sent, one["received"] * MS, one["waits"], int(Outcome.OK), 0)
         journal.add(Operation(op, 0, 0, one["api"], mine, *ended))
-    for second in range(plain.get("answering", 0)):
+    others = plain.get("others", {"seconds": 0})
+    for second in range(others["seconds"]):
         op, at = 2 * _REQUESTS + 1000 * mine + second, 1000 * second * MS
-        ended = (at, at + 500 * MS, 500, int(Outcome.OK), 0)
-        journal.add(Operation(op, 0, 0, "ShareFetch", mine, *ended))
+        ended = (at, at + others.get("took", 500) * MS, 500, int(Outcome.OK), 0)
+        process, node = others.get("process", 0), others.get("node", mine)
+        journal.add(Operation(op, process, 0, "ShareFetch", node, *ended))
 
 
 def _deliver(
@@ -217,17 +220,22 @@ def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
         unseen = outcome is Outcome.UNKNOWN and "took" not in one
         received = -1 if unseen else sent + one.get("took", 1) * MS
         error = one.get("error", 121) if outcome is Outcome.FAILED else 0
-        yield int(AckType[one["kind"].upper()]), sent, received, int(outcome), error
+        for _ in range(one.get("attempts", 1)):
+            yield int(AckType[one["kind"].upper()]), sent, received, int(outcome), error
+    if "closed" in one:
+        yield int(AckType.CLOSED), one["closed"] * MS, one["closed"] * MS, int(Outcome.OK), 0
 
 
 def _show(journal: Journal, share_partition: int, plain: Plain, end: int) -> None:
     ending = {"at": _END, "spso": end, "end": end, "lag": 0, "phase": "quiet"}
     for one in plain.get("shown", (ending,)):
         at = one["at"] * MS
-        row = (at - MS, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
+        asked = one.get("asked", one["at"] - 1) * MS
+        row = (asked, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
         further = (one.get("epoch", 0), one.get("phase", "load"))
         journal.add(ShownOffsets(share_partition, *row, *further))
     epochs = itertools.count(1)
     for one in plain.get("kept", ()):
-        head = (share_partition, one["position"], False, -1, next(epochs), 0, one.get("spso", 0))
+        shown = (one.get("leader_epoch", next(epochs)), one.get("snapshot_epoch", 0))
+        head = (share_partition, one["position"], False, -1, *shown, one.get("spso", 0))
         journal.add(Persisted(*head, one["first"], one["last"], one["state"], one["count"]))

@@ -1,7 +1,6 @@
-"""Both judges, Spark and the oracle, agree: on small histories, on altered ones, on mistakes."""
+"""Both judges, Spark and the oracle, agree: on small histories, and on mistakes about them."""
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -16,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-import tests.altered
 from fixtures.history import compaction, expansion, reading
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
@@ -25,7 +23,6 @@ from reports.analysis.invariants import counts, locks
 from reports.analysis.queries import breaches
 from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS, in_order
 from reports.analysis.rules import Invariant, load_invariants
-from reports.analysis.session import COMPILED, configured
 from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import (
@@ -47,8 +44,6 @@ from spec.history import (
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
 from tests.agreement import broken_at
-from tests.altered.__main__ import Altered, alter, mistakes
-from tests.altered.alteration import ALTERATIONS, read_source
 from tests.small_histories import (
     FIRST_RANDOM,
     Case,
@@ -57,7 +52,7 @@ from tests.small_histories import (
     write_share_partition,
 )
 from tools.campaign.histories import histories
-from tools.histories.judges import by_spark, compare, differences
+from tools.histories.judges import by_spark, differences
 
 CASES = read_cases()
 RULES = {rule.id: rule for rule in load_invariants()}
@@ -108,10 +103,9 @@ def test_spark_and_the_oracle_agree(version: str, verdicts: ByVersion) -> None:
     assert len(random) > 1000 or version != "4.4.0"
 
 
-def test_every_invariant_has_both_sides_and_is_altered_in_both_ways() -> None:
-    for some in (CASES, ALTERATIONS):
-        for breaks in (False, True):
-            assert RULES.keys() - {one.rule for one in some if one.breaks is breaks} == set()
+def test_every_invariant_has_both_sides() -> None:
+    for breaks in (False, True):
+        assert RULES.keys() - {case.rule for case in CASES if case.breaks is breaks} == set()
     known_rules = load_requirements()
     assert [r for r in RULES if known_rules[r].honesty is Honesty.UNTESTED] == []
 
@@ -147,57 +141,6 @@ def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
     query = f"SELECT pmod(hash(CAST(n AS INT)), 8) AS bucket FROM VALUES {values} AS t(n)"  # noqa: S608
     theirs = [row.bucket for row in spark.sql(query).collect()]
     assert theirs == [bucket_of(log, 8) for log in logs]
-
-
-# --- A recorded history, altered --------------------------------------------------------------
-
-RECORDED = Path(tests.altered.__file__).parent / "recorded" / "history"
-VERSION = "4.4.0"
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("recorded") / "history"
-    shutil.copytree(RECORDED, folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def altered(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Altered:
-    return alter(recorded, tmp_path_factory.mktemp("altered") / "history", VERSION)
-
-
-@pytest.fixture(scope="module")
-def judged_copies(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
-    with configured(spark, {**COMPILED, "spark.sql.shuffle.partitions": "4"}, when=True):
-        return compare(spark, altered.folder, "altered")
-
-
-def test_what_is_altered_is_told_by_its_rule_alone_and_the_oracle_agrees(
-    altered: Altered, judged_copies: tuple[Verdicts, list[str]]
-) -> None:
-    found, differing = judged_copies
-    plain = {place for copy in altered.plain for place in copy}
-    assert altered.impossible == []
-    assert "\n".join(mistakes(found, altered)) == ""
-    assert {rule for rule in found for place in plain if rule in broken_at(found, place)} == set()
-    assert differing == []
-
-
-def test_copies_are_what_the_recorder_wrote(recorded: Path, altered: Altered) -> None:
-    original, copied = (
-        [
-            {name: value for name, value in row.items() if name not in {"log", "share_partition"}}
-            for row in sorted(
-                read_source(folder, 0)["deliveries"],
-                key=lambda row: (row["offset"], row["share_partition"], row["acquired"]),
-            )
-            if row["log"] == log
-        ]
-        for folder, log in ((recorded, 0), (altered.folder, 0))
-    )
-
-    assert original == copied
 
 
 # --- Mistakes in the compaction ---------------------------------------------------------------
