@@ -47,7 +47,6 @@ from tests.small_histories import (
     write_history,
     write_share_partition,
 )
-from tests.test_judges import RECORDED
 
 ROOT = Path(__file__).parents[1]
 MS = 1_000_000
@@ -173,10 +172,16 @@ RULES = {rule.id: rule for rule in load_invariants()}
 Document = dict[str, Any]
 
 
+@pytest.fixture(scope="module")
+def compacted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    history = _history(tmp_path_factory.mktemp("run"), RIGHT)
+    compact(history)
+    return history
+
+
 @pytest.fixture
-def history(tmp_path: Path) -> Path:
-    shutil.copytree(RECORDED, tmp_path / "run" / "history")
-    return tmp_path / "run" / "history"
+def history(tmp_path: Path, compacted: Path) -> Path:
+    return shutil.copytree(compacted, tmp_path / "run" / "history")
 
 
 def _edit(history: Path, change: Callable[[Document], object]) -> None:

@@ -111,8 +111,9 @@ def test_a_breach_is_found_by_wrong_clocks(cluster: Cluster, tmp_path: Path) -> 
 
 @SKEWABLE
 def test_a_cluster_that_is_too_small(cluster: Cluster, tmp_path: Path) -> None:
-    tries = "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures=3"
-    many = ("--processes", str(len(SKEWS) + 1), "--conf", tries)
+    check = "spark.scheduler.barrier.maxConcurrentTasksCheck"
+    tries = ("--conf", f"{check}.maxFailures=3", "--conf", f"{check}.interval=1s")
+    many = ("--processes", str(len(SKEWS) + 1), *tries)
     loaded = cluster.load("reference", tmp_path, *many)
     assert loaded.returncode == 3
     assert "fewer free cores than the load has processes" in loaded.stderr

@@ -65,13 +65,27 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> list[History]:
     for version in ("4.4.0", other):
         write_history(folder / version, [case for case in cases if case.version == version])
         compact(folder / version)
-    shutil.copytree(folder / "4.4.0", folder / "again")
-    return [open_history(folder / name) for name in ("4.4.0", other, "again")]
+    for name in ("again", "hurt"):
+        shutil.copytree(folder / "4.4.0", folder / name)
+    for file in _two_files(open_history(folder / "4.4.0")):
+        (folder / "hurt" / file).write_bytes(b"gone")
+    return [open_history(folder / name) for name in ("4.4.0", other, "again", "hurt")]
+
+
+def _two_files(history: History) -> list[str]:
+    (made, *_), (*_, given) = (
+        [file for file in history.manifest.files if file.table == name and file.rows]
+        for name in ("produced", "deliveries")
+    )
+    return [made.path, given.path]
+
+
+Judged = tuple[dict[str, Found], object, object, object]
 
 
 def _judged(
     spark: SparkSession, histories: list[History], *, held: Collection[str]
-) -> list[tuple[dict[str, Found], object, object, object]]:
+) -> list[Judged]:
     database = f"together_{next(NUMBERS)}"
     with TemporaryDirectory() as room, configured(spark, IN_ONE_PART, when=held is ALL):
         relations = register(spark, histories, database, held=held, room=Path(room))
@@ -93,51 +107,35 @@ def _told(found: dict[str, Found]) -> dict[str, tuple[object, ...]]:
     }
 
 
-def test_each_is_told_what_it_is_told_alone(spark: SparkSession, histories: list[History]) -> None:
-    alone = [_judged(spark, [one], held=ALL)[0] for one in histories[:-1]]
-    alone.append(alone[0])
-    assert sum(one.broken > 0 for found, *_ in alone for one in found.values()) > len(RULES)
-    for held in ((), SMALL, ALL):
-        for one, (found, *more) in zip(alone, _judged(spark, histories, held=held), strict=True):
-            assert _told(found) == _told(one[0])
-            assert more == list(one[1:])
+@pytest.fixture(scope="module")
+def alone(spark: SparkSession, histories: list[History]) -> list[Judged]:
+    first, other, _, hurt = histories
+    (one,), (second,), (lost,) = (_judged(spark, [it], held=ALL) for it in (first, other, hurt))
+    assert sum(found.broken > 0 for found in [*one[0].values(), *second[0].values()]) > len(RULES)
+    assert len(hurt.lost_buckets) == 2
+    assert _told(lost[0]) != _told(one[0])
+    return [one, second, one, lost]
+
+
+@pytest.mark.parametrize("held", [(), SMALL, ALL], ids=["none", "small", "all"])
+def test_each_is_told_what_it_is_told_alone(
+    spark: SparkSession,
+    histories: list[History],
+    alone: list[Judged],
+    held: Collection[str],
+) -> None:
+    for one, (found, *more) in zip(alone, _judged(spark, histories, held=held), strict=True):
+        assert not any(each.fault for each in found.values())
+        assert _told(found) == _told(one[0])
+        assert more == list(one[1:])
 
 
 def test_histories_with_lost_buckets_that_lie_elsewhere_are_judged_alone(
     histories: list[History],
 ) -> None:
-    first, other, again = histories
-    hurt = replace(again, lost_buckets=frozenset({3}))
+    first, other, *_, hurt = histories
     assert together([first, hurt, other], here=False) == [[0, 2], [1]]
     assert together([first, hurt, other], here=True) == [[0, 1, 2]]
-
-
-def test_a_history_with_lost_buckets_is_told_what_it_is_told_alone(
-    spark: SparkSession, histories: list[History], tmp_path: Path
-) -> None:
-    first, other, _ = histories
-    shutil.copytree(first.folder, tmp_path / "hurt")
-    for file in _two_files(first):
-        (tmp_path / "hurt" / file).write_bytes(b"gone")
-    hurt = open_history(tmp_path / "hurt")
-    assert len(hurt.lost_buckets) == 2
-
-    alone = [_judged(spark, [one], held=())[0] for one in (first, hurt, other)]
-    assert _told(alone[1][0]) != _told(alone[0][0])
-    for held in (ALL, SMALL, ()):
-        beside = _judged(spark, [first, hurt, other], held=held)
-        for one, (found, *more) in zip(alone, beside, strict=True):
-            assert not any(each.fault for each in found.values())
-            assert _told(found) == _told(one[0])
-            assert more == list(one[1:])
-
-
-def _two_files(history: History) -> list[str]:
-    (made, *_), (*_, given) = (
-        [file for file in history.manifest.files if file.table == name and file.rows]
-        for name in ("produced", "deliveries")
-    )
-    return [made.path, given.path]
 
 
 # --- Nulls ------------------------------------------------------------------------------------
