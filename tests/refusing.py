@@ -15,8 +15,8 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import create_user
 from fixtures.interface.target import Target, TargetOptions
+from fixtures.machine.blocking import run_blocking
 from fixtures.targets import DEFAULT_TARGET, open_target, started
-from fixtures.targets.blocking import run_blocking
 from fixtures.wire.security import Security
 
 PASSWORD = "refusing-s3cret"  # noqa: S105

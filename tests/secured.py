@@ -23,9 +23,9 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from fixtures.interface.target import Target, TargetOptions
+from fixtures.machine.blocking import run_blocking
 from fixtures.machine.java import find_java
 from fixtures.targets import DEFAULT_TARGET, open_target
-from fixtures.targets.blocking import run_blocking
 from tests.refusing import scram_user
 
 PASSWORD = "store-s3cret"  # noqa: S105

@@ -10,9 +10,9 @@ from random import Random
 import pytest
 
 from fixtures.interface.target import Target
+from fixtures.machine.blocking import run_blocking
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
-from fixtures.targets.blocking import run_blocking
 from fixtures.wire.codec import Struct
 from spec.verdict import Undecided
 from suites.broker.hang import find_hang, refuse_if_silent

@@ -9,7 +9,7 @@ import pytest
 from fixtures.clients.acls import THE_CLUSTER, Acls, Entry, Operation, Resource
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import BYTE_RATE, create_user, set_quotas
-from fixtures.targets.blocking import run_blocking
+from fixtures.machine.blocking import run_blocking
 from fixtures.targets.leftovers import CONFIGURATIONS, KINDS
 from fixtures.wire.security import Security
 from tests.killed import clean, kill_a_run, left

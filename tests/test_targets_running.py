@@ -14,9 +14,9 @@ import pytest
 
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import Address, ExternalName, KafkaName
+from fixtures.machine.blocking import run_blocking
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, broker, open_target
-from fixtures.targets.blocking import run_blocking
 from fixtures.targets.external import ExternalTarget
 from fixtures.targets.kafka import KafkaTarget
 from fixtures.wire.codec import Struct

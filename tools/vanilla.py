@@ -24,8 +24,8 @@ from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import set_quotas
 from fixtures.interface.capability import HOOKS
 from fixtures.interface.names import DEFAULT_VERSION
+from fixtures.machine.blocking import run_blocking
 from fixtures.targets import Target, TargetOptions, open_target, started
-from fixtures.targets.blocking import run_blocking
 from spec.verdict import Undecided
 
 

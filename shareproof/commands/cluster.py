@@ -86,8 +86,8 @@ def clean(
     """Remove groups, topics, configurations, quotas and ACLs that killed runs left behind."""
     from fixtures.interface.credentials import security_of
     from fixtures.interface.names import ExternalName, innermost
+    from fixtures.machine.blocking import run_blocking
     from fixtures.targets.asked import asked_target
-    from fixtures.targets.blocking import run_blocking
     from fixtures.targets.leftovers import clean as clean_cluster
     from reports.console import line, screen
     from reports.verdicts import FAULT, OK
@@ -124,8 +124,8 @@ def risks(
 
     from fixtures.interface.credentials import security_of
     from fixtures.interface.names import ExternalName, innermost
+    from fixtures.machine.blocking import run_blocking
     from fixtures.targets.asked import asked_target
-    from fixtures.targets.blocking import run_blocking
     from reports.console import line, screen
     from reports.verdicts import BROKEN, OK
     from shareproof.risks.facts import read
