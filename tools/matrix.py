@@ -113,20 +113,30 @@ def _link(finding: Risk) -> str:
 
 
 def releases(targets: Sequence[str]) -> str:
-    """Play the findings on targets, one after the other; return what became of them."""
+    """Play the findings on targets, one after the other; return what became of them.
+
+    A file is what ``shareproof finding --json`` printed for the target that has its name.
+    """
     words = (sys.executable, "-m", "shareproof", "finding", "--json", "--target")
-    fates: dict[str, list[str]] = {}
+    played: dict[str, dict[str, str]] = {}
     for target in targets:
+        if (file := Path(target)).is_file():
+            found = json.loads(file.read_text(encoding="utf-8"))
+            played[file.stem] = {one["page"]: one["fate"] for one in found}
+            continue
         done = subprocess.run([*words, target], stdout=subprocess.PIPE, check=False)
-        if done.returncode > 1:
-            raise SystemExit(f"{target} could not be played: exit code {done.returncode}")
-        for one in json.loads(done.stdout):
-            fates.setdefault(one["page"], []).append(one["fate"])
-    known = load_findings()
-    found = [known[page] for page in known if page in fates]
-    rows = [[_link(one), one.rank, one.what, *fates[one.id]] for one in found]
-    head = ["", "severity", "what happens", *targets]
-    return "\n".join([f"## Played on {datetime.now(UTC):%Y-%m-%d}", "", *_table(head, rows), ""])
+        if done.returncode > 1:  # what was played of others is not lost
+            print(f"{target} could not be played: exit code {done.returncode}", file=sys.stderr)
+            continue
+        played[target] = {one["page"]: one["fate"] for one in json.loads(done.stdout)}
+    rows = [
+        [_link(one), one.rank, one.what, *(fates[page] for fates in played.values())]
+        for page, one in load_findings().items()
+        if any(page in fates for fates in played.values())
+    ]
+    head = ["", "severity", "what happens", *played]
+    today = f"## Played on {datetime.now(UTC):%Y-%m-%d}"
+    return "\n".join([today, "", *_table(head, rows), ""])
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
