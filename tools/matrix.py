@@ -4,21 +4,20 @@
 docs/brokers.md`` take the directories of some runs. Rules that hold everywhere are counted; each
 other has a row, the worst first: by the rank of the finding that explains it, then by its level.
 ``findings --write docs/findings/README.md`` makes the tables of the findings, and ``releases
-TARGET... --write docs/findings/matrix.md`` plays them on releases.
+TARGET... --write docs/findings/matrix.md`` what became of them: of runs, or played on targets.
 """
 
 import argparse
-import json
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from reports.reading import read as read_results
 from reports.results import Results, RuleResult
+from shareproof.findings import chosen, fates
 from spec.findings import RANKS, Risk, load_findings, rank_of
 
 _ORDER = (*RANKS, "")
@@ -112,31 +111,25 @@ def _link(finding: Risk) -> str:
     return f"[{finding.number}]({finding.id}.md)"
 
 
-def releases(targets: Sequence[str]) -> str:
-    """Play the findings on targets, one after the other; return what became of them.
-
-    A file is what ``shareproof finding --json`` printed for the target that has its name.
-    """
-    words = (sys.executable, "-m", "shareproof", "finding", "--json", "--target")
-    played: dict[str, dict[str, str]] = {}
-    for target in targets:
-        if (file := Path(target)).is_file():
-            found = json.loads(file.read_text(encoding="utf-8"))
-            played[file.stem] = {one["page"]: one["fate"] for one in found}
-            continue
-        done = subprocess.run([*words, target], stdout=subprocess.PIPE, check=False)
-        if done.returncode > 1:  # what was played of others is not lost
-            print(f"{target} could not be played: exit code {done.returncode}", file=sys.stderr)
-            continue
-        played[target] = {one["page"]: one["fate"] for one in json.loads(done.stdout)}
+def releases(names: Sequence[str]) -> str:
+    """Return what runs say of the findings; what is no directory of a run is a target to play."""
+    words = (sys.executable, "-m", "shareproof", "finding", "--target")
+    played, head = [], ["", "severity", "what happens"]
+    for name in names:
+        folder = Path(name)
+        if not folder.is_dir():
+            folder = Path("out", name.replace(":", "-"))
+            subprocess.run([*words, name, "--out", str(folder)], check=False)
+        results = read_results(folder)
+        found = fates(chosen(results.target.profile, ()), results)
+        played.append({one.page: str(one.fate) for one in found})
+        head.append(f"{results.target.version}, {results.run.started[:10]}")
     rows = [
-        [_link(one), one.rank, one.what, *(fates[page] for fates in played.values())]
+        [_link(one), one.rank, one.what, *(fates_of[page] for fates_of in played)]
         for page, one in load_findings().items()
-        if any(page in fates for fates in played.values())
+        if all(page in fates_of for fates_of in played)
     ]
-    head = ["", "severity", "what happens", *played]
-    today = f"## Played on {datetime.now(UTC):%Y-%m-%d}"
-    return "\n".join([today, "", *_table(head, rows), ""])
+    return "\n".join(["## From runs", "", *_table(head, rows), ""])
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
@@ -208,12 +201,19 @@ def main() -> int:
     parser.add_argument("--beside", nargs="*", default=[], help="runs without a column")
     parser.add_argument("--write", type=Path, help="the page; default: standard output")
     options = parser.parse_args()
-    if options.kind == "findings":
-        text = index()
-    elif options.kind == "releases":
-        text = releases(options.runs)
-    else:
-        text = _of_runs(options.kind, options.runs, options.beside)
+    try:
+        if options.kind == "findings":
+            text = index()
+        elif options.kind == "releases":
+            text = releases(options.runs)
+        else:
+            runs, beside = (
+                [Run(results=read_results(Path(one))) for one in some]
+                for some in (options.runs, options.beside)
+            )
+            text = page(options.kind, runs, beside)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     if options.write:  # what stands above the tables is written by hand
         first = text[: text.index("\n")]
         head = options.write.read_text(encoding="utf-8").partition(first.partition(" on ")[0])[0]
@@ -221,14 +221,6 @@ def main() -> int:
     else:
         sys.stdout.write(text)
     return 0
-
-
-def _of_runs(kind: str, *folders: Sequence[str]) -> str:
-    try:
-        runs, beside = ([Run(results=read_results(Path(o))) for o in some] for some in folders)
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
-    return page(kind, runs, beside)
 
 
 if __name__ == "__main__":
