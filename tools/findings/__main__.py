@@ -19,7 +19,7 @@ from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
-from tools.findings import coordinators, offsets, requests
+from tools.findings import avoided, coordinators, offsets, requests
 from tools.findings.program import DIRECT, Run
 
 
@@ -46,6 +46,8 @@ class Program:
 
 
 PROGRAMS = (
+    Program("014-avoided", avoided.copies),
+    Program("019-avoided", avoided.quotas),
     Program("047-unanswered", offsets.unanswered, proxies=True),
     Program("048-altered", offsets.late_administration, proxies=True),
     Program("049-deleted", offsets.late_administration, proxies=True),
@@ -63,6 +65,8 @@ PROGRAMS = (
         properties=requests.PROPERTIES,
         listeners={requests.LISTENER: "SASL_PLAINTEXT"},
     ),
+    Program("108-avoided", avoided.transactions),
+    Program("109-avoided", avoided.locks, proxies=True),
 )
 
 
@@ -102,11 +106,13 @@ def main(arguments: Sequence[str]) -> int:
                 f"{one.name:<16} kafka:{one.release}  {one.brokers} broker(s)  {one.play.__name__}"
             )
         return 0 if asked.list else 2
-    found = [one for one in PROGRAMS if asked.program in {one.name, one.finding}]
-    if not found:
+    known = {one.name: one for one in PROGRAMS}
+    known |= {one.finding: one for one in reversed(PROGRAMS) if one.scenario != "avoided"}
+    if asked.program not in known:
         parser.error(f"{asked.program}: no such program; --list prints them")
     try:
-        seen = play(found[0], asked.target or f"kafka:{found[0].release}")
+        chosen = known[asked.program]
+        seen = play(chosen, asked.target or f"kafka:{chosen.release}")
     except UsageFault as fault:
         parser.error(str(fault))
     except EnvironmentFault as fault:
