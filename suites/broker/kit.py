@@ -22,6 +22,7 @@ from fixtures.clients.cluster import (
     attempts,
     eventually,
     gather_all,
+    paced,
     require_ok,
 )
 from fixtures.clients.member import *

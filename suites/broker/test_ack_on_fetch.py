@@ -95,7 +95,6 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
             asyncio.create_task(session.acknowledge({consumer.where: acks}, epoch=epoch)),
             asyncio.create_task(session.fetch(epoch=epoch + 1, max_wait_ms=100)),
         ]
-        await asyncio.sleep(0)  # waits for nobody: one turn of the loop, in which both are written
     responses = await asyncio.gather(*calls)
     errors = [code for response in responses for code in response.errors]
     judge.equal([], errors, "errors of requests sent without waiting")

@@ -21,6 +21,7 @@ class Crowd:
     double: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     deliveries: int = 0
+    fetches: int = 0
     most: int = 0
     deadline: float = field(default_factory=lambda: time.monotonic() + 60)
 
@@ -40,12 +41,16 @@ class Crowd:
             response = await member.fetch(
                 max_records=rng.randint(1, self.appetite), max_wait_ms=200
             )
+            self.fetches += 1
             counts = member.sound(response).only.counts
             self._take(member.member_id, counts)
             if self.double:
                 return
-            # The pace of a consumer at work, so that others fetch meanwhile; waits for nobody.
-            await asyncio.sleep(rng.random() * 0.01)
+            # It holds them for a moment, in which others fetch.
+            before = self.fetches
+            async for _ in attempts(rng.random() * 0.02, pause=0.001):
+                if self.fetches > before + 1:
+                    break
             if counts:
                 await self._settle(member, counts)
 

@@ -40,9 +40,12 @@ async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
 
     # Sent, and nobody waits for the response. A broker may look at the connection again only when
     # the fetch has had its MaxWaitMs, and what is produced meanwhile may be acquired for nobody.
+    connection = consumer.session.connection
     fetching = asyncio.create_task(consumer.fetch(max_wait_ms=2000))
-    await asyncio.sleep(0)  # waits for nobody: one turn of the loop, in which it is written
-    await consumer.session.connection.close()
+    async for _ in attempts(pause=0):
+        if connection.unanswered:
+            break
+    await connection.close()
     with contextlib.suppress(ConnectionLost):
         await fetching
     late = await queue.produce(1)

@@ -170,7 +170,8 @@ class _Player:
             await self.produce(step["count"])
             return "done"
         if call == "pause":
-            await asyncio.sleep(PAUSE)
+            async for _ in attempts(PAUSE):
+                pass  # what the client does by itself meanwhile is seen on the wire
             return "done"
         handle = self.handles[step["by"]]
         if call not in {"open", "begin"} and handle.name not in self.open:

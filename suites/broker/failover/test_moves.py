@@ -23,12 +23,12 @@ PROBES = {
 
 
 @asynccontextmanager
-async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
+async def _asking(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
     """Ask over and over in the background for as long as the block runs."""
 
     async def ask() -> None:
-        async for _ in work:
-            await asyncio.sleep(0.005)  # the pace of the requests; waits for nothing
+        async for _ in paced(0.005):
+            await work()
 
     task = asyncio.create_task(ask())
     try:
@@ -50,7 +50,7 @@ async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
     pulse = await Pulse.of(stage, live, silent_ms)
 
     carried: set[str] = set()
-    async with _asking(_heartbeats(stage, pulse)):
+    async with _asking(partial(_heartbeats, stage, pulse)):
         for node in [*stage.nodes, stage.nodes[0]]:
             silent = await stage.share.member(queue.group, queue.topic)
             await stage.led_by(OFFSETS, partition, node)
@@ -68,22 +68,20 @@ async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
     await judge_member(judge, pulse)
 
 
-async def _heartbeats(stage: FailoverCluster, pulse: Pulse) -> AsyncIterator[None]:
-    """Send a member's heartbeats to every broker in turn, and note what each responses."""
+async def _heartbeats(stage: FailoverCluster, pulse: Pulse) -> None:
+    """Send a member's heartbeat to every broker, and note what each responds."""
     member = pulse.member
-    while True:
-        for node in stage.nodes:
-            sent = time.monotonic()
-            response = await (await stage.cluster.to(node)).call(
-                "ShareGroupHeartbeat",
-                group_id=member.group,
-                member_id=member.member_id,
-                member_epoch=member.epoch,
-            )
-            pulse.told.add(error_name(in_session(member, response, pulse.session_ms).error_code))
-            if not response.error_code:
-                member.epoch, member.beaten = response.member_epoch, sent
-            yield
+    for node in stage.nodes:
+        sent = time.monotonic()
+        response = await (await stage.cluster.to(node)).call(
+            "ShareGroupHeartbeat",
+            group_id=member.group,
+            member_id=member.member_id,
+            member_epoch=member.epoch,
+        )
+        pulse.told.add(error_name(in_session(member, response, pulse.session_ms).error_code))
+        if not response.error_code:
+            member.epoch, member.beaten = response.member_epoch, sent
 
 
 @check("COO-12", "COO-13", "COO-18", meets="reload")
@@ -110,7 +108,11 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
             await stage.led_by(STATE, shard, node)
             slowest = max(slowest, time.monotonic() - began)
 
-    async with _asking(_summaries(stage, key, told)):
+    async def summaries() -> None:
+        for node in stage.nodes:
+            told.add(await _ask(stage, node, key, SUMMARY))
+
+    async with _asking(summaries):
         moving = asyncio.create_task(moves())
         for offset in range(100):
             results.append(result(await consumer.ack(accept(offset))))
@@ -155,13 +157,6 @@ async def _judge_refusals(
             look = partial(_ask, stage, node, key, api)
             seen = await poll(look, lambda seen: seen == "NOT_COORDINATOR")
             judge.equal("NOT_COORDINATOR", seen, f"{api} at a broker that is none")
-
-
-async def _summaries(stage: FailoverCluster, key: StateKey, told: set[str]) -> AsyncIterator[None]:
-    while True:
-        for node in stage.nodes:
-            told.add(await _ask(stage, node, key, SUMMARY))
-            yield
 
 
 @check("COO-35", meets=("second partition", "reload"), timeout=90)

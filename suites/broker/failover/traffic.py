@@ -8,7 +8,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
-from fixtures.clients.cluster import attempts
+from fixtures.clients.cluster import attempts, paced
 from fixtures.clients.member import Ack, Part, accept, release
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
@@ -108,24 +108,24 @@ class Traffic:
         return produced
 
     async def _produce(self) -> None:
-        while self._producing:
+        async for _ in paced(_PAUSE):
+            if not self._producing:
+                return
             index = self._rng.choice(self.queue.topic.partitions)
             # Whether a record whose answer got lost was written, the log will tell.
             with contextlib.suppress(CallFailed, Undecided, TimeoutError):
                 async with asyncio.timeout(_APPENDED_WITHIN):
                     await (await located(self.queue)).produce(BATCH, index)
-            await asyncio.sleep(_PAUSE)  # the pace of the producer; waits for nothing
 
     async def _consume(self, partition: int) -> None:
         roamer = ReconnectingConsumer(self.queue, partition)
-        while True:
+        async for _ in paced():
             with contextlib.suppress(Undecided):
                 asked_at = time.monotonic()
                 part = await roamer.fetch(max_records=20)
                 if part and part.ranges:
                     self.books.deliver(_places(part), asked_at)
                     await self._finish(roamer, part)
-            await asyncio.sleep(0)  # one turn of the loop, for the others
 
     async def _finish(self, roamer: ReconnectingConsumer, part: Part) -> None:
         kept = [o for o in part.offsets if part.counts[o] > 2 or not self._given_back()]
