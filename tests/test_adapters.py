@@ -41,7 +41,7 @@ from suites.client.settings import (
     broken,
     trials,
 )
-from suites.client.sweep.cases import chosen
+from suites.sweep import chosen
 
 HELLO = """
 import json, sys

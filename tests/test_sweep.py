@@ -26,10 +26,10 @@ from suites.client.sequence_search import Found, Searcher
 from suites.client.sequences import INVARIANTS, LIMIT, LONGEST, Given, SequenceRun, Step, sequences
 from suites.client.sequences import judge as judge_sequence
 from suites.client.sweep.application import CaseRun
-from suites.client.sweep.cases import DEFINED, OTHERS, Case, all_cases, chosen
+from suites.client.sweep.cases import DEFINED, OTHERS, Case, all_cases
 from suites.client.sweep.rules import BEHIND, LOST, MOST, RATE, RECOVERS, ROW, TOLD_OF, judge
-from suites.client.sweep.working import Played
 from suites.options import Client, RunOptions
+from suites.sweep import Played, chosen
 from tests.exchanges import TOPIC, exchange
 
 _CODE = re.compile(r"^ *// - (\w+) \(version", re.MULTILINE)
@@ -103,7 +103,8 @@ def test_the_judge(told: CaseRun, rule: str) -> None:
 
 def test_what_cannot_be_decided_is_no_pass() -> None:
     assert judge(CASE, story(asked(1.0, scripted=""))) == [], "its script came to nothing"
-    fault, late = Played(case="a/b", fault="gone"), Played(case="a/c", undecided="slow")
+    fault = Played(case="a/b", rule=RECOVERS, fault="gone")
+    late = Played(case="a/c", rule=RECOVERS, undecided="slow")
     seen = observations([Swept(played=fault), Swept(played=late, first=fault)])
     assert [one.verdict for one in seen] == [Verdict.ERROR, Verdict.UNKNOWN]
     assert seen[1].first is not None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
@@ -29,8 +29,13 @@ from suites.options import (
     repeated,
     split,
 )
+from suites.sweep import Named
+
+C = TypeVar("C", bound=Named)
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from reports.results import Results
     from suites.client.settings import Trial
     from suites.client.sweep.working import AnyCase
@@ -129,9 +134,11 @@ def _results(options: RunOptions, workers: int | None, *, as_json: bool) -> Resu
 
 @takes(
     RunOptions,
-    "client adapter only list_cases hostile_brokers settings sequences minutes replay level seed "
-    "out profile as_json",
+    "client adapter target only list_cases hostile_brokers settings sequences minutes replay level "
+    "seed out profile brokers broker_option broker_jvm command_config prefix as_json",
     out=Path("out"),
+    target="",
+    brokers=1,
 )
 def sweep(
     options: RunOptions,
@@ -168,19 +175,30 @@ def sweep(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Respond to a client's requests with every error code, and judge what it does then."""
-    from suites.client.sweep.cases import all_cases, chosen
+    """Send a client every error code, or a broker every odd request, and judge what it does then.
 
-    if not settings:
-        cases = _listed(chosen(all_cases(), only), only, list_cases)
+    With --client or --adapter a client is judged, with --target a broker.
+    """
     from reports.console import line, screen
+
+    console = screen(stderr=True)
+    if options.target and not client and not adapter:
+        if settings or sequences or replay:
+            raise UsageFault("--settings, --sequences and --replay are for clients.")
+        _sweep_broker(options, only, console, list_cases=list_cases, as_json=as_json)
+    if options.target:
+        raise UsageFault("--target is for the sweep of a broker: leave --client and --adapter out.")
     from shareproof.runner.options import introduced
     from shareproof.sweep import sequences as scripts
     from shareproof.sweep.run import ERRORS, SETTINGS, run
+    from suites.client.sweep.cases import all_cases
+    from suites.sweep import chosen
 
+    cases: Sequence[AnyCase] = []
+    if not settings:
+        cases = _listed(chosen(all_cases(), only), only, list_cases)
     tested = _tested(client, adapter)
     options = checked(replace(options, target="reference", client=tested))
-    console = screen(stderr=True)
     if sequences or replay:
         line(console, f"seed {options.seed}, client {tested.asked[1]}")
         if replay:
@@ -195,6 +213,19 @@ def sweep(
     end(results, options.out, as_json=as_json)
 
 
+def _sweep_broker(
+    options: RunOptions, only: tuple[str, ...], console: Console, *, list_cases: bool, as_json: bool
+) -> NoReturn:
+    from reports.console import line
+    from shareproof.sweep.broker import cases_of, run
+    from suites.sweep import chosen
+
+    options = checked(options)
+    cases = _listed(chosen(cases_of(options.version), only, mark="."), only, list_cases)
+    line(console, f"seed {options.seed}, {options.subject}, {len(cases)} cases")
+    end(run(options, cases, only, console), options.out, as_json=as_json)
+
+
 def _trials(options: RunOptions) -> list[Trial]:
     from spec.settings import settings_of
     from suites.client.settings import trials
@@ -207,7 +238,7 @@ def _trials(options: RunOptions) -> list[Trial]:
     return trials(found)
 
 
-def _listed(cases: Sequence[AnyCase], only: Sequence[str], list_cases: bool) -> Sequence[AnyCase]:
+def _listed(cases: Sequence[C], only: Sequence[str], list_cases: bool) -> Sequence[C]:
     """Return the cases, of which there has to be one, unless they are only to be listed."""
     if not cases:
         raise UsageFault(f"No case matches {', '.join(only)}; --list-cases prints them.")

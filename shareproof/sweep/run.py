@@ -37,8 +37,9 @@ from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from suites.client import settings
 from suites.client.sweep.rules import RULES
-from suites.client.sweep.working import TOGETHER, AnyCase, Played, work
+from suites.client.sweep.working import TOGETHER, AnyCase, work
 from suites.options import RunOptions, load_ledger, typed
+from suites.sweep import Named, Played
 
 SILENCE = 400.0  # seconds without news after which a worker is taken for hung
 FEW, ALONE = 4, 1
@@ -48,6 +49,7 @@ Watch = Callable[[str, int, Played | None], None]
 """Is told of a stage, its number of cases, and each case that was played in it."""
 
 _PREFIX = "sweep/"
+_OF_BROKERS = "brokers command_config prefix broker_option broker_jvm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,22 +85,46 @@ def run(
     """Play cases against a client, and write what they showed to the run's directory."""
     client = options.client
     assert client is not None
+    target = Target(
+        name=client.asked[1],
+        version=client.version,
+        profile=options.ledger(""),
+        brokers=3,
+        properties={},
+    )
+
+    def play(watch: Watch) -> Iterator[Swept]:
+        seed, together = options.seed, subject.together
+        return spread(client.command, cases, seed, brokers, watch, together=together)
+
+    return judged(options, cases, words, console, target=target, play=play, subject=subject)
+
+
+def judged(
+    options: RunOptions,
+    cases: Sequence[Named],
+    words: tuple[str, ...],
+    console: Console,
+    *,
+    target: Target,
+    play: Callable[[Watch], Iterator[Swept]],
+    subject: Subject,
+) -> Results:
+    """Settle what cases show while they are played, and write it to the run's directory."""
     started, began, interrupted = datetime.now(UTC), time.monotonic(), False
     swept: list[Swept] = []
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     with _watching(console) as watch:
         try:
-            swept += spread(
-                client.command, cases, options.seed, brokers, watch, together=subject.together
-            )
+            swept.extend(play(watch))
         except KeyboardInterrupt:
             interrupted = True
     order = {case.name: number for number, case in enumerate(cases)}
     swept.sort(key=lambda one: order[one.played.case])
     seconds = time.monotonic() - began
     by_check = {_PREFIX + one.played.case: one.played.seconds for one in swept}
-    profile, rules = load_ledger(options.ledger("")), load_requirements()
+    profile, rules = load_ledger(target.profile), load_requirements()
     seen = observations(swept)
     frames = _transcripts(swept, out, lambda case: command(options, case, subject))
 
@@ -115,14 +141,8 @@ def run(
             rules={id_: rule for id_, rule in rules.items() if id_ in subject.rules},
             observations=seen,
             ledger=profile,
-            target=Target(
-                name=client.asked[1],
-                version=client.version,
-                profile=profile.name,
-                brokers=3,
-                properties={},
-            ),
-            client=facing(options, None),
+            target=target,
+            client=facing(options, None) if options.client else None,
             release=options.version,
             unfinished=() if len(swept) == len(cases) and not words else subject.rules,
             problems=check_profile(profile, rules),
@@ -132,13 +152,13 @@ def run(
             started=started,
             timing=timing_of(total=seconds, checks=seconds, by_check=by_check),
             partial=interrupted,
-            notices=_notices(swept, len(cases)),
+            notices=_notices(swept, len(cases), client=bool(options.client)),
             broken=OK if seen else FAULT,
             ended=INTERRUPTED if interrupted else OK,
             versions={"python": platform.python_version(), "platform": platform.platform()},
             reproduce=reproduce,
             transcript=lambda check, first: "" if first else frames.get(check, ""),
-            faced=lambda _check: HOSTILE,
+            faced=lambda _check: HOSTILE if options.client else "",
         )
     )
     publish(out, found)
@@ -147,8 +167,9 @@ def run(
 
 
 def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
-    assert options.client is not None
-    words = ["shareproof", "sweep", *options.client.asked, *subject.option, "--only", case]
+    client = options.client
+    asked = client.asked if client else ("--target", options.target, *typed(options, _OF_BROKERS))
+    words = ["shareproof", "sweep", *asked, *subject.option, "--only", case]
     return shlex.join([*words, "--seed", str(options.seed), *typed(options, "profile")])
 
 
@@ -198,17 +219,15 @@ def _transcripts(
     return names
 
 
-def _notices(swept: Sequence[Swept], planned: int) -> list[str]:
+def _notices(swept: Sequence[Swept], planned: int, *, client: bool) -> list[str]:
     unmet = [
         one.played.case
         for one in swept
         if not (one.played.findings or one.played.fault or one.played.undecided)
     ]
-    apis = sorted({name.rpartition("/")[0].rpartition("/")[0] for name in unmet})
-    sentence = (
-        f"{len(unmet)} of {planned} cases judged nothing, because the client sent no "
-        f"such request: {', '.join(apis)}."
-    )
+    apis = sorted({re.split(r"/[^/]*/[^/]*$|\.", name)[0] for name in unmet})
+    why = {True: "the client sent no such request", False: "they are out of reach here"}[client]
+    sentence = f"{len(unmet)} of {planned} cases judged nothing, because {why}: {', '.join(apis)}."
     return [sentence] if unmet else []
 
 

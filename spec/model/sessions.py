@@ -68,6 +68,10 @@ class Sessions:
     def has(self, owner: Owner) -> bool:
         return owner in self.open_ones
 
+    def holds(self, session: Session) -> bool:
+        """Tell whether a session is neither closed nor replaced by another one."""
+        return self.open_ones.get(session.owner) is session
+
     def next(self, owner: Owner, epoch: int) -> Session | Denial:
         """Take a request that carries an epoch; the final one is compared with nothing."""
         session = self.open_ones.get(owner)

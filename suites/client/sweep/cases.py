@@ -7,8 +7,7 @@ responses that cannot be decoded at all.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 Code = str | int
 Step = Mapping[str, Any]
@@ -102,23 +101,6 @@ class Case:
     @property
     def api(self) -> str:
         return self.name.partition("/")[0]
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-N = TypeVar("N", bound=_Named)
-
-
-def chosen(cases: Sequence[N], words: Sequence[str], mark: str = "/") -> list[N]:
-    """Return the cases that patterns such as ``ShareFetch/*/9999/*`` or ``Metadata`` mean.
-
-    A word without the ``mark`` between parts of a name is the first part.
-    """
-    wanted = [word if mark in word else f"{word}{mark}*" for word in words]
-    return [one for one in cases if not words or any(fnmatchcase(one.name, w) for w in wanted)]
 
 
 def all_cases() -> list[Case]:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from fixtures.clients.member import AckType
@@ -10,6 +9,7 @@ from fixtures.proxies.exchange import Exchange
 from suites.client.sweep.application import BACK, TOLD, CaseRun
 from suites.client.sweep.cases import Case
 from suites.client.wire import Acked, acked, busiest, hasty
+from suites.sweep import Finding
 
 # The rules that every case is held against.
 BEHIND, LOST, RATE, TOLD_OF, RECOVERS = "CLI-110", "CLI-111", "CLI-112", "CLI-113", "CLI-114"
@@ -25,16 +25,6 @@ MOST = 25
 # reconnect.backoff.ms is 50 ms by default and doubles each time, so that the first few are quick.
 ROW = 6
 AT_ONCE = 0.05  # Seconds after an error in which nobody who waits sends again.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What a case showed of a rule; ``broken`` says what is wrong, or nothing if the rule holds."""
-
-    rule: str
-    broken: str = ""
-    witness: tuple[str, ...] = ()
-    responses: int = 0
 
 
 def judge(case: Case, run: CaseRun) -> list[Finding]:

@@ -4,7 +4,6 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from fixtures.clients.adapter import AdapterDied, AdapterFault
 from fixtures.interface.info import ClusterInfo
@@ -17,8 +16,9 @@ from suites.client.harness import AdapterProcess, Harness, harness_on, hostile_b
 from suites.client.settings import Trial
 from suites.client.sweep.application import play
 from suites.client.sweep.cases import Case
-from suites.client.sweep.rules import RECOVERS, Finding, judge
+from suites.client.sweep.rules import RECOVERS, judge
 from suites.client.wire import lines
+from suites.sweep import Finding, Played
 
 TOGETHER = 32  # Cases at a time in front of one hostile broker: what they do most is wait.
 LONGEST = 150.0  # Seconds after which a case is given up.
@@ -27,24 +27,6 @@ _ENDED_BY_OTHERS = ("ended with -9", "ended with -15")
 """By the machine when its memory is full, or by whoever stops the sweep."""
 
 _FRAMES = 400  # Lines of frames kept of a case that broke a rule.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """A case that was played: what it showed, or why it could not be decided."""
-
-    case: str
-    rule: str = RECOVERS  # What it is about, if nothing else says so.
-    findings: tuple[Finding, ...] = ()
-    seconds: float = 0.0
-    undecided: str = ""
-    fault: str = ""  # What broke the adapter or the suite.
-    died: bool = False  # Whether that ended the adapter's process, in which others ran, too.
-    frames: str = ""  # What went over the wire, if a rule was broken.
-
-    @property
-    def is_clear(self) -> bool:
-        return not (self.undecided or self.fault or any(one.broken for one in self.findings))
 
 
 Tell = Callable[[Played], None]

@@ -1,0 +1,188 @@
+"""The sweep of a broker: its cases on one cluster, many at a time, and what its log says of them.
+
+What broke a rule or could not be decided is played again with few others, and alone if that shows
+something else; the last one counts. A share of the groups is looked at again after a restart of the
+brokers, where they are ours.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+from rich.console import Console
+
+from fixtures.clients.admin import Admin
+from fixtures.clients.cluster import Cluster
+from fixtures.interface.names import REFERENCE_VERSION
+from fixtures.interface.target import Target
+from fixtures.machine.maven import clients_jar
+from fixtures.targets import open_target, started
+from fixtures.targets.broker import Broker, surprises
+from fixtures.wire.schema import Schemas
+from reports import results
+from shareproof.sweep.run import Subject, Swept, Watch, judged
+from spec.configs import Scope, load_configs
+from suites.broker.sweep.cases import QUIET, RULES, Case, all_cases
+from suites.broker.sweep.playing import Field, Play, field_on
+from suites.options import RunOptions
+from suites.sweep import Played
+
+BROKER = Subject(rules=RULES)
+_STAGES = (("cases", 64, 0.5), ("once more", 8, 1.0), ("alone", 1, 1.0))
+"""Cases at a time, and how patient they are."""
+_CHUNK = 512  # Cases after which the logs are read.
+_NEAR = 0.5  # Seconds that an entry of a log may be before or after its case.
+_RESET = {"share.auto.offset.reset": "earliest"}
+
+
+def cases_of(version: str) -> list[Case]:
+    """Return the cases of a release, or of the newest one that there are definitions of."""
+    known = version or REFERENCE_VERSION
+    return all_cases(Schemas.from_jar(clients_jar(known)), load_configs(known, Scope.GROUP))
+
+
+def run(
+    options: RunOptions, cases: Sequence[Case], words: tuple[str, ...], console: Console
+) -> results.Results:
+    """Play cases on a target, and write what they showed to the run's directory."""
+    with started(open_target(options.target, options.target_options)) as target:
+        info = target.info
+        shown = results.Target(
+            name=info.name,
+            version=options.judged(info.version),
+            profile=options.ledger(info.profile),
+            brokers=options.brokers,
+            properties=dict(info.properties),
+        )
+        play = Sweep(target, options.seed).play
+        return judged(
+            *(options, cases, words, console),
+            target=shown,
+            play=lambda watch: play(cases, watch),
+            subject=BROKER,
+        )
+
+
+class Sweep:
+    def __init__(self, target: Target, seed: int) -> None:
+        self._info, self._seed = target.info, seed
+        self._brokers = [broker for broker in target.brokers if isinstance(broker, Broker)]
+        self._read = {broker.home / "broker.log": 0 for broker in self._brokers}
+
+    def play(self, cases: Sequence[Case], watch: Watch) -> Iterator[Swept]:
+        first: dict[str, Played] = {}
+        left = list(cases)
+        with asyncio.Runner() as runner:
+            field = runner.run(_field(Cluster(self._info)))
+            for stage, together, patience in _STAGES:
+                watch(stage, len(left), None)
+                seed, keeps, again = f"{self._seed} {stage}", bool(self._brokers), []
+                plays = [Play(field, case, seed, patience, keeps=keeps) for case in left]
+                for case, played in self._stage(runner, plays, together):
+                    watch(stage, len(left), played)
+                    before = first.setdefault(case.name, played)
+                    same = stage == "once more" and _broken(before) == _broken(played) != set()
+                    if played.is_clear or same or stage == "alone":
+                        yield Swept(played=played, first=None if before is played else before)
+                    else:
+                        again.append(case)
+                left = again
+
+    def _stage(
+        self, runner: asyncio.Runner, plays: Sequence[Play], together: int
+    ) -> Iterator[tuple[Case, Played]]:
+        kept: list[Play] = []
+        self._news()
+        for at in range(0, len(plays), _CHUNK):
+            chunk = plays[at : at + _CHUNK]
+            runner.run(_configured(chunk))
+            runner.run(_pooled(chunk, together))
+            for play, played in self._told(chunk, alone=together == 1):
+                if play.kept and played.is_clear:
+                    kept.append(play)
+                else:
+                    yield play.case, played
+        if kept:
+            for act in (Broker.stop, Broker.launch, Broker.start):
+                _each(self._brokers, act)
+            self._news()
+            runner.run(_pooled(kept, together, again=True))
+            told = self._told(kept, alone=together == 1)
+            yield from ((play.case, played) for play, played in told)
+
+    def _news(self) -> list[str]:
+        """Return the exceptions that are in the logs since the last look."""
+        found: list[str] = []
+        for log, read in self._read.items():
+            with log.open("rb") as file:
+                file.seek(read)
+                text = file.read()
+            self._read[log] += len(text)
+            found += surprises(text.decode(errors="replace"))
+        return found
+
+    def _told(self, plays: Sequence[Play], *, alone: bool) -> list[tuple[Play, Played]]:
+        """Return what cases showed, each with what the logs say of its group.
+
+        An exception that names no group makes the cases open that were played then, unless one of
+        them has broken something.
+        """
+        for entry in self._news():
+            at = _time(entry)
+            then = [play for play in plays if play.began - _NEAR < at < play.ended + _NEAR]
+            named = [play for play in then if play.scene.group in entry] or (then if alone else [])
+            for play in named:
+                play.broken(QUIET, _short(entry))
+            if not named and not any(any(play.judged.values()) for play in then):
+                for play in then:
+                    play.undecided = f"no case is named by {_short(entry)}"
+        for play in plays if self._read else ():
+            play.judged.setdefault(QUIET, "")
+        return [(play, play.result()) for play in plays]
+
+
+def _each(brokers: Sequence[Broker], act: Callable[[Broker], None]) -> None:
+    for broker in brokers:
+        act(broker)
+
+
+def _time(entry: str) -> float:
+    return datetime.fromisoformat(entry.split(maxsplit=1)[0].replace(",", ".")).timestamp()
+
+
+def _short(entry: str) -> str:
+    """Return what an entry says, the exception, and where that was thrown."""
+    head, *lines = entry.splitlines()
+    causes = [line for line in lines if not line.startswith(("\tat ", "\t..."))]
+    at = [line.strip() for line in lines if line.startswith("\tat ")]
+    said = (head[24:180], *(one[:160] for one in (*causes[-1:], *at[:1])))
+    return "the broker's log: " + " | ".join(said)
+
+
+def _broken(played: Played) -> set[str]:
+    return {one.rule for one in played.findings if one.broken}
+
+
+async def _field(cluster: Cluster) -> Field:
+    async with cluster:
+        await cluster.any()
+        return await field_on(cluster)
+
+
+async def _configured(plays: Sequence[Play]) -> None:
+    """Have the groups of cases begin at the first record."""
+    groups = [group for play in plays for group in (play.scene.group, play.scene.other)]
+    async with plays[0].cluster as cluster:
+        for at in range(0, len(groups), 64):
+            await Admin(cluster).try_group_configs(dict.fromkeys(groups[at : at + 64], _RESET))
+        await Admin(cluster).in_force()
+
+
+async def _pooled(plays: Sequence[Play], together: int, *, again: bool = False) -> None:
+    turns = asyncio.Semaphore(together)
+
+    async def one(play: Play) -> None:
+        async with turns:
+            await play.run(again=again)
+
+    await asyncio.gather(*map(one, plays))
