@@ -32,6 +32,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("one case again", "--client java --only ShareFetch/top/UNKNOWN_SERVER_ERROR/lasting"),
             ("one code, wherever it comes", "--adapter ./adapter --only '*/GROUP_ID_NOT_FOUND/*'"),
             ("every setting, or one of them", "--client java --settings --only max.poll.records"),
+            ("a broker, by requests at their edges", "--target kafka:4.4.0 --out out"),
         ),
         "hostile": (
             ("your program, and 20 lines of frames", "script.toml --frames 20 -- ./app"),

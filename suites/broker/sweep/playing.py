@@ -168,7 +168,9 @@ class Play:
 
     async def prepare(self) -> Connection:
         scene, node = self.scene, self.topics[0].leaders[0]
-        several = "groups" in str(self.case.path[:1]) or self.case.path[:1] == ("group_ids",)
+        several = bool(self.case.what) and scene.other in str(
+            scene.request(self.case.api, self.case.what)
+        )
         groups = (scene.group, scene.other) if several else (scene.group,)
         for group in groups if self.setting in (MEMBER, EMPTY, CONSUMER) else ():
             member = await self.join(group, scene.member)
@@ -273,7 +275,8 @@ class Play:
             if self.setting == CONSUMER:
                 for batch in value.get("acknowledgement_batches") or ():
                     self._acknowledged(name, keys[1], batch, good=good)
-                if named[keys] > 1 and not good:  # which of them was refused, nobody tells
+                # Which of several was refused, or what became of an unanswered one, nobody tells.
+                if keys not in told or (named[keys] > 1 and not good):
                     self.scene.free |= {(name, keys[1], offset) for offset in range(RECORDS)}
             elif self.case.api == "AlterShareGroupOffsets" and good:
                 self._altered(name, keys[1], value["start_offset"])

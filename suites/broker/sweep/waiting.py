@@ -63,7 +63,7 @@ def _configured(wait: _Wait) -> Awaitable[object]:
     return alter(wait.admin.cluster, GROUP_RESOURCE, wait.group, values)
 
 
-_ENDS: Mapping[str, Event] = MappingProxyType(
+ENDS: Mapping[str, Event] = MappingProxyType(
     {
         "session-closed": _closed,
         "session-closed-by-fetch": lambda wait: wait.second.close(by_fetch=True),
@@ -75,7 +75,7 @@ _ENDS: Mapping[str, Event] = MappingProxyType(
 )
 """What ends the session of the fetch, which can acquire nothing from then on."""
 
-_OTHERS: Mapping[str, Event] = MappingProxyType(
+OTHERS: Mapping[str, Event] = MappingProxyType(
     {
         "nothing": lambda _: asyncio.sleep(0),
         "member-leaves": lambda wait: wait.member.leave(),
@@ -106,7 +106,7 @@ async def wait_through(cluster: Cluster, group: str, case: Case) -> None:
     sent = {"max_wait_ms": int(_WAIT * 1000), "version": case.version, **case.options}
     fetch = asyncio.create_task(session.fetch(timeout=_WAIT + _PROMPT, **sent))  # type: ignore[arg-type]
     await asyncio.wait({fetch}, timeout=_LATER)
-    await (_ENDS | _OTHERS)[case.event](wait)  # type: ignore[operator]
+    await (ENDS | OTHERS)[case.event](wait)  # type: ignore[operator]
     reader = None
     if case.event != "topic-deleted":
         topic = await cluster.topic(topic.name)
@@ -141,7 +141,7 @@ async def _delivered(case: Case, wait: _Wait, topic: Topic, fetch: asyncio.Task[
             raise Violation(SERVED, "a fetch of another member gets UNKNOWN_SERVER_ERROR")
         if response.offsets:
             return reader
-        if case.event in _OTHERS and _got(fetch):
+        if case.event in OTHERS and _got(fetch):
             return reader
     took = "; the fetch that waited got it" if _got(fetch) else ""
     raise Violation(WAITING, f"a record came to nobody in {_PROMPT:g} s{took}")
