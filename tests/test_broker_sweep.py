@@ -11,9 +11,8 @@ from fixtures.reference.handlers.share import Sharing
 from fixtures.targets import open_target, started
 from fixtures.targets.broker import surprises
 from shareproof.sweep.broker import Sweep, cases_of
-from suites.broker.sweep import waiting
 from suites.broker.sweep.answers import answered, elements
-from suites.broker.sweep.cases import EVENTS, RULES, Case
+from suites.broker.sweep.cases import RULES, Case
 from suites.broker.sweep.scenes import Scene
 from suites.sweep import Played, chosen
 
@@ -40,7 +39,6 @@ def test_cases_are_many_and_have_names() -> None:
     assert set(TRIED) <= set(names)
     assert all(fnmatchcase(name, name) and "," not in name for name in names)
     assert {case.api for case in chosen(CASES, ["DeleteGroups"], mark=".")} == {"DeleteGroups"}
-    assert set(EVENTS) == {*waiting.ENDS, *waiting.OTHERS}
 
 
 def test_elements_of_requests_and_answers() -> None:

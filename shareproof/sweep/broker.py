@@ -12,7 +12,8 @@ from datetime import datetime
 from rich.console import Console
 
 from fixtures.clients.admin import Admin
-from fixtures.clients.cluster import Cluster
+from fixtures.clients.bounds import Bounds, bounds_of
+from fixtures.clients.cluster import Cluster, Topic
 from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.interface.target import Target
 from fixtures.machine.maven import clients_jar
@@ -23,7 +24,8 @@ from reports import results
 from shareproof.sweep.run import Subject, Swept, Watch, judged
 from spec.configs import Scope, load_configs
 from suites.broker.sweep.cases import QUIET, RULES, Case, all_cases
-from suites.broker.sweep.playing import Field, Play, field_on
+from suites.broker.sweep.playing import Play
+from suites.broker.sweep.scenes import PARTITIONS, RECORDS
 from suites.options import RunOptions
 from suites.sweep import Played
 
@@ -163,10 +165,15 @@ def _broken(played: Played) -> set[str]:
     return {one.rule for one in played.findings if one.broken}
 
 
-async def _field(cluster: Cluster) -> Field:
+async def _field(cluster: Cluster) -> tuple[Cluster, tuple[Topic, ...], Bounds]:
+    """Make the topics of the cases, all on one broker, and fill them."""
     async with cluster:
-        await cluster.any()
-        return await field_on(cluster)
+        admin, node = Admin(cluster), min(cluster.brokers)
+        topics = [await admin.create_topic(assignments=[[node]] * PARTITIONS) for _ in range(2)]
+        for topic in topics:
+            for partition in topic.partitions:
+                await admin.produce(topic, RECORDS, partition, batches=3)
+        return cluster, tuple(topics), await bounds_of(cluster)
 
 
 async def _configured(plays: Sequence[Play]) -> None:

@@ -4,13 +4,11 @@ import asyncio
 import contextlib
 import random
 import time
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from fixtures.clients.admin import GROUP_RESOURCE, Admin, alteration
-from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, bounds_of
+from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds
 from fixtures.clients.cluster import SHARE, Cluster, Topic, attempts
 from fixtures.clients.configs import describe_group
 from fixtures.clients.member import Member, Response, Session, member_id
@@ -20,35 +18,14 @@ from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.frame import Transcript
 from fixtures.wire.state_records import share_key
 from spec.verdict import EnvironmentFault, OutOfReach, Undecided, Violation
+from suites.broker.sweep import cases, scenes
 from suites.broker.sweep.answers import answered, codes, elements, neighbours
-from suites.broker.sweep.cases import (
-    BESIDE,
-    IN_FORCE,
-    NOTHING_LEFT,
-    SERVED,
-    WAITING,
-    Case,
-    changed,
-    complete,
-)
-from suites.broker.sweep.scenes import (
-    CONSUMER,
-    EMPTY,
-    MEMBER,
-    NEW,
-    PARTITIONS,
-    RECORDS,
-    REQUESTS,
-    STATE,
-    Body,
-    Place,
-    Scene,
-)
+from suites.broker.sweep.cases import BESIDE, IN_FORCE, NOTHING_LEFT, SERVED, WAITING, Case
+from suites.broker.sweep.scenes import PARTITIONS, RECORDS, Body, Place, Scene
 from suites.broker.sweep.waiting import wait_through
 from suites.sweep import Finding, Played
 
-_PROMPT = 10.0
-"""Seconds for what follows at once: an assignment, a first record, a config in force."""
+_PROMPT = 10.0  # Seconds for what follows at once: an assignment, a first record.
 _ANSWER, _LONGEST = 20.0, 100.0
 _FAULT = ErrorCode.UNKNOWN_SERVER_ERROR
 _PASSING = {
@@ -62,44 +39,32 @@ _SETTLED, _FREE = {1, 3}, {0}
 """Types after which a record does not come again, and of which the definition leaves that open."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """Where cases are played: a cluster, its two topics, and what groups may be given there."""
-
-    cluster: Cluster
-    topics: tuple[Topic, ...]
-    bounds: Bounds
-
-
-async def field_on(cluster: Cluster) -> Field:
-    """Make the topics of the cases, all on one broker, and fill them."""
-    admin, node = Admin(cluster), min(cluster.brokers)
-    topics = [await admin.create_topic(assignments=[[node]] * PARTITIONS) for _ in range(2)]
-    for topic in topics:
-        for partition in topic.partitions:
-            await admin.produce(topic, RECORDS, partition, batches=3)
-    return Field(cluster=cluster, topics=tuple(topics), bounds=await bounds_of(cluster))
-
-
 class Play:
-    """A case while it is played; ``kept`` ones are looked at again when the brokers restarted."""
+    """A case while it is played, ``field`` being the cluster and the topics that all share.
+
+    Groups of ``kept`` ones are looked at again when the brokers were restarted.
+    """
 
     def __init__(
-        self, field: Field, case: Case, seed: str, patience: float = 1.0, *, keeps: bool = False
+        self,
+        field: tuple[Cluster, tuple[Topic, ...], Bounds],
+        case: Case,
+        seed: str,
+        patience: float,
+        *,
+        keeps: bool,
     ) -> None:
+        (shared, self.topics, self.bounds), self.case, self.keeps = field, case, keeps
         self.prompt, self.answer = _PROMPT * patience, _ANSWER * patience
-        self.case, self.topics, self.bounds = case, field.topics, field.bounds
-        rng = random.Random(f"{seed} {case.name}")
-        self.transcript = Transcript(keep=40)
+        rng, self.transcript = random.Random(f"{seed} {case.name}"), Transcript(keep=40)
         self.cluster = Cluster(
-            field.cluster.info, schemas=field.cluster.schemas, transcript=self.transcript, rng=rng
+            shared.info, schemas=shared.schemas, transcript=self.transcript, rng=rng
         )
-        self.scene = Scene(
-            group=self.cluster.fresh_name("g"), member=member_id(rng), topics=field.topics
-        )
-        self.setting = REQUESTS[case.api][case.what]["scene"] if case.what else NEW
-        self.kept = keeps and self.setting != CONSUMER and not case.event and rng.random() < 0.25
-        self.keeps = keeps
+        group = self.cluster.fresh_name("g")
+        self.scene = Scene(group=group, member=member_id(rng), topics=self.topics)
+        self.setting = scenes.REQUESTS[case.api][case.what]["scene"] if case.what else scenes.NEW
+        quick = self.setting != scenes.CONSUMER and not case.event
+        self.kept = keeps and quick and rng.random() < 0.25
         self.judged = {SERVED: ""}
         self.undecided = self.fault = ""
         self.wanted: dict[str, int] = {}  # Configs that have to be in force.
@@ -107,13 +72,11 @@ class Play:
         self.to_leave: set[tuple[str, str]] = set()
 
     def broken(self, rule: str, sentence: str) -> None:
-        if not self.judged.get(rule):
-            self.judged[rule] = sentence
+        self.judged[rule] = self.judged.get(rule) or sentence
 
     async def run(self, *, again: bool = False) -> None:
         """Play the case, or look again at what it left when the brokers were restarted."""
-        self.began, began = time.time(), time.monotonic()
-        self.kept = self.kept and not again
+        self.began, self.kept = time.time(), self.kept and not again
         try:
             async with asyncio.timeout(_LONGEST), self.cluster:
                 await (self.after() if again else self.play())
@@ -128,15 +91,15 @@ class Play:
         except Exception as error:  # ours to repair, and no reason to lose all other cases
             self.fault = f"harness: {type(error).__name__}: {error}"
         self.ended = time.time()
-        self.seconds += time.monotonic() - began
+        self.seconds += self.ended - self.began
 
     def result(self) -> Played:
-        broken = any(self.judged.values())
+        name, broken = self.case.name, any(self.judged.values())
         return Played(
-            case=self.case.name,
+            case=name,
             rule=SERVED,
             findings=tuple(
-                Finding(rule=rule, broken=why and f"{self.case.name}: {why}", responses=1)
+                Finding(rule=rule, broken=why and f"{name}: {why}", responses=1)
                 for rule, why in self.judged.items()
             ),
             seconds=self.seconds,
@@ -151,40 +114,34 @@ class Play:
             await wait_through(self.cluster, self.scene.group, self.case)
             return
         connection = await self.prepare()
-        if self.case.config:
-            await self.configure()
-        else:
-            await self.request(connection)
-        if self.case.api in _READS:
-            return
-        for group, member in self.to_leave:
-            with contextlib.suppress(CallFailed, Undecided):
-                await Member(self.cluster, group, member).leave()
-        await connection.close()
-        self.judged[NOTHING_LEFT] = ""
-        await self.after()
+        await (self.configure(connection) if self.case.config else self.request(connection))
+        if self.case.api not in _READS:
+            for group, member in self.to_leave:
+                with contextlib.suppress(CallFailed, Undecided):
+                    await Member(self.cluster, group, member).leave()
+            await connection.close()
+            self.judged[NOTHING_LEFT] = ""
+            await self.after()
 
     # --- The scene and the request ----------------------------------------------------------------
 
     async def prepare(self) -> Connection:
-        scene, node = self.scene, self.topics[0].leaders[0]
-        several = bool(self.case.what) and scene.other in str(
-            scene.request(self.case.api, self.case.what)
-        )
-        groups = (scene.group, scene.other) if several else (scene.group,)
-        for group in groups if self.setting in (MEMBER, EMPTY, CONSUMER) else ():
+        scene, case, node = self.scene, self.case, self.topics[0].leaders[0]
+        request = scene.request(case.api, case.what) if case.what else {}
+        both = (scene.group, scene.other) if scene.other in str(request) else (scene.group,)
+        for group in both if self.setting not in (scenes.NEW, scenes.STATE) else ():
             member = await self.join(group, scene.member)
             scene.epoch = member.epoch
-            if self.setting == EMPTY:
+            if self.setting == scenes.EMPTY:
                 await member.leave()
-        if self.setting == CONSUMER:
+        if self.setting == scenes.CONSUMER:
             return await self.consume(node)
-        if self.setting == STATE:
-            body = scene.request("InitializeShareGroupState", NEW)
+        if self.setting == scenes.STATE:
+            body = scene.request("InitializeShareGroupState", scenes.NEW)
             await (await self.at_state()).call("InitializeShareGroupState", **body)
-        if self.setting == STATE or "GroupState" in self.case.api:
+        if "GroupState" in case.api:
             return await self.at_state()
-        if "Group" in self.case.api:
+        if "Group" in case.api:
             node = await self.cluster.coordinator(scene.group)
         return await self.cluster.dial(node, scene.group)
 
@@ -195,34 +152,32 @@ class Play:
         return member
 
     async def at_state(self) -> Connection:
-        node = await self.cluster.coordinator(
-            share_key(self.scene.group, self.topics[0].id, 0), SHARE
-        )
-        return await self.cluster.dial(node, self.scene.group)
+        key = share_key(self.scene.group, self.topics[0].id, 0)
+        return await self.cluster.dial(await self.cluster.coordinator(key, SHARE), self.scene.group)
 
     async def consume(self, node: int) -> Connection:
         """Open a session that holds all records."""
-        connection = await self.cluster.dial(node, self.scene.group)
-        session = Session(connection, self.scene.group, self.scene.member)
-        held, named = 0, [(topic, n) for topic in self.topics for n in topic.partitions]
+        session = Session(
+            await self.cluster.dial(node, self.scene.group), self.scene.group, self.scene.member
+        )
+        came: set[Place] = set()
         async for _ in attempts():
-            held += len((await session.fetch(*named, max_wait_ms=100)).offsets)
-            named = []
-            if held >= len(self.scene.all):
+            await self.fetched(session, came)
+            if came >= self.scene.all:
                 self.scene.session = session.epoch
-                return connection
-        raise Undecided(f"only {held} records came before the request")
+                return session.connection
+        raise Undecided(f"only {len(came)} records came before the request")
 
     async def request(self, connection: Connection) -> None:
-        case = self.case
+        case, scene = self.case, self.scene
         spec = connection.schemas.request(case.api)
-        good = complete(spec.body, case.version, self.scene.request(case.api, case.what))
-        body = changed(good, case.path, case.edit)
-        ids = [body.get("group_id") or "", body.get("member_id") or ""]
-        self.to_leave |= {(self.scene.group, self.scene.member), (ids[0], ids[1])} - {("", "")}
+        good = cases.complete(spec.body, case.version, scene.request(case.api, case.what))
+        body = cases.changed(good, case.path, case.edit)
+        ids = (body.get("group_id") or "", body.get("member_id") or "")
+        self.to_leave |= {(scene.group, scene.member), ids} - {("", "")}
         response = await self.sent(connection, body)
         if response is None:
-            self.scene.free |= self.scene.all
+            scene.free |= scene.all
             return
         if list(elements(body)):
             self.judged[BESIDE] = neighbours(case, good, body, response)
@@ -235,23 +190,18 @@ class Play:
         if not low <= version <= high:
             raise OutOfReach(f"the target does not offer version {version} of {api}")
         waits = body.get("max_wait_ms", 0) > self.answer * 500
+        timeout = 2.0 if waits else self.answer
         async for left in attempts(self.prompt):
             try:
-                response = await connection.call(
-                    api, version=version, timeout=2.0 if waits else self.answer, **body
-                )
-            except CallTimeout:
+                response = await connection.call(api, version=version, timeout=timeout, **body)
+            except CallTimeout as late:
                 if waits:
                     return None
-                raise Violation(SERVED, f"no response within {self.answer:g} s") from None
-            except CallFailed as lost:
-                raise Violation(
-                    SERVED, f"no response, the connection was closed ({lost})"
-                ) from None
-            except WireError as error:
-                raise Violation(SERVED, f"the response cannot be decoded: {error}") from None
+                raise Violation(SERVED, f"no response within {timeout:g} s") from late
+            except (CallFailed, WireError) as error:
+                raise Violation(SERVED, f"no response, or a wrong one: {error}") from error
             found = set(codes(response.to_dict()))
-            if not found & _PASSING or left < self.prompt / 2 or self.setting == CONSUMER:
+            if not found & _PASSING or left < self.prompt / 2 or self.setting == scenes.CONSUMER:
                 break
         if _FAULT in found:
             self.broken(SERVED, "the response has UNKNOWN_SERVER_ERROR")
@@ -260,98 +210,86 @@ class Play:
     # --- What is due by the answer ----------------------------------------------------------------
 
     def expect(self, body: Body, response: Struct) -> None:
-        found = response.to_dict()
+        found, asked = response.to_dict(), list(elements(body))
         if found.get("error_code") or body.get("group_id") != self.scene.group:
             return
-        named = Counter(keys for keys, _, _ in elements(body))
-        told: dict[Any, set[int]] = {}
-        for keys, code in answered(found, body):
-            told.setdefault(keys, set()).add(code)
-        for keys, _, value in elements(body):
-            good = told.get(keys) == {0}
+        told = list(answered(found, body))
+        for keys, _, value in asked:
+            said = {code for answer, code in told if answer == keys}
             name = self.scene.named(keys[0]) if len(keys) == 2 else ""
             if not name or keys[1] not in range(PARTITIONS):
                 continue
-            if self.setting == CONSUMER:
-                for batch in value.get("acknowledgement_batches") or ():
-                    self._acknowledged(name, keys[1], batch, good=good)
+            if self.setting == scenes.CONSUMER:
+                self._acknowledged((name, keys[1]), value, good=said == {0})
                 # Which of several was refused, or what became of an unanswered one, nobody tells.
-                if keys not in told or (named[keys] > 1 and not good):
+                if not said or (said != {0} and [one[0] for one in asked].count(keys) > 1):
                     self.scene.free |= {(name, keys[1], offset) for offset in range(RECORDS)}
-            elif self.case.api == "AlterShareGroupOffsets" and good:
-                self._altered(name, keys[1], value["start_offset"])
+            elif self.case.api == "AlterShareGroupOffsets" and said == {0}:
+                self._altered((name, keys[1]), value["start_offset"])
 
-    def _acknowledged(self, topic: str, partition: int, batch: Body, *, good: bool) -> None:
-        first, last, types = batch["first_offset"], batch["last_offset"], batch["acknowledge_types"]
-        whole = 0 <= first <= last and len(types) in (1, last - first + 1)
-        for offset in range(max(first, 0), min(last + 1, RECORDS)):
-            kind = (types[0] if len(types) == 1 else types[offset - first]) if whole else 0
-            if good and kind in _SETTLED:
-                self.scene.gone.add((topic, partition, offset))
-            elif good and kind in _FREE:
-                self.scene.free.add((topic, partition, offset))
+    def _acknowledged(self, where: tuple[str, int], asked: Body, *, good: bool) -> None:
+        for batch in asked.get("acknowledgement_batches") or ():
+            first, last = batch["first_offset"], batch["last_offset"]
+            types = batch["acknowledge_types"]
+            whole = 0 <= first <= last and len(types) in (1, last - first + 1)
+            for offset in range(max(first, 0), min(last + 1, RECORDS)):
+                kind = (types[0] if len(types) == 1 else types[offset - first]) if whole else 0
+                if good and kind in _SETTLED:
+                    self.scene.gone.add((*where, offset))
+                elif good and kind in _FREE:
+                    self.scene.free.add((*where, offset))
 
-    def _altered(self, topic: str, partition: int, start: int) -> None:
-        below = {(topic, partition, n) for n in range(RECORDS) if n < start}
-        if start < 0 or (topic, partition) in self.scene.starts:
-            self.scene.free |= {(topic, partition, n) for n in range(RECORDS)}
+    def _altered(self, where: tuple[str, int], start: int) -> None:
+        if start < 0 or where in self.scene.starts:
+            self.scene.free |= {(*where, offset) for offset in range(RECORDS)}
         else:
-            self.scene.gone |= below
-        self.scene.starts[topic, partition] = start
+            self.scene.gone |= {(*where, offset) for offset in range(min(start, RECORDS))}
+        self.scene.starts[where] = start
 
     # --- Configs ----------------------------------------------------------------------------------
 
-    async def configure(self) -> None:
+    async def configure(self, connection: Connection) -> None:
         """Alter a config, and look whether it and others are in force."""
-        config, value, group = self.case.config, self.case.spelling, self.scene.group
+        config, group, other = self.case.config, self.scene.group, self.scene.other
         assert config is not None
-        self.judged[IN_FORCE] = ""
+        self.judged |= {IN_FORCE: "", BESIDE: ""}
         before = await describe_group(self.cluster, group)
         kept = {_RESET: "earliest"} if self.case.api == "AlterConfigs" else {}
-        resources = [
-            alteration(GROUP_RESOURCE, group, {**kept, config.name: value}),
-            alteration(GROUP_RESOURCE, self.scene.other, {LOCK: "30000"}),
+        resources: Any = [
+            alteration(GROUP_RESOURCE, group, {**kept, config.name: self.case.spelling}),
+            alteration(GROUP_RESOURCE, other, {LOCK: "30000"}),
         ]
-        if self.case.api == "AlterConfigs":
-            for one in (one for resource in resources for one in resource["configs"]):  # type: ignore[attr-defined]
+        if kept:  # it replaces all, and knows no operations
+            for one in (one for resource in resources for one in resource["configs"]):
                 del one["config_operation"]
-        body = {"resources": resources, "validate_only": False}
-        connection = await self.cluster.dial(min(self.cluster.brokers), group)
-        response = await self.sent(connection, body)
-        assert response is not None
+        response: Any = await self.sent(connection, {"resources": resources})
         code = {one.resource_name: one.error_code for one in response.responses}
-        if code.keys() != {group, self.scene.other}:
-            raise Violation(BESIDE, f"two groups were named, and {len(code)} are answered")
-        self.judged[BESIDE] = ""
-        if code[self.scene.other] and not code[group]:
-            self.broken(BESIDE, f"{error_name(code[self.scene.other])} for the group beside it")
-        other = await self.others_set()
-        shown = (await describe_group(self.cluster, group)).get(config.name)
-        if code[group] and shown != before.get(config.name):
-            self.broken(NOTHING_LEFT, f"{error_name(code[group])}, and shown as {shown!r}")
-        self.wanted = other
-        if not code[group] and config.name in (LOCK, HEARTBEAT):
-            with contextlib.suppress(ValueError):
-                named = self.bounds.locks if config.name == LOCK else self.bounds.heartbeats
-                if named.low <= int(shown or "") <= named.high:
-                    self.wanted |= {config.name: int(shown or "")}
-        if not code[group] and config.name == _RESET:
+        if code.keys() != {group, other} or (code[other] and not code[group]):
+            raise Violation(BESIDE, f"two groups were named, and the answers are {code}")
+        self.wanted = await self.others_set(config.name)
+        shown = (await describe_group(self.cluster, group)).get(config.name, "")
+        if code[group]:
+            if shown != before.get(config.name, ""):
+                self.broken(NOTHING_LEFT, f"{error_name(code[group])}, and shown as {shown!r}")
+            return
+        bounds = {LOCK: self.bounds.locks, HEARTBEAT: self.bounds.heartbeats}.get(config.name)
+        with contextlib.suppress(ValueError):
+            if bounds and bounds.low <= int(shown) <= bounds.high:
+                self.wanted[config.name] = int(shown)
+        if config.name == _RESET:
             self.scene.free |= self.scene.all
-        self.kept = self.keeps and (self.kept or not code[group]) and config.name != _RESET
+        self.kept = self.keeps and config.name != _RESET
 
-    async def others_set(self) -> dict[str, int]:
-        """Set other keys of the group, and return those that have to be in force then."""
-        assert self.case.config is not None
-        name, lock = self.case.config.name, self.bounds.lock(21_000)
-        values = {LOCK: lock} if name != LOCK else {}
+    async def others_set(self, name: str) -> dict[str, int]:
+        """Set other keys of the group than ``name``, and return those that have to be in force."""
+        values = {LOCK: self.bounds.lock(21_000)} if name != LOCK else {}
         if name not in (HEARTBEAT, SESSION):
             values[HEARTBEAT] = self.bounds.heartbeats.at_least(6000)
-        answer = await Admin(self.cluster).try_group_config(
-            self.scene.group, {key: str(value) for key, value in values.items()}
-        )
-        if answer.error_code:
-            why = error_name(answer.error_code)
-            raise Violation(IN_FORCE, f"other keys of the group cannot be set any more: {why}")
+        told = {key: str(value) for key, value in values.items()}
+        code = (await Admin(self.cluster).try_group_config(self.scene.group, told)).error_code
+        if code:
+            said = f"other keys of the group cannot be set any more: {error_name(code)}"
+            raise Violation(IN_FORCE, said)
         return values
 
     # --- Afterwards -------------------------------------------------------------------------------
@@ -359,62 +297,55 @@ class Play:
     async def after(self) -> None:
         """Look whether the group is as good as any: described, joined, read from, deleted."""
         try:
-            if "GroupState" in self.case.api:
-                await self.state_after()
-            else:
-                await self.group_after()
+            await (self.state_after() if "GroupState" in self.case.api else self.group_after())
         except (Undecided, CallFailed) as stuck:
             raise Violation(NOTHING_LEFT, f"afterwards: {stuck}") from None
 
     async def state_after(self) -> None:
         connection = await self.at_state()
         for api in ("ReadShareGroupState", *([] if self.kept else ["DeleteShareGroupState"])):
-            response = await connection.call(api, **self.scene.request(api, STATE))
+            response = await connection.call(api, **self.scene.request(api, scenes.STATE))
             self.no_fault(api, codes(response.to_dict()))
 
     def no_fault(self, what: str, found: Iterable[int]) -> None:
-        if _FAULT in set(found):
+        if _FAULT in found:
             raise Violation(NOTHING_LEFT, f"{what} afterwards is UNKNOWN_SERVER_ERROR")
 
     async def group_after(self) -> None:
-        scene, admin, cluster = self.scene, Admin(self.cluster), self.cluster
-        described = await admin.describe_group(scene.group)
+        group, cluster, name = self.scene.group, self.cluster, getattr(self.case.config, "name", "")
+        described = await Admin(cluster).describe_group(group)
         self.no_fault("ShareGroupDescribe", [described.error_code])
-        response = await cluster.at_coordinator(
-            scene.group,
-            "DescribeShareGroupOffsets",
-            groups=[{"group_id": scene.group, "topics": None}],
-        )
+        asked = [{"group_id": group, "topics": None}]
+        response = await cluster.at_coordinator(group, "DescribeShareGroupOffsets", groups=asked)
         self.no_fault("DescribeShareGroupOffsets", codes(response.to_dict()))
         self.offsets_shown(response)
-        slow = 16.0 if self.case.config and self.case.config.name == _INTERVAL else 0.0
-        member = await self.join(scene.group, member_id(cluster.rng), self.prompt + slow)
-        await self.drain(member)
+        within = self.prompt + (16.0 if name == _INTERVAL else 0.0)
+        member = await self.join(group, member_id(cluster.rng), within)
+        await self.drain(member, anew=name == _RESET and not self.scene.due)
         await member.leave()
-        if self.kept:
-            return
-        names = [scene.group]
-        deleted = await cluster.at_coordinator(scene.group, "DeleteGroups", groups_names=names)
-        if code := deleted.results[0].error_code:
-            raise Violation(NOTHING_LEFT, f"DeleteGroups afterwards is {error_name(code)}")
+        if not self.kept:
+            deleted = await cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
+            if code := deleted.results[0].error_code:
+                raise Violation(NOTHING_LEFT, f"DeleteGroups afterwards is {error_name(code)}")
 
     def offsets_shown(self, response: Struct) -> None:
         for topic in response.groups[0].topics:
             for part in topic.partitions:
-                where = f"{topic.topic_name}-{part.partition_index}"
-                wanted = self.scene.starts.get((topic.topic_name, part.partition_index))
-                if wanted is not None and wanted >= 0 and part.start_offset != wanted:
+                wanted = self.scene.starts.get((topic.topic_name, part.partition_index), -1)
+                if wanted >= 0 and part.start_offset != wanted:
                     said = f"altered to {wanted}, and shown as {part.start_offset}"
                     self.broken(SERVED, said)
                 if getattr(part, "lag", 0) < -1:
-                    self.broken(SERVED, f"{where} has a lag of {part.lag}")
+                    self.broken(SERVED, f"the lag of a partition is {part.lag}")
 
-    async def drain(self, member: Member) -> None:
-        """Fetch until everything due has come and what has to be in force is."""
+    async def drain(self, member: Member, *, anew: bool) -> None:
+        """Fetch until everything due has come and what has to be in force is.
+
+        With ``anew`` something is due that is produced meanwhile.
+        """
         scene, session = self.scene, await member.new_session(self.topics[0].leaders[0])
         came: set[Place] = set()
         lacking = dict(self.wanted)
-        anew = self.case.config is not None and self.case.config.name == _RESET and not scene.due
         async for left in attempts(self.prompt):
             response = await self.fetched(session, came)
             if lacking.get(LOCK) == response.lock_ms:
@@ -429,7 +360,7 @@ class Play:
         await self.fetched(session, came)
         await session.connection.close()
         if lacking:
-            raise Violation(IN_FORCE, f"shown and not in force after {self.prompt:g} s: {lacking}")
+            raise Violation(IN_FORCE, f"shown and not in force: {lacking}")
         if again := sorted(scene.gone & came):
             raise Violation(SERVED, f"answered NONE, and came again: {_said(again)}")
         if missing := sorted(scene.due - came):
@@ -442,8 +373,7 @@ class Play:
         response = await session.fetch(*(() if session.epoch else named), max_wait_ms=50)
         self.no_fault("a fetch", response.errors)
         for part in response.parts:
-            topic = self.scene.named(part.topic_id)
-            came |= {(topic, part.partition, offset) for offset in part.offsets}
+            came |= {(self.scene.named(part.topic_id), part.partition, at) for at in part.offsets}
         return response
 
 
