@@ -77,7 +77,7 @@ def spelled(pattern: str, good: str | None) -> str:
 
 
 def _numbers(kind: str, name: str) -> Iterator[tuple[str, Edit]]:
-    most = 2 ** (8 * int(kind.removeprefix("int")) // 8 - 1) - 1
+    most = 2 ** (int(kind.removeprefix("int")) - 1) - 1
     edges = {-most - 1, -2, -1, 0, most} | ({2**31, 2**62} if kind == "int64" else set())
     if end := _ENDS.get(name):
         edges |= {end - 1, end, end + 1}
