@@ -32,7 +32,7 @@ from suites.sweep import Played
 BROKER = Subject(rules=RULES)
 _STAGES = (("cases", 64, 0.5), ("once more", 8, 1.0), ("alone", 1, 1.0))
 """Cases at a time, and how patient they are."""
-_CHUNK = 512  # Cases after which the logs are read.
+_CHUNK = 256  # Cases after which the logs are read.
 _NEAR = 0.5  # Seconds that an entry of a log may be before or after its case.
 _RESET = {"share.auto.offset.reset": "earliest"}
 
