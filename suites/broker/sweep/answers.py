@@ -43,7 +43,8 @@ def answered(value: Any, request: Body, keys: Keys = (), code: int = 0) -> Itera
     lists = [inner for name, inner in value.items() if name in _ANSWERED and inner is not None]
     for one in (one for inner in lists for one in inner):
         own = tuple(one[key] for key in (*_KEYS, "key") if key in one and _asks(request, key))
-        worse = code or one.get("error_code", 0) or one.get("acknowledge_error_code", 0)
+        # A fetch that fails for a partition may have acknowledged there.
+        worse = code or one.get("acknowledge_error_code", one.get("error_code", 0))
         yield from answered(one, request, (*keys, *own), worse)
     if keys and (not any(lists) or code):
         yield keys, code

@@ -211,6 +211,8 @@ class Play:
 
     def expect(self, body: Body, response: Struct) -> None:
         found, asked = response.to_dict(), list(elements(body))
+        if found.get("error_code") == _FAULT:  # what became of it nobody tells
+            self.scene.free |= self.scene.all
         if found.get("error_code") or body.get("group_id") != self.scene.group:
             return
         told = list(answered(found, body))
