@@ -133,13 +133,21 @@ class Judge:
         """Count events that the verdict rests on, as in ``redeliveries=3``; zeros prove nothing."""
         self._counter.update({name: count for name, count in events.items() if count > 0})
 
+    def besides(self, rule: str) -> Judge:
+        """Return the judge of a rule that every check of its kind is held against at its end."""
+        self._evidence.setdefault(rule, Counter())
+        return self[rule]
+
+    def evidence_besides(self) -> Mapping[str, dict[str, int]]:
+        return {r: dict(c) for r, c in self._evidence.items() if r not in self.rules}
+
     def evidence(self, rule: str) -> Mapping[str, int]:
         """Return what was counted for a rule; empty means the check was vacuous for it."""
         return dict(self._evidence.get(rule, {}))
 
     def unexercised(self) -> tuple[str, ...]:
         """Return the rules that the check names and never put before the judge."""
-        return tuple(rule for rule, counter in self._evidence.items() if not counter)
+        return tuple(rule for rule in self.rules if not self._evidence[rule])
 
     @property
     def _counter(self) -> Counter[str]:

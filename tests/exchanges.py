@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
+from fixtures.wire.records import encode_batch
+
 TOPIC = UUID(int=7)
 
 
@@ -26,11 +28,14 @@ def exchange(
     if api == "ShareFetch":
         codes["error_code"] = 0
     told = {"partition_index": 0, **codes, "acquired_records": ranges}
+    told["records"] = b"".join(encode_batch([b"v"], base_offset=offset) for offset, _ in got)
     responses = [{"topic_id": TOPIC, "partitions": [told]}]
     asked = {"partition_index": 0, "acknowledgement_batches": batches}
     return SimpleNamespace(
         api=api,
-        number=1,
+        number=more.get("number", 1),
+        connection=more.get("connection", 1),
+        client_id="c",
         node=more.get("node", 1),
         scripted=more.get("scripted", ""),
         sent=at,
@@ -40,5 +45,7 @@ def exchange(
             "share_session_epoch": more.get("epoch", 1),
             "topics": [{"topic_id": TOPIC, "partitions": [asked]}],
         },
-        response={"error_code": 0, "responses": responses} if answered else None,
+        response={"error_code": 0, "acquisition_lock_timeout_ms": 6000, "responses": responses}
+        if answered
+        else None,
     )

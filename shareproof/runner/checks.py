@@ -15,7 +15,7 @@ from fixtures.wire.frame import Transcript
 from reports.verdicts import known_failure
 from shareproof.runner import allured, second_try
 from shareproof.runner.inventory import tiers
-from shareproof.runner.outcome import PROPERTY, broken, observe, pack
+from shareproof.runner.outcome import PROPERTY, besides, broken, observe, pack
 from spec.profile import Absent, defined_in
 from spec.requirement import Requirement
 from spec.tiers import ALL
@@ -141,6 +141,8 @@ def _observed(
             if not refused and isinstance(error, Undecided):
                 refused = item.stash.get(MAKESHIFT, str)()
         return observe(item.nodeid, judge, error, call.duration, refused, throttled=slowed)
+    if call.when == "teardown" and (found := besides(item.nodeid, judge, error)):
+        return found
     if call.when == "teardown" and error:
         return broken(item.nodeid, rules, f"harness: clean-up failed: {error}")
     return []

@@ -6,7 +6,7 @@ harness did not expect is its own ``error``.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
@@ -81,6 +81,28 @@ def observe(
             )
         )
     return found
+
+
+def besides(check: str, judge: Judge, error: BaseException | None) -> list[Observation]:
+    """Return what a check's end showed of rules that it does not name, if it was about such."""
+    leaves = list(_leaves(error)) if error else []
+    if not all(isinstance(leaf, Violation) for leaf in leaves):
+        return []
+    failed = [observe(check, Judge(()), leaf, 0.0) for leaf in leaves]
+    rules = judge.evidence_besides()
+    return [one for each in failed for one in each] + [
+        Observation(requirement=rule, check=check, verdict=Verdict.PASS, evidence=counted)
+        for rule, counted in rules.items()
+        if counted
+    ]
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
 
 
 def broken(

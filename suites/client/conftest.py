@@ -5,7 +5,7 @@ A check whose capability the client lacks is skipped, once the adapter was seen 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from random import Random
 from typing import Any
 
@@ -17,8 +17,9 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.adapter import Capability
+from suites.client.account import judge_account
 from suites.client.harness import AdapterProcess, Harness, harness_on, hostile_broker
-from suites.judge import REFUSED
+from suites.judge import REFUSED, Judge
 from suites.options import RunOptions
 
 Tapped = Callable[[ClusterInfo, Schemas, Adapter], AbstractAsyncContextManager[Harness]]
@@ -76,8 +77,14 @@ def schemas(cluster_info: ClusterInfo) -> Schemas:
 
 
 @pytest.fixture
-def tapped(rng: Random, transcripts: list[Transcript]) -> Tapped:
-    return lambda info, schemas, adapter: harness_on(info, schemas, adapter, rng, transcripts)
+def tapped(rng: Random, transcripts: list[Transcript], judge: Judge) -> Tapped:
+    @asynccontextmanager
+    async def tap(info: ClusterInfo, schemas: Schemas, adapter: Adapter) -> AsyncIterator[Harness]:
+        async with harness_on(info, schemas, adapter, rng, transcripts) as harness:
+            yield harness
+        judge_account(harness.account, judge)
+
+    return tap
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from fixtures.wire.schema import Schemas
 from spec.adapter import Capability
 from spec.verdict import Undecided
 from suites.broker.share import Queue, Share, world
+from suites.client.account import Account, account
 from suites.client.wire import HEARTBEAT, SHARE, Acked, acked
 
 T = TypeVar("T")
@@ -420,6 +421,11 @@ class Harness:
     def acks(self, handle: Handle, kind: AckType | None = None) -> list[Acked]:
         """Return what a consumer acknowledged on the wire, in a way or in any."""
         return [one for one in acked(self.seen(handle)) if kind in (None, one.kind)]
+
+    @property
+    def account(self) -> Account:
+        """What became of what consumers acquired and acknowledged; once all of them are closed."""
+        return account(self._handles, list(self.tap.exchanges))
 
     async def close(self) -> None:
         if not self.adapter.running:

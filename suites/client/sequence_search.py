@@ -155,6 +155,8 @@ class Searcher:
         rng = random.Random(f"{self.number} {self.search.played}")
         async with harness_on(*self._broker, adapter, rng, []) as harness:
             run = await play(harness, script)
+        if not run.stuck:
+            run.account = harness.account.breaches
         if run.stuck:
             # The next sequence begins with a process in which nothing hangs.
             await self._adapter.stop()

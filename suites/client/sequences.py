@@ -24,6 +24,7 @@ from fixtures.clients.member import AckType
 from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
 from suites.broker.share import Queue
+from suites.client.account import Breach
 from suites.client.harness import FLOOD, Harness, refusal
 from suites.client.wire import SHARE, acked, busiest
 
@@ -134,6 +135,7 @@ class SequenceRun:
     exchanges: list[Exchange] = field(default_factory=list)  # What went over the wire.
     topics: dict[UUID, str] = field(default_factory=dict)  # The names of the topics by their ids.
     said: list[str] = field(default_factory=list)  # What each step came to, for people.
+    account: list[Breach] = field(default_factory=list)  # What its account has to say.
 
 
 async def play(harness: Harness, script: Sequence[Step]) -> SequenceRun:
@@ -371,6 +373,11 @@ def _bounded(run: SequenceRun) -> str:
     return ""
 
 
+def _accounted(run: SequenceRun) -> str:
+    """What was acquired is given or let go; what was acknowledged is sent once and told once."""
+    return "; ".join(f"{one.rule}: {one.sentence}" for one in run.account)
+
+
 # The invariants of one sequence. Memory is looked at over many.
 INVARIANTS: Mapping[str, Callable[[SequenceRun], str]] = {
     "liveness of calls": lambda run: run.stuck,  # Every call returns, and the process lives.
@@ -378,6 +385,7 @@ INVARIANTS: Mapping[str, Callable[[SequenceRun], str]] = {
     "duplicates": _once,
     "liveness of the group": _goes_on,
     "rate": _bounded,
+    "account": _accounted,
 }
 
 # Invariants that a slow machine can break: they count only if a replay breaks them again.

@@ -28,6 +28,51 @@ async def test_close_before_a_silent_broker(hostile: Harness, judge: Judge, sile
     judge.holds(took <= 2 + SLACK, f"close of 2 s took {took:.1f} s")
 
 
+@check("CLI-05", "CLI-81", needs="close-timeout", timeout=120)
+@pytest.mark.parametrize("first", ["close", "commit"])
+async def test_close_before_one_silent_broker(hostile: Harness, judge: Judge, first: str) -> None:
+    topic = await hostile.admin.create_topic(assignments=[[1], [2], [3]])
+    queue = await hostile.queue_of(topic, 0)
+    consumer = await hostile.consumer(queue)
+    for partition in range(3):
+        await queue.produce(2, partition)
+    await hostile.take(consumer, 6, kind="accept")
+    coordinator = hostile.heartbeats(consumer)[-1].node
+    silent = next(node for node in (3, 2) if node != coordinator)
+    drop = {"do": "drop", "times": 0, "applied": False}
+    hostile.play({"on": list(SHARE), "when": {"node": silent}, **drop})
+    if first == "commit":
+        await refusal(hostile.settle(consumer, 2.0))
+    took = await _closed(consumer, 3.0, judge["CLI-81"])
+    judge["CLI-81"].holds(took <= 3 + SLACK, f"close of 3 s took {took:.1f} s")
+    said = f"broker {silent} is silent; the coordinator, broker {coordinator}, got no leave"
+    judge["CLI-05"].holds(hostile.leaves(consumer), said)
+
+
+@check("CLI-38", needs="explicit|mixed")
+async def test_close_after_a_fatal_error(hostile: Harness, judge: Judge) -> None:
+    _, consumer, got = await hostile.holding(3)
+    await consumer.acknowledge(got)
+    denied = {"do": "error", "code": "GROUP_AUTHORIZATION_FAILED", "applied": False}
+    hostile.play({"on": HEARTBEAT, "times": 0, **denied})
+    await hostile.until(lambda: any(one.scripted for one in hostile.heartbeats(consumer)))
+    await hostile.until(lambda: False, 0.5)
+    await refusal(hostile.end(consumer, 40.0))
+    accepted = sorted(a.offset for a in hostile.acks(consumer, AckType.ACCEPT))
+    judge.equal([0, 1, 2], accepted, "accepted by closing after a fatal error of the group")
+
+
+@check("CLI-38")
+@pytest.mark.parametrize("code", ["GROUP_ID_NOT_FOUND", "UNKNOWN_MEMBER_ID"])
+async def test_heartbeat_refused_while_closing(hostile: Harness, judge: Judge, code: str) -> None:
+    _, consumer = await hostile.consuming(1, settle=True)
+    late = {"do": "error", "code": code, "applied": False, "delay": 1.0}
+    hostile.play({"on": HEARTBEAT, **late})
+    await hostile.until(lambda: any(one.scripted for one in hostile.heartbeats(consumer)))
+    refused = await refusal(consumer.close(hostile.close_limit, within=60.0))
+    judge.equal("", refused, f"close, a heartbeat under way being answered {code}")
+
+
 async def _closed(consumer: Handle, limit: float | None, judge: Judge) -> float:
     """Close and return how long it took; a hang breaks the rule and is no fault of the adapter."""
     began = time.monotonic()

@@ -1,5 +1,8 @@
 """A client as a member: joining, heartbeats, fencing, leaving."""
 
+from functools import partial
+
+from fixtures.hostile.script import ScriptStep
 from suites.client.kit import *
 
 RECOVERY = 12.0  # Seconds within which a client has to be back after a trouble that has passed.
@@ -217,6 +220,57 @@ async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
     )
     judge.holds(recovered, f"no heartbeat within {RECOVERY} s after a lost response")
     judge.equal(1, len(_ids(hostile, consumer)), "different member ids")
+
+
+@check("CLI-54")
+async def test_assignment_emptied_and_given_back(hostile: Harness, judge: Judge) -> None:
+    queue, consumer = await hostile.consuming(1, settle=True, max_wait_ms=5000)
+    topic = {"topic_id": queue.topic.id, "partitions": [0]}
+    for mine in ([], [topic]):
+        now = {"name": "assignment", "value": {"topic_partitions": mine}}
+        step = hostile.play({"on": HEARTBEAT, "do": "field", **now})[0]
+        await hostile.polls(consumer, partial(_taken, step))
+        if not step.taken:
+            raise Undecided(f"no heartbeat within {ARRIVES:g} s")
+        await hostile.polls(consumer, within=1.5)
+    await queue.produce([b"after"])
+    got = await hostile.arrival(consumer, 1)
+    judge.equal([1], got.offsets, "records of a partition that was taken away and given back")
+
+
+def _taken(step: ScriptStep, _: Polled) -> bool:
+    return step.taken > 0
+
+
+@check("CLI-08", timeout=90)
+@pytest.mark.parametrize("lag", [0, 3])
+async def test_partition_added_in_use(hostile: Harness, judge: Judge, lag: int) -> None:
+    queue = await hostile.queue(1, partitions=2)
+    consumer = await hostile.consumer(queue, metadata_max_age_ms=5000)
+    await hostile.take(consumer, 1, kind="accept")
+    await hostile.settle(consumer)
+    before = len(hostile.tap.exchanges)
+    if lag:  # metadata knows nothing of the new one for a while
+        nobody = {"do": "metadata-error", "code": "LEADER_NOT_AVAILABLE", "level": "partition"}
+        hostile.play({"on": "Metadata", "only": 2, "times": 0, **nobody})
+    wider = await hostile.admin.create_partitions(queue.topic, 3)
+    await hostile.admin.produce(wider, [b"new"], 2)
+
+    def is_assigned() -> bool:
+        later = [one for one in hostile.heartbeats(consumer) if one.number > before]
+        return (queue.topic.id, 2) in assigned(later)
+
+    if not await hostile.polls_until(consumer, is_assigned, 20):
+        raise Undecided("the new partition was not assigned within 20 s")
+    polled = await hostile.polls(consumer, within=lag)
+    hostile.tap.script.clear()
+    came = {one.partition for one in polled.records}
+    if 2 not in came:
+        later = await hostile.polls(
+            consumer, lambda seen: any(one.partition == 2 for one in seen.records)
+        )
+        came |= {one.partition for one in later.records}
+    judge.holds(2 in came, f"nothing of a new partition for {ARRIVES:g} s, metadata knowing it")
 
 
 @check("CLI-54")

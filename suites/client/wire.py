@@ -18,6 +18,7 @@ Place = tuple[UUID, int]  # Topic id and partition.
 SHARE = ("ShareFetch", "ShareAcknowledge")
 HEARTBEAT = "ShareGroupHeartbeat"
 _NONE = UUID(int=0)
+_LONGEST = 100_000
 _EPOCH = re.compile(r"share_session_epoch \d+")
 # Fields that a line does not show; nor does it what is zero, empty or usual.
 _LEFT_OUT = re.compile(
@@ -65,10 +66,16 @@ def acquired(exchanges: Iterable[Exchange]) -> list[Acquired]:
             by=one,
         )
         for one in exchanges
-        for topic_id, part in _parts(one.response)
+        for topic_id, part in answers(one.response)
         for each in part.get("acquired_records") or []
-        for offset in range(each["first_offset"], each["last_offset"] + 1)
+        for offset in offsets(each)
     ]
+
+
+def offsets(acquired_range: Body) -> range:
+    """Return the offsets of an acquired range; only scripts make ranges that are not short."""
+    first, last = acquired_range["first_offset"], acquired_range["last_offset"]
+    return range(first, min(last, first + _LONGEST) + 1)
 
 
 def acked(exchanges: Iterable[Exchange]) -> list[Acked]:
@@ -80,7 +87,7 @@ def _acked(one: Exchange) -> Iterator[Acked]:
     error = "acknowledge_error_code" if one.api == "ShareFetch" else "error_code"
     answered = {
         (topic_id, part["partition_index"]): part.get(error, 0)
-        for topic_id, part in _parts(one.response)
+        for topic_id, part in answers(one.response)
     }
     top = (one.response or {}).get("error_code")
     for topic in one.request["topics"] or []:
@@ -99,7 +106,7 @@ def _acked(one: Exchange) -> Iterator[Acked]:
                     )
 
 
-def _parts(body: Body | None) -> Iterator[tuple[UUID, Body]]:
+def answers(body: Body | None) -> Iterator[tuple[UUID, Body]]:
     for topic in (body or {}).get("responses") or []:
         for part in topic["partitions"]:
             yield topic["topic_id"], part

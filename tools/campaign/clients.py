@@ -24,6 +24,7 @@ from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
 from spec.verdict import EnvironmentFault
+from suites.client.account import judge_account
 from suites.client.harness import harness_on, hostile_target
 from suites.judge import Judge
 from tools.campaign.options import Options, Outcome, chosen_mutants, meant, nothing
@@ -88,6 +89,8 @@ class Hunt:
                 offered["adapter"] = await stack.enter_async_context(_running(adapter.command))
             fixtures = {key: offered[key] for key in case.wanted}
             await case.function(**fixtures, **case.parameters)
+        for broker in self.brokers.keys() & case.wanted:
+            judge_account(offered[broker].account, judge)
 
 
 @contextlib.asynccontextmanager

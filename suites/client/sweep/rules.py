@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from fixtures.clients.member import AckType
 from fixtures.proxies.exchange import Exchange
+from suites.client.account import ACCOUNT, Account
 from suites.client.sweep.application import BACK, TOLD, CaseRun
 from suites.client.sweep.cases import Case
 from suites.client.wire import Acked, acked, busiest, hasty
@@ -37,6 +38,19 @@ def judge(case: Case, run: CaseRun) -> list[Finding]:
             met = len(run.met)
             found.append(Finding(rule=rule, broken=sentence, witness=witness, responses=met))
     return found
+
+
+def accounted(name: str, made: Account) -> list[Finding]:
+    """Return what the account of a case showed of its rules."""
+    broken = {
+        one.rule: Finding(rule=one.rule, broken=f"{name}: {one.sentence}", witness=one.witness)
+        for one in made.breaches
+    }
+    return [
+        broken.get(rule) or Finding(rule=rule, responses=decided)
+        for rule, decided in made.decided.items()
+        if decided or rule in broken
+    ]
 
 
 # What is wrong, and the witness of it; empty where a rule holds.
@@ -118,4 +132,4 @@ def _recovers(_case: Case, run: CaseRun) -> Broken:
 _LOOKS: Mapping[str, Look] = MappingProxyType(
     {BEHIND: _behind, LOST: _lost, RATE: _rate, TOLD_OF: _told, RECOVERS: _recovers}
 )
-RULES = tuple(_LOOKS)  # The rules of the sweep.
+RULES = (*_LOOKS, *ACCOUNT)  # The rules of the sweep.

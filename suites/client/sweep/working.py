@@ -16,7 +16,7 @@ from suites.client.harness import AdapterProcess, Harness, harness_on, hostile_b
 from suites.client.settings import Trial
 from suites.client.sweep.application import play
 from suites.client.sweep.cases import Case
-from suites.client.sweep.rules import RECOVERS, judge
+from suites.client.sweep.rules import RECOVERS, accounted, judge
 from suites.client.wire import lines
 from suites.sweep import Finding, Played
 
@@ -77,6 +77,8 @@ async def _played(
             adapter = await process.running()
             async with harness_on(*cluster, adapter, rng, transcripts) as harness:
                 findings, exchanges = await _findings(harness, case)
+            if isinstance(case, Case):
+                findings += accounted(case.name, harness.account)
         if any(one.broken for one in findings):
             frames = "\n".join(list(lines(exchanges))[:_FRAMES])
     except Undecided as why:

@@ -1,0 +1,134 @@
+"""What becomes of records and acknowledgements when something else is in their way.
+
+Every check of clients ends with their account, see :mod:`suites.client.account`; the checks here
+bring about the situations in which one thing has to go on beside another.
+"""
+
+from typing import Any
+
+from suites.client.kit import *
+
+REFUSAL = "KAFKA_STORAGE_ERROR"  # Of one broker's log directory: what it says of others is nothing.
+
+
+@check("CLI-127", needs=("explicit", "renew", "max-poll-records"), timeout=90)
+@pytest.mark.parametrize("renewed", [1, 10])
+@pytest.mark.parametrize("acquire", ["batch_optimized", "record_limit"])
+async def test_new_beside_renewed(
+    hostile: Harness, judge: Judge, renewed: int, acquire: str
+) -> None:
+    if acquire == "record_limit" and not hostile.strict:
+        raise OutOfReach("the client has no record_limit")
+    limits = {"max_poll_records": 10, "acquire": acquire}
+    _, consumer = await hostile.reading(20, batches=20, lock_ms=3000, **limits)
+    given = set[int]()
+    async for _ in attempts(READY):
+        found = await consumer.poll(0.2)
+        given |= {one.offset for one in found}
+        long = [one for one in found if one.offset < renewed]
+        await consumer.acknowledge(long, "renew")
+        await consumer.acknowledge([one for one in found if one not in long])
+        if len(given) >= 20 or _over(hostile, consumer, 6.5):
+            break
+    seen = {one.offset for one in acquired(hostile.seen(consumer))}
+    said = f"acquired and never given within two locks, while {renewed} records are renewed"
+    judge.equal([], sorted(seen - given), said)
+    judge.holds(given, "no record was given")
+
+
+def _over(harness: Harness, consumer: Handle, seconds: float) -> bool:
+    """Return whether so many seconds have passed since the first records came."""
+    first = next(iter(acquired(harness.seen(consumer))), None)
+    return first is not None and time.monotonic() - first.by.responded > seconds
+
+
+async def _three_brokers(harness: Harness, **options: Any) -> tuple[Handle, Records, int]:
+    """Return a consumer with records of three brokers, and one that is not its coordinator.
+
+    Fetches wait at all of them when the records are produced, so that one poll brings all.
+    """
+    topic = await harness.admin.create_topic(assignments=[[1], [2], [3]])
+    queue = await harness.queue_of(topic, 0)
+    consumer = await harness.consumer(queue, max_wait_ms=2000, **options)
+    if not await harness.polls_until(
+        consumer, lambda: len({one.node for one in harness.seen(consumer, "ShareFetch")}) == 3
+    ):
+        raise Undecided(f"three brokers were not asked within {ARRIVES:g} s")
+    for _ in range(5):
+        for partition in range(3):
+            await queue.produce(2, partition)
+        await harness.until(lambda: False, 0.5)
+        found = Records(await consumer.poll(2.0))
+        if len({one.partition for one in found}) == 3:
+            coordinator = harness.heartbeats(consumer)[-1].node
+            return consumer, found, next(n for n in (3, 2) if n != coordinator)
+        await consumer.acknowledge(found)
+    raise Undecided("no poll brought records of three brokers")
+
+
+TROUBLES: dict[str, dict[str, Any]] = {
+    "silent": {"do": "drop", "applied": False},
+    "cut": {"do": "close", "applied": False},
+    "refusing": {"do": "error", "code": REFUSAL, "applied": False},
+}
+
+
+@check("CLI-128", "CLI-129", needs=("commit-sync", "explicit|mixed"), timeout=120)
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_one_broker_of_three(hostile: Harness, judge: Judge, trouble: str) -> None:
+    consumer, found, bad = await _three_brokers(hostile, request_timeout_ms=20000)
+    hostile.play({"on": list(SHARE), "when": {"node": bad}, "times": 0, **TROUBLES[trouble]})
+    await consumer.acknowledge(found)
+    try:
+        results = await consumer.commit_sync(5.0)
+    except Refused:
+        results = []
+    await hostile.polls(consumer, within=0.5)
+    hostile.tap.script.clear()
+    await refusal(hostile.end(consumer, 60.0))
+    wanted = {(one.partition, one.offset) for one in found if one.partition + 1 != bad}
+    mine = [ack for ack in hostile.acks(consumer) if (ack.partition, ack.offset) in wanted]
+    sent = sorted((ack.partition, ack.offset) for ack in mine if ack.kind == AckType.ACCEPT)
+    judge["CLI-128"].equal(sorted(wanted), sent, "sent to the other two brokers")
+    told = {
+        (one.partition, offset)
+        for one in [*results, *consumer.settled]
+        for offset in (_all(one, wanted) if one.offsets is None else one.offsets)
+        if one.error is None
+    }
+    taken = {(ack.partition, ack.offset) for ack in mine if ack.error == 0}
+    said = f"taken by two brokers and told, broker {bad} being {trouble}"
+    judge["CLI-129"].equal(sorted(taken), sorted(told & taken), said)
+
+
+def _all(one: Settled, wanted: set[tuple[int, int]]) -> list[int]:
+    return [offset for partition, offset in wanted if partition == one.partition]
+
+
+@check("CLI-129", needs=("callback", "callback-offsets", "explicit|mixed"))
+@pytest.mark.parametrize(
+    "code",
+    [REFUSAL, "UNKNOWN_SERVER_ERROR", "GROUP_AUTHORIZATION_FAILED", "REQUEST_TIMED_OUT", 9999],
+)
+async def test_fetch_fails_with_acks(hostile: Harness, judge: Judge, code: str | int) -> None:
+    _, consumer, got = await hostile.holding(3)
+    hostile.play({"on": list(SHARE), "when": {"has": "acks"}, "do": "error", "code": code})
+    await consumer.acknowledge(got)
+    await hostile.polls(consumer, lambda _: len(consumer.settled) > 0, 6.0)
+    if not any(one.scripted for one in hostile.seen(consumer)):
+        await hostile.settle(consumer)
+    await refusal(hostile.end(consumer, 30.0))
+    told = sorted(o for one in consumer.settled for o in one.offsets or () if one.error)
+    judge.equal([], sorted({0, 1, 2} - {*told}), f"failed with {code}, and not told")
+
+
+@check("CLI-127", needs="max-poll-records")
+async def test_without_leader(hostile: Harness, judge: Judge) -> None:
+    queue = await hostile.queue(10, lock_ms=6000)
+    consumer = await hostile.consumer(queue, max_poll_records=1, metadata_max_age_ms=500)
+    got = await hostile.take(consumer, 1, kind="accept")
+    nobody = {"do": "metadata-error", "code": "LEADER_NOT_AVAILABLE", "level": "partition"}
+    hostile.play({"on": "Metadata", "times": 0, **nobody})
+    got += (await hostile.polls(consumer, lambda seen: len(seen.records) >= 9, 7.0)).records
+    seen = {one.offset for one in acquired(hostile.seen(consumer))}
+    judge.equal([], sorted(seen - {*got.offsets}), "acquired and not given without a leader")

@@ -1,0 +1,79 @@
+"""What a client takes of its machine: processor and memory, in states that last."""
+
+import psutil
+
+from suites.client.kit import *
+
+MEMORY = 300  # MiB by which a client may grow for a response of a few hundred bytes.
+BUSY = 0.15  # Of a processor. Clients that wait take 0.02, those that spin 0.3 and more.
+WARM = 3.0  # Seconds in which a runtime compiles what a client does all the time.
+MEASURED = 6.0
+
+
+def _memory(harness: Harness) -> int:
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(harness.adapter.pid).memory_info().rss) >> 20
+    return 0
+
+
+@check("CLI-130", timeout=120)
+@pytest.mark.parametrize("shape", ["backwards", "2^31", "2^32", "2^62"])
+async def test_impossible_range(doomed: Harness, judge: Judge, shape: str) -> None:
+    queue, consumer = await doomed.consuming(1, settle=True)
+    before, most, got = _memory(doomed), 0, set[int]()
+    doomed.play({"on": "ShareFetch", "when": {"min_epoch": 0}, "do": "ranges", "shape": shape})
+    await queue.produce([b"odd"])
+
+    async def watch() -> None:
+        nonlocal most
+        while True:
+            most = max(most, _memory(doomed) - before)
+            if most > MEMORY:
+                await doomed.adapter.crash()
+            await asyncio.sleep(0.02)
+
+    said = f"a range {shape} was acquired, by a response with one record"
+    async with doomed.meanwhile(watch()):
+        try:
+            await doomed.polls(consumer, lambda _: any(o.scripted for o in doomed.seen(consumer)))
+            await queue.produce([b"after"])
+            other = await doomed.consumer(queue)
+            for each in (consumer, other) * 2:
+                got |= {*(await doomed.arrival(each, 2, within=6.0)).offsets}
+                if 2 in got:
+                    break
+        except (AdapterDied, AdapterHang) as error:
+            judge.holds(most > MEMORY, f"{said}: {error}")
+    judge.holds(most <= MEMORY, f"{said}: the client grew by {most} MiB, {MEMORY} at most")
+    judge.holds(2 in got, f"{said}: the next record did not come, also to another consumer")
+
+
+STATES: dict[str, list[str]] = {
+    "nothing to do": [],
+    "heartbeats unanswered": [HEARTBEAT],
+    "fetches unanswered": list(SHARE),
+    "metadata unanswered": ["Metadata", "FindCoordinator"],
+    "all unanswered": [*SHARE, HEARTBEAT, "Metadata", "FindCoordinator"],
+}
+
+
+@check("CLI-131", timeout=90)
+@pytest.mark.parametrize("state", [*STATES, "no brokers"])
+async def test_waits_at_rest(doomed: Harness, judge: Judge, state: str) -> None:
+    _, consumer = await doomed.consuming(3, settle=True, metadata_max_age_ms=1000)
+    await doomed.polls(consumer, within=WARM)
+    if state == "no brokers":
+        doomed.tap.disappear()
+    elif STATES[state]:
+        doomed.play({"on": STATES[state], "do": "drop", "applied": False, "times": 0})
+    process = psutil.Process(doomed.adapter.pid)
+    await doomed.polls(consumer, within=1.5)
+    began, before = time.monotonic(), _seconds(process)
+    await doomed.polls(consumer, within=MEASURED, seconds=1.0)
+    share = (_seconds(process) - before) / (time.monotonic() - began)
+    judge.holds(share <= BUSY, f"{state}: {share:.2f} of a processor, {BUSY} at most")
+
+
+def _seconds(process: psutil.Process) -> float:
+    told = process.cpu_times()
+    return float(told.user + told.system)
