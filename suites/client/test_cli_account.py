@@ -48,13 +48,14 @@ async def _three_brokers(harness: Harness, **options: Any) -> tuple[Handle, Reco
     Fetches wait at all of them when the records are produced, so that one poll brings all.
     """
     topic = await harness.admin.create_topic(assignments=[[1], [2], [3]])
-    queue = await harness.queue_of(topic, 0)
+    queue = await harness.queue_of(topic, 1)
     consumer = await harness.consumer(queue, max_wait_ms=2000, **options)
     if not await harness.polls_until(
         consumer, lambda: len({one.node for one in harness.seen(consumer, "ShareFetch")}) == 3
     ):
         raise Undecided(f"three brokers were not asked within {ARRIVES:g} s")
-    for _ in range(5):
+    for _ in range(8):
+        await consumer.acknowledge(await consumer.poll(0.1))
         for partition in range(3):
             await queue.produce(2, partition)
         await harness.until(lambda: False, 0.5)

@@ -32,11 +32,11 @@ async def test_close_before_a_silent_broker(hostile: Harness, judge: Judge, sile
 @pytest.mark.parametrize("first", ["close", "commit"])
 async def test_close_before_one_silent_broker(hostile: Harness, judge: Judge, first: str) -> None:
     topic = await hostile.admin.create_topic(assignments=[[1], [2], [3]])
-    queue = await hostile.queue_of(topic, 0)
+    queue = await hostile.queue_of(topic, 1)
     consumer = await hostile.consumer(queue)
     for partition in range(3):
         await queue.produce(2, partition)
-    await hostile.take(consumer, 6, kind="accept")
+    await hostile.take(consumer, 7, kind="accept")
     coordinator = hostile.heartbeats(consumer)[-1].node
     silent = next(node for node in (3, 2) if node != coordinator)
     drop = {"do": "drop", "times": 0, "applied": False}
