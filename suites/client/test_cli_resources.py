@@ -60,7 +60,7 @@ STATES: dict[str, list[str]] = {
 @check("CLI-131", timeout=90)
 @pytest.mark.parametrize("state", [*STATES, "no brokers"])
 async def test_waits_at_rest(doomed: Harness, judge: Judge, state: str) -> None:
-    _, consumer = await doomed.consuming(3, settle=True, metadata_max_age_ms=1000)
+    _, consumer = await doomed.consuming(3, settle=True)
     await doomed.polls(consumer, within=WARM)
     if state == "no brokers":
         doomed.tap.disappear()

@@ -72,9 +72,12 @@ def acquired(exchanges: Iterable[Exchange]) -> list[Acquired]:
     ]
 
 
-def offsets(acquired_range: Body) -> range:
-    """Return the offsets of an acquired range; only scripts make ranges that are not short."""
-    first, last = acquired_range["first_offset"], acquired_range["last_offset"]
+def offsets(batch: Body) -> range:
+    """Return the offsets of a range of acquired records, or of acknowledgements.
+
+    Only scripts make long ones, of which clients make long ones; the end of these is left out.
+    """
+    first, last = batch["first_offset"], batch["last_offset"]
     return range(first, min(last, first + _LONGEST) + 1)
 
 
@@ -95,7 +98,7 @@ def _acked(one: Exchange) -> Iterator[Acked]:
             place = topic["topic_id"], part["partition_index"]
             for batch in part["acknowledgement_batches"] or []:
                 kinds, first = batch["acknowledge_types"], batch["first_offset"]
-                for offset in range(first, batch["last_offset"] + 1):
+                for offset in offsets(batch):
                     yield Acked(
                         topic_id=place[0],
                         partition=place[1],
