@@ -88,8 +88,7 @@ def _fate(finding: Finding, judged: Mapping[str, RuleResult]) -> Played:
 
     rules = [judged[rule] for rule in finding.rules if rule in judged]
     if not rules:
-        named = ", ".join(dict.fromkeys(entry.requirement for entry in finding.entries))
-        return played(Fate.NOT_PLAYED, f"only histories of chaos show it ({named})")
+        return played(Fate.NOT_PLAYED, _not_judged(finding))
     for entry in finding.entries:
         rule = judged.get(entry.requirement)
         if rule is not None and _shows(entry, rule):
@@ -106,6 +105,13 @@ def _fate(finding: Finding, judged: Mapping[str, RuleResult]) -> Played:
             Fate.NOT_SEEN, f"{', '.join(rule.id for rule in rules)} pass; it comes at times"
         )
     return played(Fate.GONE, f"{', '.join(rule.id for rule in rules)} pass")
+
+
+def _not_judged(finding: Finding) -> str:
+    if finding.rules:
+        return f"the run did not get as far as {', '.join(finding.rules)}"
+    named = ", ".join(dict.fromkeys(entry.requirement for entry in finding.entries))
+    return f"only histories of chaos show it ({named})"
 
 
 def _shows(entry: Expected, rule: RuleResult) -> bool:
