@@ -34,8 +34,9 @@ async def _run_out(queue: Queue, first: Consumer, times: int) -> list[Consumer]:
 @pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
 async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refused: bool) -> None:
     queue = await between.share.queue(lock_ms=LOCK_MS)
-    await queue.produce(RECORDS)
     first = await queue.consumer()
+    await first.fetch()  # loads the share-partition, which may be a state write
+    await queue.produce(RECORDS)
     with between.state_writes_refused() if refused else contextlib.nullcontext():
         # With the last connection of the group the leader forgets the share-partition, and the
         # next consumer gets what is stored.
