@@ -7,7 +7,7 @@ import pytest
 
 from fixtures.mutants import ALL, FIX, FIXES, fixes_of
 from fixtures.targets import UsageFault, open_target, started
-from spec.requirements import load_requirements
+from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault
 from tests.shell import judged
 
