@@ -1,6 +1,5 @@
 """Loads from many hosts: their clocks, what errors of these decide, and hosts with wrong clocks."""
 
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,6 @@ from reports.oracle.judging import judge
 from spec.history import JOURNALS, Manifest
 from spec.verdict import Verdict
 from tests.servers import SKEWS, Cluster, lacking, skewed
-from tests.shell import shareproof
 from tests.small_histories import nothing_of
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -84,12 +82,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield started
 
 
-def _verdicts(out: Path) -> dict[str, str]:
-    done = shareproof("analyse", str(out), "--json", "--brief")
-    assert done.stdout, done.stderr
-    return {rule["id"]: rule["verdict"] for rule in json.loads(done.stdout)["requirements"]}
-
-
 @SKEWABLE
 def test_wrong_clocks_raise_no_alarm(cluster: Cluster, tmp_path: Path) -> None:
     loaded = cluster.load("reference", tmp_path)
@@ -97,9 +89,9 @@ def test_wrong_clocks_raise_no_alarm(cluster: Cluster, tmp_path: Path) -> None:
     manifest = Manifest.from_json((tmp_path / "history" / "manifest.json").read_text("utf-8"))
     assert 0 < manifest.clock_error < BORNE
     assert not manifest.cut
-    verdicts = _verdicts(tmp_path)
-    assert not {"fail", "unknown", "error"} & set(verdicts.values()), verdicts
-    assert [verdicts[rule] for rule in ("INV-01", "INV-02", "INV-18", "INV-23")] == ["pass"] * 4
+    found = judge(tmp_path / "history")
+    assert [rule for rule in found if any(broken for _, broken in found[rule].values())] == []
+    assert found.keys() >= {"INV-01", "INV-02", "INV-18", "INV-23"}
 
 
 @SKEWABLE

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 
@@ -35,22 +35,61 @@ def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
         assert all(broker.is_alive for broker in target.brokers)
 
 
-# --- A broker that hangs ----------------------------------------------------------------------
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def debugged() -> Iterator[tuple[Target, int]]:
     """Three brokers, and the port at which a debugger may stop the threads of the first."""
     port = free_ports(1)[0]
     jdwp = f"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:{port}"
-    with started(
-        open_target(DEFAULT_TARGET, TargetOptions(brokers=3, variables=_to_first(jdwp)))
-    ) as target:
+
+    def variables(node: int) -> Mapping[str, str]:
+        return {"JDK_JAVA_OPTIONS": jdwp} if node == 1 else {}
+
+    options = TargetOptions(brokers=3, steady=True, variables=variables)
+    with started(open_target(DEFAULT_TARGET, options)) as target:
         yield target, port
 
 
-def _to_first(option: str) -> Callable[[int], Mapping[str, str]]:
-    return lambda node: {"JDK_JAVA_OPTIONS": option} if node == 1 else {}
+# --- A coordinator that hears of a new topic last ---------------------------------------------
+
+HERE = 1  # the broker that leads the topic, and that a check asks about it
+FROZEN = 0.2  # seconds for a request to reach a frozen broker
+
+
+async def _elsewhere(share: Share) -> tuple[str, int]:
+    awake = {HERE, share.cluster.controller}
+    while True:
+        group = share.cluster.fresh_name("g")
+        if (node := await share.cluster.coordinator(group)) not in awake:
+            return group, node
+
+
+def _errors(response: Struct) -> list[int]:
+    return [part.error_code for topic in response.responses for part in topic.partitions]
+
+
+def test_a_new_topic_is_altered_once_its_coordinator_knows_it(
+    debugged: tuple[Target, int],
+) -> None:
+    target, _ = debugged
+
+    async def play() -> list[int]:
+        async with world(target.info, Random(1), []) as share:
+            group, node = await _elsewhere(share)
+            broker = target.brokers[node - 1]
+            await share.cluster.to(node)
+            broker.pause()
+            try:
+                topic = await share.admin.create_topic(assignments=[[HERE]])
+                altered = asyncio.create_task(share.admin.alter_offset(group, topic, 0))
+                await asyncio.sleep(FROZEN)
+            finally:
+                broker.resume()
+            return _errors(await altered)
+
+    assert run_blocking(play()) == [0]
+
+
+# --- A broker that hangs ----------------------------------------------------------------------
 
 
 def test_a_broker_that_hangs_is_told_from_one_that_goes_on(debugged: tuple[Target, int]) -> None:
@@ -68,48 +107,6 @@ def test_a_broker_that_hangs_is_told_from_one_that_goes_on(debugged: tuple[Targe
     assert f"the broker at {target.info.bootstrap[0]} hangs: ApiVersions had no" in str(hang)
     with pytest.raises(Undecided, match="not played, since the broker at"):
         refuse_if_silent(target.info)
-
-
-# --- A coordinator that hears of a new topic last ---------------------------------------------
-
-HERE = 1  # the broker that leads the topic, and that a check asks about it
-FROZEN = 0.2  # seconds for a request to reach a frozen broker
-
-
-@pytest.fixture
-def target() -> Iterator[Target]:
-    with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=3, steady=True))) as running:
-        yield running
-
-
-async def _elsewhere(share: Share) -> tuple[str, int]:
-    awake = {HERE, share.cluster.controller}
-    while True:
-        group = share.cluster.fresh_name("g")
-        if (node := await share.cluster.coordinator(group)) not in awake:
-            return group, node
-
-
-def _errors(response: Struct) -> list[int]:
-    return [part.error_code for topic in response.responses for part in topic.partitions]
-
-
-def test_a_new_topic_is_altered_once_its_coordinator_knows_it(target: Target) -> None:
-    async def play() -> list[int]:
-        async with world(target.info, Random(1), []) as share:
-            group, node = await _elsewhere(share)
-            broker = target.brokers[node - 1]
-            await share.cluster.to(node)
-            broker.pause()
-            try:
-                topic = await share.admin.create_topic(assignments=[[HERE]])
-                altered = asyncio.create_task(share.admin.alter_offset(group, topic, 0))
-                await asyncio.sleep(FROZEN)
-            finally:
-                broker.resume()
-            return _errors(await altered)
-
-    assert run_blocking(play()) == [0]
 
 
 # --- Quotas for everybody ---------------------------------------------------------------------
