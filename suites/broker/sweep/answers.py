@@ -75,6 +75,16 @@ def codes(value: Any) -> Iterator[int]:
         yield from codes(one)
 
 
+def runs_backward(value: Any) -> bool:
+    """Tell whether an answer has a range of offsets that ends before it begins."""
+    if isinstance(value, list):
+        return any(map(runs_backward, value))
+    if not isinstance(value, Mapping):
+        return False
+    backward = value.get("last_offset", 0) < value.get("first_offset", 0)
+    return backward or any(map(runs_backward, value.values()))
+
+
 def neighbours(case: Case, good: Body, request: Body, response: Struct) -> str:
     """Return what is wrong with the elements of an answer, if anything is.
 

@@ -19,7 +19,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.state_records import share_key
 from spec.verdict import EnvironmentFault, OutOfReach, Undecided, Violation
 from suites.broker.sweep import cases, scenes
-from suites.broker.sweep.answers import answered, codes, elements, neighbours
+from suites.broker.sweep.answers import answered, codes, elements, neighbours, runs_backward
 from suites.broker.sweep.cases import BESIDE, IN_FORCE, NOTHING_LEFT, SERVED, WAITING, Case
 from suites.broker.sweep.scenes import PARTITIONS, RECORDS, Body, Place, Scene
 from suites.broker.sweep.waiting import wait_through
@@ -179,6 +179,8 @@ class Play:
         if response is None:
             scene.free |= scene.all
             return
+        if runs_backward(response.to_dict()):
+            self.broken(SERVED, "an acquired range ends before it begins")
         if list(elements(body)):
             self.judged[BESIDE] = neighbours(case, good, body, response)
         self.expect(body, response)
