@@ -253,7 +253,9 @@ class CrossedQueue(Queue):
 
     async def consumer(self, partition: int = 0, *, join: bool = True) -> Consumer:
         """Return a new member, whose session has the neighbours in it if it is the first one."""
-        if self.share.setup.reloads and self.consumers and all(map(_closed, self.consumers)):
+        sessions = [former.session for former in self.consumers]
+        gone = all(isinstance(each, CrossedSession) and each.closed for each in sessions)
+        if self.share.setup.reloads and sessions and gone:
             for former in self.consumers:
                 await former.depart()
             self.consumers.clear()
@@ -282,11 +284,6 @@ class CrossedQueue(Queue):
         return (
             replace(seen, start=seen.start - self.bases.get(real, 0)) if seen.start >= 0 else seen
         )
-
-
-def _closed(consumer: Consumer) -> bool:
-    session = consumer.session
-    return isinstance(session, CrossedSession) and session.closed
 
 
 class CrossedSession(Session):

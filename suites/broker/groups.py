@@ -139,10 +139,6 @@ async def group_offsets(share: Share, group: str) -> dict[Place, int]:
     return starts((await described_offsets(share, {group: None}))[group])
 
 
-def _partition(index: int, offset: int) -> dict[str, int]:
-    return {"partition_index": index, "start_offset": offset}
-
-
 async def alter_offsets(
     share: Share, group: str, offsets: Mapping[Place, int], *, strangers: bool = False
 ) -> Answered:
@@ -160,7 +156,7 @@ async def alter_offsets(
 async def _alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answered:
     topics: dict[str, list[dict[str, int]]] = {}
     for (name, index), offset in offsets.items():
-        topics.setdefault(name, []).append(_partition(index, offset))
+        topics.setdefault(name, []).append({"partition_index": index, "start_offset": offset})
     named = [{"topic_name": name, "partitions": parts} for name, parts in topics.items()]
     response = await ask_coordinator(
         share, group, "AlterShareGroupOffsets", group_id=group, topics=named

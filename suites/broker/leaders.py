@@ -194,11 +194,6 @@ class MixedStates:
         """The offsets that have to be delivered once nobody holds them any more."""
         return {*HELD, *STORED, *FRESH} - self.settled - self.doubtful
 
-    @property
-    def lock_left(self) -> float:
-        """Seconds until a lock of the holder has to be over, with slack."""
-        return self.since + self.lock_ms / 1000 + SLACK - time.monotonic()
-
     def send(self, *acks: Ack) -> asyncio.Task[Part | None]:
         """Acknowledge without waiting for the response; until it is there, the outcome is open."""
         offsets = {offset for ack in acks for offset in range(ack.first, ack.last + 1)}
@@ -282,7 +277,9 @@ def judge_counts(judge: Judge, seen: dict[int, int]) -> None:
 
 async def judge_new_leader(judge: Judge, scene: MixedStates) -> ReconnectingConsumer:
     """Judge what a leader that took over makes of a scene; return who has the records now."""
-    seen = await taken(scene, scene.open, max(scene.lock_left, 1.0))
+    # Until a lock of the holder has to be over, with slack.
+    lock_left = scene.since + scene.lock_ms / 1000 + SLACK - time.monotonic()
+    seen = await taken(scene, scene.open, max(lock_left, 1.0))
     locked = sorted(scene.held - seen.counts.keys())
     judge["COO-22"].equal([], locked, f"records still locked for the former holder{seen.told}")
     judge_counts(judge["COO-23"], seen.counts)

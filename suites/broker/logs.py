@@ -43,10 +43,6 @@ def data_offsets(batches: Iterable[RecordBatch]) -> set[int]:
     return {r.offset for batch in batches if not batch.control for r in batch.records}
 
 
-def marker_offsets(batches: Iterable[RecordBatch]) -> set[int]:
-    return {r.offset for batch in batches if batch.control for r in batch.records}
-
-
 @dataclass(slots=True)
 class Compacted:
     """A queue on a compacted topic, written as if a second passed from batch to batch.
@@ -152,16 +148,13 @@ class TransactionLedger:
     outcomes: Outcomes = field(default_factory=Outcomes)
     _open: dict[str, set[int]] = field(default_factory=dict)
 
-    def _count(self) -> int:
-        return self.queue.share.rng.randint(1, 4)
-
     async def plain(self) -> None:
-        count = self._count()
+        count = self.queue.share.rng.randint(1, 4)
         first = await self.queue.produce(count)
         self.outcomes.plain |= set(range(first, first + count))
 
     async def part(self, producer: TransactionalProducer) -> set[int]:
-        count = self._count()
+        count = self.queue.share.rng.randint(1, 4)
         first = await producer.append(self.queue.topic, count)
         offsets = set(range(first, first + count))
         self._open.setdefault(producer.id, set()).update(offsets)
@@ -178,7 +171,7 @@ class TransactionLedger:
     async def close(self) -> Outcomes:
         """Read the markers from the log and return the account."""
         batches = await read_log(self.queue.share, self.queue.topic)
-        self.outcomes.markers = marker_offsets(batches)
+        self.outcomes.markers = {r.offset for b in batches if b.control for r in b.records}
         return self.outcomes
 
 

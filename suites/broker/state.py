@@ -68,18 +68,14 @@ async def write_state(queue: Queue, start: int, batches: Sequence[Batch] = ()) -
     await _ask(queue, 0, "WriteShareGroupState", fields)
 
 
-async def _leader_epoch(queue: Queue, partition: int) -> int:
+async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -> Struct:
+    key = StateKey(queue.share, queue.group, queue.topic.id, partition)
+    node = await key.node()
+    # Named is the epoch that the leader has, so that the leader is not fenced.
     connection = await queue.share.cluster.any()
     topics = (await connection.call("Metadata", topics=[{"name": queue.topic.name}])).topics
-    found = {p.partition_index: int(p.leader_epoch) for p in topics[0].partitions}
-    return found[partition]
-
-
-async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -> Struct:
-    # Named is the epoch that the leader has, so that the leader is not fenced.
-    key = StateKey(queue.share, queue.group, queue.topic.id, partition)
-    node, epoch = await key.node(), await _leader_epoch(queue, partition)
-    result = await key.ask(api, node=node, leader_epoch=epoch, **fields)
+    epochs = {p.partition_index: int(p.leader_epoch) for p in topics[0].partitions}
+    result = await key.ask(api, node=node, leader_epoch=epochs[partition], **fields)
     require_ok(api, result.error_code)
     return result
 

@@ -5,11 +5,6 @@ from fixtures.wire.records import Compression, decode_batches
 from suites.broker.kit import *
 
 
-def _well_formed(part: Part) -> bool:
-    borders = [border for r in part.ranges for border in (r.first, r.last + 1)]
-    return all(r.first <= r.last for r in part.ranges) and borders == sorted(borders)
-
-
 @check("ACQ-05", "ACQ-07", fast=True, crossed=(BESIDE, BEHIND))
 async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
     queue, consumer = await share.with_holder(30, batches=share.rng.choice([1, 3, 6]))
@@ -21,7 +16,9 @@ async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
 
     for response in catch.responses:
         for part in response.parts:
-            judge["ACQ-05"].holds(_well_formed(part), f"ranges out of order: {part.ranges}")
+            borders = [border for r in part.ranges for border in (r.first, r.last + 1)]
+            ordered = all(r.first <= r.last for r in part.ranges) and borders == sorted(borders)
+            judge["ACQ-05"].holds(ordered, f"ranges out of order: {part.ranges}")
     expected = dict.fromkeys(freed, 2) | dict.fromkeys(range(30, 35), 1)
     judge["ACQ-07"].equal(expected, catch.counts, "counts of released and of new records")
     judge["ACQ-05"].equal(sorted(expected), catch.offsets, "acquired offsets")
@@ -180,14 +177,6 @@ async def test_unknown_partition_fails_alone(share: Share, judge: Judge) -> None
     await _beside(share, judge, (_SELF, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _gone(response: Response, doomed: Queue) -> bool:
-    part = response.part(doomed.topic.id)
-    return part is not None and part.error in (
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    )
-
-
 @check("ACQ-14", crossed=AMONG)
 async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
     placed = share.together(1)
@@ -205,7 +194,9 @@ async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
     gone = False
     async for _ in attempts():
         response = await consumer.session.fetch()
-        gone = gone or _gone(response, doomed)
+        lost = response.part(doomed.topic.id)
+        unknown = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        gone = gone or (lost is not None and lost.error in unknown)
         part = response.part(other.topic.id)
         served |= set(part.offsets if part else ())
         if gone and last in served:

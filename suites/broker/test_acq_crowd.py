@@ -37,13 +37,22 @@ class Crowd:
 
     async def _consume(self, member: Consumer) -> None:
         rng = self.share.rng
-        while self._goes_on():
+        # One record with two holders says enough.
+        while (
+            len(self.accepted) < self.total and not self.double and time.monotonic() < self.deadline
+        ):
             response = await member.fetch(
                 max_records=rng.randint(1, self.appetite), max_wait_ms=200
             )
             self.fetches += 1
             counts = member.sound(response).only.counts
-            self._take(member.member_id, counts)
+            self.deliveries += len(counts)
+            for offset in counts:
+                if offset in self.held or offset in self.accepted:
+                    owner = self.held.get(offset, "nobody: it was accepted")
+                    self.double.append(f"{offset} went to {member.member_id} while held by {owner}")
+                self.held[offset] = member.member_id
+            self.most = max(self.most, len(self.held))
             if self.double:
                 return
             # It holds them for a moment, in which others fetch.
@@ -53,20 +62,6 @@ class Crowd:
                     break
             if counts:
                 await self._settle(member, counts)
-
-    def _goes_on(self) -> bool:
-        """Tell whether there is work left; one record with two holders says enough."""
-        unfinished = len(self.accepted) < self.total
-        return unfinished and not self.double and time.monotonic() < self.deadline
-
-    def _take(self, name: str, counts: dict[int, int]) -> None:
-        self.deliveries += len(counts)
-        for offset in counts:
-            if offset in self.held or offset in self.accepted:
-                owner = self.held.get(offset, "nobody: it was accepted")
-                self.double.append(f"{offset} went to {name} while held by {owner}")
-            self.held[offset] = name
-        self.most = max(self.most, len(self.held))
 
     async def _settle(self, member: Consumer, counts: dict[int, int]) -> None:
         """Settle each offset, releasing it at most twice, so that none runs out of deliveries."""

@@ -123,20 +123,16 @@ async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None
     back = {offset for part in freed for offset in part}
 
     accepted = await _accept_all(other, until=len(back))
-    await holder.acked(*_accepts(set(held) - back))
-    accepted |= set(held) - back
+    kept = set(held) - back  # accepted with a batch for each run of offsets
+    starts = sorted(offset for offset in kept if offset - 1 not in kept)
+    ends = sorted(offset for offset in kept if offset + 1 not in kept)
+    await holder.acked(*map(accept, starts, ends))
+    accepted |= kept
     accepted |= await _accept_all(other, until=total - len(accepted))
 
     missing = sorted(set(range(total)) - accepted)
     judge.equal([], missing, "offsets that were never delivered to the second member")
     judge.saw(records=total, held=len(held))
-
-
-def _accepts(offsets: set[int]) -> list[Ack]:
-    """Return accepts for offsets, a batch for each run of them."""
-    starts = sorted(offset for offset in offsets if offset - 1 not in offsets)
-    ends = sorted(offset for offset in offsets if offset + 1 not in offsets)
-    return [accept(first, last) for first, last in zip(starts, ends, strict=True)]
 
 
 async def _accept_all(consumer: Consumer, until: int, within: float = WITHIN) -> set[int]:

@@ -210,16 +210,13 @@ async def _raced(share: Share, topic: Topic) -> tuple[str, dict[int, int], dict[
     if refusals(answered) != {NONE}:
         return ",".join(sorted(refusals(answered))), wanted, {}
     await member.join(topic)
-    firsts = {index: await _first(member, topic, index) for index in wanted}
+    firsts: dict[int, int] = {}
+    for index in wanted:
+        session = await member.new_session(topic.leaders[index])
+        consumer = Consumer(member, session, (topic, index))
+        firsts[index] = min((await consumer.acquire(1)).offsets)
+        await session.connection.close()
     return NONE, wanted, firsts
-
-
-async def _first(member: Member, topic: Topic, index: int) -> int:
-    session = await member.new_session(topic.leaders[index])
-    consumer = Consumer(member, session, (topic, index))
-    first = min((await consumer.acquire(1)).offsets)
-    await session.connection.close()
-    return first
 
 
 @check("ADM-25", meets=IDLE, timeout=90)

@@ -136,15 +136,12 @@ async def test_state_formatter(share: Share, judge: Judge) -> None:
         raise Undecided(f"nothing came of {run}")
     records = [record for record in await trail.records() if record.offset < end]
     expected = [(record.kind, _plain(record.value)) for record in records]
-    printed = [(_kind(found), found["value"]) for found in _json(run) if _ours(found, queue.group)]
+    ours = (found for found in _json(run) if found["key"]["data"]["groupId"] == queue.group)
+    printed = [(_kind(found), found["value"]) for found in ours]
     judge.equal([k for k, _ in expected], [k for k, _ in printed], f"kinds, by {run}")
     for (_, value), (kind, said) in zip(expected, printed, strict=True):
         seen = None if said is None else {k: said["data"].get(k) for k in value or {}}
         judge.equal(value, seen, f"value of a {kind}")
-
-
-def _ours(found: dict[str, Any], group: str) -> bool:
-    return bool(found["key"]["data"]["groupId"] == group)
 
 
 def _kind(found: dict[str, Any]) -> str:

@@ -19,21 +19,16 @@ async def test_a_topic_is_forgotten(share: Share, judge: Judge, reset: str) -> N
     judge.equal({0: UNSET, 1: UNSET}, starts, "start offsets shown")
     judge.equal({}, await group_offsets(share, queue.group), "what the group has to show")
     for index in (0, 1):
-        seen = await _first_delivery(queue, index)
+        consumer = await queue.consumer(index, join=index == 0)
+        seen: dict[int, int] = {}
+        async for _ in attempts():
+            await queue.produce(1, index)
+            if seen := consumer.sound(await consumer.fetch()).only.counts:
+                break
         begins = min(seen, default=-1)
         fits = begins == 0 if reset == "earliest" else begins >= 10
         judge.holds(fits, f"partition {index} begins at {begins} by {reset}, end 10")
         judge.equal({1}, set(seen.values()), f"delivery counts in partition {index}")
-
-
-async def _first_delivery(queue: Queue, partition: int) -> dict[int, int]:
-    """Return the counts of the first records that a new member gets, producing all the while."""
-    consumer = await queue.consumer(partition, join=partition == 0)
-    async for _ in attempts():
-        await queue.produce(1, partition)
-        if counts := consumer.sound(await consumer.fetch()).only.counts:
-            return counts
-    return {}
 
 
 @check("ADM-52", fast=True)

@@ -4,10 +4,6 @@ from fixtures.clients.configs import TYPES, Setting, Source, describe
 from suites.broker.kit import *
 
 
-def _type(config: Config) -> str:
-    return "STRING" if config.type == "ENUM" else config.type
-
-
 def _missing(found: dict[str, Setting], known: dict[str, Config]) -> list[str]:
     """Return the keys of the table that are not shown; a broker may have more of its own."""
     wanted = {name for name, config in known.items() if not config.internal}
@@ -27,7 +23,8 @@ async def test_group_keys(share: Share, judge: Judge) -> None:
         setting = found[name]
         in_force = broker.get(config.broker, config.default) if config.broker else config.default
         judge.equal(in_force, setting.value, f"{name} of a group that sets nothing")
-        judge.equal(_type(config), TYPES[setting.type], f"type of {name}")
+        kind = "STRING" if config.type == "ENUM" else config.type
+        judge.equal(kind, TYPES[setting.type], f"type of {name}")
         own = setting.source == Source.GROUP
         judge.holds(not own, f"{name} is shown as the group's own, which set nothing")
         defaults = {

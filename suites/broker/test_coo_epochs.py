@@ -7,20 +7,6 @@ async def _described(share: Share, group: str) -> Struct:
     return await share.admin.describe_group(group)
 
 
-async def _at_rest(queue: Queue, members: list[Member]) -> int:
-    """Let members heartbeat until all is assigned and there is one epoch; return it."""
-
-    async def ask() -> int | None:
-        await gather_all(map(good_beat, members))
-        group = await _described(queue.share, queue.group)
-        if covered(members) != every(queue.topic):
-            return None
-        epochs = {group.group_epoch, group.assignment_epoch, *(m.epoch for m in members)}
-        return int(epochs.pop()) if len(epochs) == 1 else None
-
-    return await eventually("group, assignment and members having one epoch", ask)
-
-
 @check("COO-06", fast=True)
 async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
     queue = await share.queue()
@@ -42,7 +28,16 @@ async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
 async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=share.rng.randint(1, 4))
     members = await crowd(share, queue, share.rng.randint(1, 4))
-    before = await _at_rest(queue, members)
+
+    async def ask() -> int | None:
+        await gather_all(map(good_beat, members))
+        group = await _described(share, queue.group)
+        if covered(members) != every(queue.topic):
+            return None
+        epochs = {group.group_epoch, group.assignment_epoch, *(m.epoch for m in members)}
+        return int(epochs.pop()) if len(epochs) == 1 else None
+
+    before = await eventually("group, assignment and members having one epoch", ask)
 
     for _ in range(10):
         responses = [await member.heartbeat() for member in members]

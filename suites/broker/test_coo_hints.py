@@ -14,13 +14,9 @@ async def _asked(queue: Queue, node: int, position: str) -> tuple[Response, Resp
         fetched = await session.fetch(*places, epoch=OPEN, max_wait_ms=0)
         acked = await session.acknowledge({where: [accept(0)] for where in places})
         parts = [fetched.part(topic.id, at) for topic, at in led]
-        if all(part and _told(part) == HINTED for part in parts):
+        if all(part and error_name(part.error or part.ack_error) == HINTED for part in parts):
             return fetched, acked
     raise Undecided(f"broker {node} does not say that it leads only one of four partitions")
-
-
-def _told(part: Part) -> str:
-    return error_name(part.error or part.ack_error)
 
 
 @check("COO-25", meets=IN_LISTS, solo={"brokers": 4}, timeout=120)
@@ -34,9 +30,8 @@ async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
     for position in POSITIONS:
         for response in await _asked(queue, node, position):
             # A broker that never led a partition may not know it where records are acknowledged.
-            if any(
-                _told(part) != HINTED for part in response.parts if part.partition != len(others)
-            ):
+            hints = [part for part in response.parts if part.partition != len(others)]
+            if any(error_name(part.error or part.ack_error) != HINTED for part in hints):
                 continue
             leaders = {
                 index: part.leader[0]

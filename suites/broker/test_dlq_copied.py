@@ -111,7 +111,18 @@ async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
 async def test_time_of_writing(share: Share, judge: Judge, copy: bool) -> None:
     box = await boxed(share, copy=copy, topic_config=FOREVER)
-    clock = await _clock(box)
+    # The broker that leads the source partition tells its time by what it stamps.
+    stamped = {"message.timestamp.type": "LogAppendTime"}
+    node = box.queue.topic.leaders[0]
+    topic = await share.admin.create_topic(assignments=[[node]], configs=stamped)
+
+    async def clock() -> int:
+        await share.admin.produce(topic, 1)
+        last = (await read_log(share, topic))[-1]
+        if last.timestamp_type is not TimestampType.LOG_APPEND_TIME:
+            raise Undecided("the broker does not stamp records")
+        return last.max_timestamp
+
     count = await _sources(box, Compression.NONE)
     before = await clock()
     await rejecting(box, count)
@@ -123,20 +134,3 @@ async def test_time_of_writing(share: Share, judge: Judge, copy: bool) -> None:
     sentence = f"letters say {min(times)} to {max(times)}, written between {before} and {after}"
     judge.holds(within, sentence)
     judge.saw(letters=len(letters))
-
-
-async def _clock(box: DeadLetterSetup) -> Callable[[], Awaitable[int]]:
-    """Return a function that tells the time of the broker that leads the source partition."""
-    share = box.queue.share
-    stamped = {"message.timestamp.type": "LogAppendTime"}
-    node = box.queue.topic.leaders[0]
-    topic = await share.admin.create_topic(assignments=[[node]], configs=stamped)
-
-    async def tell() -> int:
-        await share.admin.produce(topic, 1)
-        last = (await read_log(share, topic))[-1]
-        if last.timestamp_type is not TimestampType.LOG_APPEND_TIME:
-            raise Undecided("the broker does not stamp records")
-        return last.max_timestamp
-
-    return tell

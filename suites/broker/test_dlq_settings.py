@@ -73,18 +73,14 @@ async def _gets_letters(share: Share, name: str) -> list[int]:
     queue, consumer = await share.with_consumer(group_config=naming(name))
     async for _ in attempts(pause=0.2):
         await _reject_next(queue, consumer)
-        if await _exists(share, name):
+        known = await (await share.cluster.any()).call(
+            "Metadata", topics=[{"name": name}], allow_auto_topic_creation=False
+        )
+        if not known.topics[0].error_code:
             letters = await dead_letters_in(share, await share.cluster.topic(name))
             if found := [one for one in letters if one.headers.get("group") == queue.group]:
                 return letter_offsets(found)
     return []
-
-
-async def _exists(share: Share, name: str) -> bool:
-    response = await (await share.cluster.any()).call(
-        "Metadata", topics=[{"name": name}], allow_auto_topic_creation=False
-    )
-    return not response.topics[0].error_code
 
 
 @check("DLQ-20", "DLQ-26", "DLQ-28", solo={"log.message.timestamp.type": "LogAppendTime"})

@@ -32,8 +32,10 @@ async def test_mixed_states(share: Share, judge: Judge) -> None:
     judge.equal(expected, await queue.lag(expected), f"lag from {start} to {last + 1}")
 
 
-async def _accept_all(queue: Queue, until: int) -> None:
-    """Let three members share the work until ``until`` records are accepted."""
+@check("LAG-02", fast=True, crossed=(BESIDE, RELOADED))
+async def test_drained(share: Share, judge: Judge) -> None:
+    count = share.rng.randint(30, 80)
+    queue = await share.queue(count, batches=share.rng.choice([1, 5, count]))
     members = [await queue.consumer(join=number == 0) for number in range(3)]
     done = 0
 
@@ -46,17 +48,10 @@ async def _accept_all(queue: Queue, until: int) -> None:
                     *(accept(r.first, r.last) for r in response.only.ranges)
                 )
                 done += len(response.offsets)
-            if done >= until:
+            if done >= count:
                 return
 
     await asyncio.gather(*map(work, range(3)))
-
-
-@check("LAG-02", fast=True, crossed=(BESIDE, RELOADED))
-async def test_drained(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(30, 80)
-    queue = await share.queue(count, batches=share.rng.choice([1, 5, count]))
-    await _accept_all(queue, until=count)
 
     judge.equal(0, await queue.lag(0), f"lag with all {count} records accepted")
 

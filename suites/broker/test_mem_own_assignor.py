@@ -16,10 +16,6 @@ async def assigning(
         yield share
 
 
-def _indexes(member: Member) -> list[int]:
-    return sorted(index for _, index in member.assigned)
-
-
 @check("MEM-22", solo={})
 async def test_named_assignor_assigns(assigning: Share, judge: Judge) -> None:
     # Ours gives all to the member whose id comes first, whatever the order in which members
@@ -44,7 +40,7 @@ async def _judge_assigned(
     expected = {member.member_id: everything.get(member.member_id, []) for member in members}
 
     def seen() -> dict[str, list[int]]:
-        return {member.member_id: _indexes(member) for member in members}
+        return {m.member_id: sorted(index for _, index in m.assigned) for m in members}
 
     await beating(members, lambda: seen() == expected)
     judge.equal(expected, seen(), f"partitions assigned to {what}")

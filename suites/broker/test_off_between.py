@@ -32,24 +32,18 @@ def _expected(steps: int) -> tuple[set[int], dict[int, int]]:
     return settled, given
 
 
-async def _step(consumer: Consumer, acks: tuple[Ack, ...], held: set[int]) -> None:
-    wanted = {o for ack in acks for o in range(ack.first, ack.last + 1)} - held
-    if not held or wanted:
-        caught = await consumer.acquire(len(wanted) or RECORDS)
-        held.update(caught.counts)
-    if acks:
-        await consumer.acked(*acks)
-    held.difference_update(
-        o for ack in acks if ack.types == (2,) for o in range(ack.first, ack.last + 1)
-    )
-
-
 async def _reloaded(queue: Queue, steps: int) -> tuple[dict[int, int], Consumer]:
     """Go some steps, have the state loaded again, and return what a new member is given."""
     consumer = await queue.consumer()
     held: set[int] = set()
     for acks in STEPS[:steps]:
-        await _step(consumer, acks, held)
+        wanted = {o for ack in acks for o in range(ack.first, ack.last + 1)} - held
+        if not held or wanted:
+            held.update((await consumer.acquire(len(wanted) or RECORDS)).counts)
+        if acks:
+            await consumer.acked(*acks)
+        released = [ack for ack in acks if ack.types == (2,)]
+        held.difference_update(o for ack in released for o in range(ack.first, ack.last + 1))
     await consumer.depart()
     heir = await queue.consumer(join=False)
     counts: dict[int, int] = {}

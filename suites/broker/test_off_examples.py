@@ -8,10 +8,6 @@ allows the value of the step before it as well, and never any other.
 from suites.broker.kit import *
 
 
-async def _lock(queue: Queue, milliseconds: int) -> None:
-    await queue.share.admin.group_config(queue.group, {LOCK: str(milliseconds)})
-
-
 async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
     """Return a group whose share-partition begins at 100, the log's end, as the table does."""
     queue = await share.queue(records=100, lock_ms=share.bounds.longest_lock)
@@ -36,11 +32,11 @@ async def test_operations_table(share: Share, judge: Judge) -> None:
     await one.acked(accept(100, 109))
 
     # Fetch records 110-119: 110 to 112 with a lock that runs out in the course of the table.
-    await _lock(queue, short)
+    await share.admin.group_config(queue.group, {LOCK: str(short)})
     sent = time.monotonic()
     await _fetch(judge, queue, one, dict.fromkeys(range(110, 113), 1), produce=3)
     expires = time.monotonic() + short / 1000
-    await _lock(queue, long)
+    await share.admin.group_config(queue.group, {LOCK: str(long)})
     await _fetch(judge, queue, one, dict.fromkeys(range(113, 120), 1), produce=7)
 
     # Release 110, acknowledge 119, fetch records 110 and 120.

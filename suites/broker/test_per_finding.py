@@ -57,9 +57,11 @@ async def test_everybody_names_the_same(share: Share, judge: Judge) -> None:
     judge.saw(keys=len(keys), coordinators=len(set(homes)))
 
 
-def _malformed() -> list[str]:
+@check("PER-32", fast=True)
+async def test_malformed_keys(share: Share, judge: Judge) -> None:
+    node = min(share.cluster.brokers)
     topic = base64.urlsafe_b64encode(uuid.uuid5(uuid.NAMESPACE_DNS, "t").bytes).decode().rstrip("=")
-    return [
+    for key in (
         "group",
         f"group:{topic}",
         f"{topic}:0",
@@ -69,13 +71,7 @@ def _malformed() -> list[str]:
         "group::0",
         "group:not a topic id:0",
         f":{topic}:0",
-    ]
-
-
-@check("PER-32", fast=True)
-async def test_malformed_keys(share: Share, judge: Judge) -> None:
-    node = min(share.cluster.brokers)
-    for key in _malformed():
+    ):
         for found in await _coordinators(share, node, [key]):
             what = f"error of finding the coordinator of {key!r}"
             judge.equal("INVALID_REQUEST", error_name(found.error_code), what)

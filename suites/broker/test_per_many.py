@@ -46,12 +46,11 @@ def _fields(api: str, *, counted: bool) -> dict[str, object]:
 def _shown(api: str, part: Struct) -> object:
     """Return what one partition's result has to be for what was written before."""
     if api == READ:
-        return part.start_offset, [_plain(batch) for batch in part.state_batches]
+        return part.start_offset, [
+            (b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
+            for b in part.state_batches
+        ]
     return part.start_offset if api == SUMMARY else None
-
-
-def _plain(batch: Struct) -> tuple[int, int, int, int]:
-    return batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count
 
 
 @check("PER-05", "PER-27", "PER-28", meets=IN_LISTS)

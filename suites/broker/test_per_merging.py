@@ -156,13 +156,6 @@ async def test_single_offsets_become_one_batch(store: Store, judge: Judge) -> No
     judge.equal(expected, batches_of(await key.read()), "batches of a uniform range")
 
 
-async def _window(store: Store) -> int:
-    """Return the largest in-flight window that a group can be given."""
-    configs = await store.share.admin.broker_configs()
-    names = ("group.share.max.partition.max.record.locks", "group.share.partition.max.record.locks")
-    return next(int(configs[name]) for name in names if name in configs)
-
-
 async def _timed(key: StateKey, batches: list[StateBatch]) -> tuple[str, float]:
     """Return the error of a Write and the seconds it took, our own encoding included."""
     began = time.monotonic()
@@ -175,7 +168,10 @@ async def test_alternating_batches(store: Store, judge: Judge) -> None:
     _, key, _ = await store.keys(3)
     if (refused := await key.initialize(0, 0)) != "NONE":
         raise Undecided(f"an Initialize that should succeed answered {refused}")
-    count = await _window(store)
+    # As many as the largest in-flight window that a group can be given.
+    broker = await store.share.admin.broker_configs()
+    names = ("group.share.max.partition.max.record.locks", "group.share.partition.max.record.locks")
+    count = next(int(broker[name]) for name in names if name in broker)
     node = await key.node()
     configs = await store.share.admin.configs(BROKER_RESOURCE, str(node), node=node)
     limit = int(configs["share.coordinator.write.timeout.ms"]) / 1000

@@ -73,21 +73,6 @@ async def test_unknown_topics(store: Store, judge: Judge, api: str) -> None:
         judge.one_of(allowed, error_name(part.error_code), what)
 
 
-async def _together(keys: list[StateKey], api: str) -> dict[int, Struct]:
-    """Send one RPC about several keys of one coordinator; return each partition's result."""
-    wanted = [{"partition": key.partition} | FIELDS[api] for key in keys]
-    topics = [{"topic_id": keys[0].topic_id, "partitions": wanted}]
-
-    async def ask() -> dict[int, Struct] | None:
-        connection = await keys[0].share.cluster.to(await keys[0].node())
-        response = await connection.call(api, group_id=keys[0].group, topics=topics)
-        parts = {p.partition: p for result in response.results for p in result.partitions}
-        moving = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return None if any(part.error_code in moving for part in parts.values()) else parts
-
-    return await eventually(f"{api} answered by a coordinator that is ready", ask)
-
-
 @check("PER-28", fast=True)
 @pytest.mark.parametrize("api", [READ, WRITE])
 async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
@@ -100,7 +85,17 @@ async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
         if (error := await keys[index].initialize(0, 1)) != "NONE":
             raise Undecided(f"an Initialize that should succeed answered {error}")
 
-    parts = await _together(keys, api)
+    wanted = [{"partition": key.partition} | FIELDS[api] for key in keys]
+    topics = [{"topic_id": keys[0].topic_id, "partitions": wanted}]
+
+    async def ask() -> dict[int, Struct] | None:
+        connection = await store.share.cluster.to(await keys[0].node())
+        response = await connection.call(api, group_id=keys[0].group, topics=topics)
+        parts = {p.partition: p for result in response.results for p in result.partitions}
+        moving = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return None if any(part.error_code in moving for part in parts.values()) else parts
+
+    parts = await eventually(f"{api} answered by a coordinator that is ready", ask)
     seen = [error_name(parts[k.partition].error_code) if k.partition in parts else "" for k in keys]
     expected = ["NONE" if index in good else INVALID for index in range(len(keys))]
     judge.equal(expected, seen, f"errors of one {api} about {len(keys)} partitions")

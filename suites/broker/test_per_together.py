@@ -23,11 +23,6 @@ async def _holder(queue: Queue, count: int, *, join: bool = False) -> tuple[Cons
     return consumer, held[0]
 
 
-async def _sent(acks: Iterable[Awaitable[Part]], *, together: bool) -> list[str]:
-    parts = await asyncio.gather(*acks) if together else [await ack for ack in acks]
-    return [result(part) for part in parts]
-
-
 async def _unstored(queue: Queue, offsets: Iterable[int]) -> list[int]:
     """Return those of the offsets that are not stored as finished."""
     state = await read_state(queue)
@@ -65,7 +60,9 @@ async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: b
 
     acks = [(one, each(begin, IN_TURNS)) for one, begin in large]
     acks += [(one, accept(only)) for one, only in small]
-    told = await _sent((one.ack(ack, timeout=60.0) for one, ack in acks), together=together)
+    asked = (one.ack(ack, timeout=60.0) for one, ack in acks)
+    parts = await asyncio.gather(*asked) if together else [await ack for ack in asked]
+    told = [result(part) for part in parts]
 
     good = [begin for (_, begin), one in zip(large, told[:PAIRS], strict=True) if one == "NONE"]
     wanted = [offset for begin in good for offset in range(begin, begin + RECORDS)]

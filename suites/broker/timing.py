@@ -297,7 +297,9 @@ async def judge_prompt(
     took: list[float] = []
     plain: list[float] = []
     while len(took) < TRIES and min(took, default=PROMPT + 1) > PROMPT:
-        plain.append(await _round_trip(share))
+        asked = time.monotonic()
+        await (await share.cluster.any()).call("Metadata", topics=[])
+        plain.append(time.monotonic() - asked)
         took.append(await call())
     quickest = min(took)
     if quickest > PROMPT and quickest <= PROMPT + TRIES * max(plain):
@@ -305,9 +307,3 @@ async def judge_prompt(
     sentence = f"{what}: the quickest of {len(took)} took {quickest:.3f} s"
     judge.holds(quickest <= PROMPT, sentence)
     judge.saw(milliseconds=int(1000 * quickest))
-
-
-async def _round_trip(share: Share) -> float:
-    asked = time.monotonic()
-    await (await share.cluster.any()).call("Metadata", topics=[])
-    return time.monotonic() - asked

@@ -105,7 +105,11 @@ async def _requests(lone: SingleBroker, **labels: str) -> dict[str, float]:
     found = [s for s in await lone.samples(TOPICS) if s.attribute == "Count"]
     topic = labels.get("topic")
     return {
-        name: sum(s.value for s in found if _fits(s.labels, f"{name}RequestsPerSec", topic))
+        name: sum(
+            s.value
+            for s in found
+            if (s.labels.get("name"), s.labels.get("topic")) == (f"{name}RequestsPerSec", topic)
+        )
         for name in (
             "TotalShareFetch",
             "FailedShareFetch",
@@ -113,10 +117,6 @@ async def _requests(lone: SingleBroker, **labels: str) -> dict[str, float]:
             "FailedShareAcknowledgement",
         )
     }
-
-
-def _fits(labels: Mapping[str, str], name: str, topic: str | None) -> bool:
-    return labels.get("name") == name and labels.get("topic") == topic
 
 
 @check("LAG-19")
@@ -148,20 +148,6 @@ async def test_requests(lone: SingleBroker, judge: Judge) -> None:
         judge.holds(grown[name] >= count, f"{name} of the broker grew by {grown[name]}")
 
 
-async def _listed(lone: SingleBroker) -> dict[str, int]:
-    connection = await lone.share.cluster.any()
-    response = await connection.call("ListGroups", states_filter=[], types_filter=["share"])
-    states = [group.group_state for group in response.groups]
-    return {state: states.count(state) for state in ("Stable", "Empty")}
-
-
-async def _in_states(lone: SingleBroker) -> dict[str, float]:
-    return {
-        state: await lone.number(MEMBERS, "share_group_count", state=state)
-        for state in ("Stable", "Empty")
-    }
-
-
 @check("LAG-20", timeout=150)
 async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(1)
@@ -174,7 +160,11 @@ async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
     seen: dict[str, float] = {}
     async for _ in attempts(GAUGED_WITHIN, pause=0.2):
         await good_beat(member)
-        expected, seen = await _listed(lone), await _in_states(lone)
+        connection = await lone.share.cluster.any()
+        response = await connection.call("ListGroups", states_filter=[], types_filter=["share"])
+        states = [group.group_state for group in response.groups]
+        expected = {state: states.count(state) for state in ("Stable", "Empty")}
+        seen = {s: await lone.number(MEMBERS, "share_group_count", state=s) for s in expected}
         if not all(expected.values()):
             raise Undecided(f"the broker lists {expected}, with one group left and one joined")
         if seen == expected:

@@ -40,12 +40,6 @@ class Layout:
     state: tuple[int, ...]
     offsets: tuple[int, ...]
 
-    def state_coordinator(self, group: str, topic: Topic, partition: int = 0) -> int:
-        return self.state[state_partition(self, group, topic, partition)]
-
-    def group_coordinator(self, group: str) -> int:
-        return self.offsets[partition_of(group, len(self.offsets))]
-
 
 def state_partition(layout: Layout, group: str, topic: Topic, partition: int = 0) -> int:
     return partition_of(share_key(group, topic.id, partition), len(layout.state))
@@ -96,9 +90,9 @@ def draw_group(
         name = cluster.fresh_name("g")
         if shard not in {-1, state_partition(now, name, topic)}:
             continue
-        if state not in {None, now.state_coordinator(name, topic)}:
+        if state not in {None, now.state[state_partition(now, name, topic)]}:
             continue
-        if group in {None, now.group_coordinator(name)}:
+        if group in {None, now.offsets[partition_of(name, len(now.offsets))]}:
             return name
     raise Undecided(f"no group has broker {state} for its state and {group} for its members")
 
@@ -255,26 +249,22 @@ class FailoverCluster:
 
     async def _answering(self) -> bool:
         now = await self.layout()
-        codes = [
-            *[await self._group_error(i, node, now) for i, node in enumerate(now.offsets)],
-            *[await self._state_error(i, node, now) for i, node in enumerate(now.state)],
-        ]
-        return not RETRIABLE.intersection(codes)
-
-    async def _group_error(self, index: int, node: int, now: Layout) -> int:
-        group = next(n for n in _NAMES if partition_of(n, len(now.offsets)) == index)
-        connection = await self.cluster.to(node)
-        response = await connection.call("ShareGroupDescribe", group_ids=[group])
-        return int(response.groups[0].error_code)
-
-    async def _state_error(self, index: int, node: int, now: Layout) -> int:
+        codes: list[int] = []
+        for index, node in enumerate(now.offsets):
+            group = next(n for n in _NAMES if partition_of(n, len(now.offsets)) == index)
+            connection = await self.cluster.to(node)
+            response = await connection.call("ShareGroupDescribe", group_ids=[group])
+            codes.append(response.groups[0].error_code)
         keys = {name: share_key(name, _NO_TOPIC, 0) for name in _NAMES}
-        group = next(n for n, key in keys.items() if partition_of(key, len(now.state)) == index)
         asked = {"topic_id": _NO_TOPIC, "partitions": [{"partition": 0, "leader_epoch": 0}]}
-        response = await (await self.cluster.to(node)).call(
-            "ReadShareGroupStateSummary", group_id=group, topics=[asked]
-        )
-        return int(response.results[0].partitions[0].error_code) if response.results else 0
+        for index, node in enumerate(now.state):
+            group = next(n for n, k in keys.items() if partition_of(k, len(now.state)) == index)
+            response = await (await self.cluster.to(node)).call(
+                "ReadShareGroupStateSummary", group_id=group, topics=[asked]
+            )
+            if response.results:
+                codes.append(response.results[0].partitions[0].error_code)
+        return not RETRIABLE.intersection(codes)
 
 
 async def _together(calls: Iterable[Callable[[], None]]) -> None:

@@ -66,21 +66,16 @@ async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
         await judge_progress(judge["COO-31"], await judge_new_leader(judge, scene))
     for pulse in pulses:
         await judge_member(judge, pulse)
-    await _judge_stored(judge["COO-11"], world.kept, stored)
+    done, _ = await asyncio.wait([stored], timeout=ANSWERED_WITHIN)
+    what = f"an acknowledgement was not answered {ANSWERED_WITHIN:g} s after the coordinator died"
+    judge["COO-11"].holds(done, what)
+    world.kept.answered([12, 13], stored.result())
+    # The leader knows anyway. Whether the new coordinator does, the next leader shows.
+    world.kept.queue = await moved(await located(world.kept.queue))
+    await judge_open(judge["COO-11"], world.kept, world.kept.open)
 
     await stage.start(world.victim)
     await judge_came_back(judge["COO-27"], world.alone)
-
-
-async def _judge_stored(judge: Judge, scene: MixedStates, task: asyncio.Task[Part | None]) -> None:
-    """Judge an acknowledgement whose share coordinator died, and where its outcome is kept now."""
-    done, _ = await asyncio.wait([task], timeout=ANSWERED_WITHIN)
-    what = f"an acknowledgement was not answered {ANSWERED_WITHIN:g} s after the coordinator died"
-    judge.holds(done, what)
-    scene.answered([12, 13], task.result())
-    # The leader knows anyway. Whether the new coordinator does, the next leader shows.
-    scene.queue = await moved(await located(scene.queue))
-    await judge_open(judge, scene, scene.open)
 
 
 @check("COO-08", "COO-18", "COO-19", meets=IDLE, timeout=120)
@@ -96,13 +91,14 @@ async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Ju
     key = await raised(bare)
 
     await stage.kill(victim)
-    loading = asyncio.create_task(_loaded(unloaded))
+    roamer = ReconnectingConsumer(unloaded)
+    loading = asyncio.create_task(roamer.take(range(6)))
     assigned = await _assigned(unknown, TAKEN_OVER + retry / 1000)
     judge["COO-08"].equal({(unknown.topic.id, 0)}, assigned, "assigned after the fail-over")
     counts = await ReconnectingConsumer(unknown).take(range(6))
     judge["COO-08"].equal(dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")
 
-    roamer, counts = await loading
+    counts = await loading
     judge["COO-19"].equal(dict.fromkeys(range(6), 1), counts, "delivered after a late load")
     judge["COO-19"].none_but(RETRIED, roamer.told, "errors of fetches meanwhile")
 
@@ -120,8 +116,3 @@ async def _assigned(queue: Queue, within: float) -> Assigned:
         if member.assigned:
             break
     return member.assigned
-
-
-async def _loaded(queue: Queue) -> tuple[ReconnectingConsumer, dict[int, int]]:
-    roamer = ReconnectingConsumer(queue)
-    return roamer, await roamer.take(range(6))

@@ -33,7 +33,10 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     stage.pause(world.victim)
     zombies = [(scene, scene.send(accept(12, 13))) for scene in (world.led, expiring)]
     cut = world.kept.send(accept(12, 13))
-    await _judge_cut(judge["COO-29"], cut)
+    await asyncio.wait([cut], timeout=CUT_FOR)
+    part = cut.result() if cut.done() else None
+    soon = f"an ACCEPT was answered NONE within {CUT_FOR:g} s, its share coordinator being frozen"
+    judge["COO-29"].holds(part is None or part.ack_error, soon)
     heirs = [await judge_new_leader(judge, scene) for scene in (world.led, world.whole, expiring)]
     # The heir's own locks are as short; what it has settled is what late timers must not undo.
     await _judge_settled(judge["COO-28"], expiring, heirs[-1])
@@ -49,14 +52,6 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
         scene.queue = await moved(await located(scene.queue))
         await judge_open(judge["COO-28"], scene, [])
     await _judge_healed(judge, world, cut)
-
-
-async def _judge_cut(judge: Judge, task: asyncio.Task[Part | None]) -> None:
-    """Judge that no ACCEPT is answered NONE while its outcome can be stored nowhere."""
-    await asyncio.wait([task], timeout=CUT_FOR)
-    part = task.result() if task.done() else None
-    soon = f"an ACCEPT was answered NONE within {CUT_FOR:g} s, its share coordinator being frozen"
-    judge.holds(part is None or part.ack_error, soon)
 
 
 async def _judge_zombie(judge: Judge, scene: MixedStates, task: asyncio.Task[Part | None]) -> None:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from fixtures.clients.cluster import attempts, paced
-from fixtures.clients.member import Ack, Part, accept, release
+from fixtures.clients.member import Ack, accept, release
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
 from suites.broker.leaders import ReconnectingConsumer, located
@@ -123,22 +123,16 @@ class Traffic:
             with contextlib.suppress(Undecided):
                 asked_at = time.monotonic()
                 part = await roamer.fetch(max_records=20)
-                if part and part.ranges:
-                    self.books.deliver(_places(part), asked_at)
-                    await self._finish(roamer, part)
-
-    async def _finish(self, roamer: ReconnectingConsumer, part: Part) -> None:
-        kept = [o for o in part.offsets if part.counts[o] > 2 or not self._given_back()]
-        acks: list[Ack] = [accept(o) if o in kept else release(o) for o in part.offsets]
-        result = await roamer.ack(*acks)
-        self.books.acknowledge({(part.partition, offset) for offset in kept}, result)
-
-    def _given_back(self) -> bool:
-        return self._rng.random() < self._releases
-
-
-def _places(part: Part) -> set[Place]:
-    return {(part.partition, offset) for offset in part.offsets}
+                if not part or not part.ranges:
+                    continue
+                took = part.offsets
+                self.books.deliver({(part.partition, offset) for offset in took}, asked_at)
+                kept = [
+                    o for o in took if part.counts[o] > 2 or self._rng.random() >= self._releases
+                ]
+                acks: list[Ack] = [accept(o) if o in kept else release(o) for o in took]
+                result = await roamer.ack(*acks)
+                self.books.acknowledge({(part.partition, offset) for offset in kept}, result)
 
 
 def judge_books(judge: Judge, traffic: Traffic, produced: set[Place]) -> None:

@@ -11,8 +11,6 @@ from random import Random
 import pytest
 
 from fixtures.clients.cluster import Cluster
-from fixtures.interface.info import ClusterInfo
-from fixtures.interface.target import Handle
 from fixtures.targets import Target, TargetOptions
 from fixtures.targets.hooks import hooked_brokers
 from fixtures.wire.frame import Transcript
@@ -50,14 +48,10 @@ async def lives(
         info, brokers = restarted_target.info, restarted_target.brokers
     else:
         info = request.getfixturevalue("cluster_info")
-        brokers = await _brokers(run_options, info)
+        hooks = run_options.hooks_read
+        async with Cluster(info) as cluster:
+            await cluster.any()
+            brokers = hooked_brokers(cluster, hooks) if hooks else ()
     lives = Restarts(info, brokers, rng, transcripts)
     yield lives
     await lives.rise()
-
-
-async def _brokers(run_options: RunOptions, info: ClusterInfo) -> tuple[Handle, ...]:
-    hooks = run_options.hooks_read
-    async with Cluster(info) as cluster:
-        await cluster.any()
-        return hooked_brokers(cluster, hooks) if hooks else ()

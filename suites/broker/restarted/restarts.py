@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from random import Random
 
 from fixtures.interface.info import ClusterInfo
@@ -37,16 +37,14 @@ class Restarts:
             yield share
 
     async def die(self, *, orderly: bool = False) -> None:
-        await self._all(*(each.stop if orderly else each.kill for each in self._brokers))
+        ends = [each.stop if orderly else each.kill for each in self._brokers]
+        await asyncio.gather(*map(asyncio.to_thread, ends))
 
     async def rise(self) -> None:
-        await self._all(*(each.start for each in self._brokers))
+        await asyncio.gather(*(asyncio.to_thread(each.start) for each in self._brokers))
         if len(self._brokers) > 1:
             async with self.life() as share:
                 await GuestCluster(share, self._brokers).caught_up()
-
-    async def _all(self, *calls: Callable[[], None]) -> None:
-        await asyncio.gather(*(asyncio.to_thread(call) for call in calls))
 
 
 async def prunes_soon(share: Share) -> None:

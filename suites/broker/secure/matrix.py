@@ -70,17 +70,6 @@ class Permissions:
 
         return await eventually(f"a ready coordinator for {api}", attempt)
 
-    async def vacate(self) -> None:
-        """Let every member leave, the user's own included: what follows needs an empty group."""
-        for member_id in (self.host.member_id, self.session.member_id):
-            await self.share.cluster.at_coordinator(
-                self.group,
-                "ShareGroupHeartbeat",
-                group_id=self.group,
-                member_id=member_id,
-                member_epoch=-1,
-            )
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -157,7 +146,10 @@ async def _describe_offsets(scene: Permissions) -> Seen:
 
 
 async def _alter_offsets(scene: Permissions) -> Seen:
-    await scene.vacate()
+    # It needs an empty group: every member leaves, the user's own included.
+    for member_id in (scene.host.member_id, scene.session.member_id):
+        leaving = {"group_id": scene.group, "member_id": member_id, "member_epoch": -1}
+        await scene.share.cluster.at_coordinator(scene.group, "ShareGroupHeartbeat", **leaving)
     response = await scene.ask("AlterShareGroupOffsets")
     errors = {t.topic_name: t.partitions[0].error_code for t in response.responses if t.partitions}
     return _by_topic(scene, response.error_code, errors)

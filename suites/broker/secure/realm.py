@@ -67,21 +67,16 @@ def broker_properties(keystore: Path) -> dict[str, str]:
     for listener, protocol in LISTENERS.items():
         prefix = f"listener.name.{listener.lower()}"
         if protocol.startswith("SASL_"):
-            properties |= _sasl(prefix)
+            properties[f"{prefix}.sasl.enabled.mechanisms"] = ",".join(_MECHANISMS)
+            for mechanism in _MECHANISMS:
+                jaas = _PLAIN if mechanism == "PLAIN" else _SCRAM
+                properties[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = jaas
         if protocol.endswith("SSL"):
             properties |= {
                 f"{prefix}.ssl.keystore.type": "PEM",
                 f"{prefix}.ssl.keystore.location": str(keystore),
             }
     return properties
-
-
-def _sasl(prefix: str) -> dict[str, str]:
-    modules = {
-        f"{prefix}.{mechanism.lower()}.sasl.jaas.config": _PLAIN if mechanism == "PLAIN" else _SCRAM
-        for mechanism in _MECHANISMS
-    }
-    return {f"{prefix}.sasl.enabled.mechanisms": ",".join(_MECHANISMS), **modules}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

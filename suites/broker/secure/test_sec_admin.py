@@ -87,14 +87,6 @@ async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Ju
         judge.holds(secret not in told, f"the response for all topics shows {secret}")
 
 
-def _altered(response: Struct) -> dict[str, str]:
-    return {
-        topic.topic_name: error_name(part.error_code)
-        for topic in response.responses
-        for part in topic.partitions
-    }
-
-
 @check("SEC-17")
 async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     (one, other), user = await _used(realm, 2), await realm.user()
@@ -112,7 +104,12 @@ async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     response = await _call(user, "AlterShareGroupOffsets", group, other.topic, one.topic)
     judge.equal("NONE", error_name(response.error_code), "the request as a whole")
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
-    judge.equal(expected, _altered(response), "results by topic")
+    altered = {
+        topic.topic_name: error_name(part.error_code)
+        for topic in response.responses
+        for part in topic.partitions
+    }
+    judge.equal(expected, altered, "results by topic")
     starts = [
         await _start(realm.share, group, q.topic, n) for q, n in ((one, ALTERED), (other, USED))
     ]

@@ -7,30 +7,22 @@ from suites.broker.secure.realm import Realm, User
 NO_CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateCall:
-    """One of the five requests: the fields for a partition, beside its index."""
-
-    api: str
-    fields: dict[str, Any] = field(default_factory=dict)
-
-
-CALLS = (
-    StateCall(api="ReadShareGroupState", fields={"leader_epoch": 0}),
-    StateCall(api="ReadShareGroupStateSummary", fields={"leader_epoch": 0}),
-    StateCall(
-        api="WriteShareGroupState",
-        fields={"state_epoch": 0, "leader_epoch": 0, "start_offset": 4, "state_batches": []},
-    ),
-    StateCall(api="InitializeShareGroupState", fields={"state_epoch": 9, "start_offset": 4}),
-    StateCall(api="DeleteShareGroupState"),
-)
+CALLS: dict[str, dict[str, Any]] = {
+    "ReadShareGroupState": {"leader_epoch": 0},
+    "ReadShareGroupStateSummary": {"leader_epoch": 0},
+    "WriteShareGroupState": {
+        "state_epoch": 0, "leader_epoch": 0, "start_offset": 4, "state_batches": [],
+    },
+    "InitializeShareGroupState": {"state_epoch": 9, "start_offset": 4},
+    "DeleteShareGroupState": {},
+}  # fmt: skip
+"""The five requests, and their fields for a partition beside its index."""
 
 
-async def _send(user: User, call: StateCall, queue: Queue) -> tuple[set[str], Any]:
-    partition = {"partition": 0, **call.fields}
+async def _send(user: User, api: str, queue: Queue) -> tuple[set[str], Any]:
+    partition = {"partition": 0, **CALLS[api]}
     topics = [{"topic_id": queue.topic.id, "partitions": [partition]}]
-    response = (await user.call(call.api, group_id=queue.group, topics=topics)).to_dict()
+    response = (await user.call(api, group_id=queue.group, topics=topics)).to_dict()
     parts = [part for topic in response["results"] for part in topic["partitions"]]
     return {error_name(part["error_code"]) for part in parts}, parts
 
@@ -42,8 +34,8 @@ def _reveals(part: dict[str, Any]) -> bool:
 
 
 @check("SEC-22")
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.api)
-async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, call: StateCall) -> None:
+@pytest.mark.parametrize("api", CALLS)
+async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, api: str) -> None:
     queue, user = await realm.share.queue(6), await realm.user()
     consumer = await queue.holder(6)
     await consumer.acked(accept(0, 1), accept(4))
@@ -51,16 +43,16 @@ async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, call: State
     await user.allow(Operation.ALL, Resource.TOPIC, queue.topic.name)
     before = (await read_state(queue)).to_dict()
 
-    errors, parts = await _send(user, call, queue)
-    judge.equal({NO_CLUSTER}, errors, f"{call.api} with ALL on group and topic")
+    errors, parts = await _send(user, api, queue)
+    judge.equal({NO_CLUSTER}, errors, f"{api} with ALL on group and topic")
     shown = [part for part in parts if _reveals(part)]
     judge.equal([], shown, "what the refusal reveals")
     after = (await read_state(queue)).to_dict()
-    judge.equal(before, after, f"the stored state after a refused {call.api}")
+    judge.equal(before, after, f"the stored state after a refused {api}")
 
     await user.allow(Operation.CLUSTER_ACTION, Resource.CLUSTER, THE_CLUSTER)
-    errors, _ = await _send(user, call, queue)
-    judge.holds(NO_CLUSTER not in errors, f"{call.api} with CLUSTER_ACTION: {errors}")
+    errors, _ = await _send(user, api, queue)
+    judge.holds(NO_CLUSTER not in errors, f"{api} with CLUSTER_ACTION: {errors}")
 
 
 @check("SEC-23")

@@ -2,7 +2,7 @@
 
 from fixtures.clients.acls import Operation, Resource
 from suites.broker.kit import *
-from suites.broker.secure.realm import Realm, User
+from suites.broker.secure.realm import Realm
 
 BY_NAME = (
     "ShareGroupHeartbeat",
@@ -26,17 +26,12 @@ async def test_refusals_do_not_tell_what_exists(realm: Realm, judge: Judge, api:
     hidden = queue.topic.name
     missing = hidden[:-1] + ("y" if hidden.endswith("x") else "x")
     member = realm.share.member_id()
-    of_hidden, of_missing = [
-        await _response(user, api, fields_of(api, queue.group, topic, member_id=member), topic)
-        for topic in (hidden, missing)
-    ]
-    judge.equal(of_missing, of_hidden, f"{api} of a hidden topic, as of a missing one")
-    told = str(of_hidden)
+    seen: list[str] = []
+    for topic in (hidden, missing):
+        fields = fields_of(api, queue.group, topic, member_id=member)
+        response = (await user.call(api, **fields)).to_dict()
+        response.pop("throttle_time_ms", None)
+        seen.append(str(response).replace(topic, "TOPIC"))
+    told, of_missing = seen
+    judge.equal(of_missing, told, f"{api} of a hidden topic, as of a missing one")
     judge.holds(str(queue.topic.id) not in told, f"{api} tells the topic's id: {told}")
-
-
-async def _response(user: User, api: str, fields: dict[str, Any], topic: str) -> str:
-    """Return a response as text, with the topic's name made the same in all."""
-    response = (await user.call(api, **fields)).to_dict()
-    response.pop("throttle_time_ms", None)
-    return str(response).replace(topic, "TOPIC")

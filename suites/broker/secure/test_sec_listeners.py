@@ -30,15 +30,6 @@ WAYS = (
 Story = list[tuple[str, Any]]
 
 
-async def _visitor(realm: Realm, listener: str, mechanism: str) -> User:
-    if not mechanism:
-        return await realm.visitor(realm.entrance(listener), NOBODY)
-    if mechanism == "PLAIN":
-        login = {"mechanism": mechanism, "user": PLAIN_USER, "password": PLAIN_PASSWORD}
-        return await realm.visitor(realm.entrance(listener, **login), PLAIN_USER)
-    return await realm.user(listener=listener, mechanism=mechanism)
-
-
 async def _consume(user: User, queue: Queue) -> Story:
     """Consume as a share consumer does, make mistakes too; return what was answered."""
     place, story = (queue.topic, 0), Story()
@@ -87,7 +78,13 @@ async def test_every_listener_says_the_same(
     realm: Realm, judge: Judge, listener: str, mechanism: str
 ) -> None:
     here, there = await realm.queues(2, records=4, lock_ms=30_000)
-    user = await _visitor(realm, listener, mechanism)
+    if not mechanism:
+        user = await realm.visitor(realm.entrance(listener), NOBODY)
+    elif mechanism == "PLAIN":
+        login = {"mechanism": mechanism, "user": PLAIN_USER, "password": PLAIN_PASSWORD}
+        user = await realm.visitor(realm.entrance(listener, **login), PLAIN_USER)
+    else:
+        user = await realm.user(listener=listener, mechanism=mechanism)
     await may_use(user, there.group, [there.topic.name])
     await user.allow(Operation.DELETE, Resource.GROUP, there.group)
     root = User(name=NOBODY, cluster=realm.share.cluster, realm=realm)

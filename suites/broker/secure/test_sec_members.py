@@ -37,7 +37,10 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
 
     host = Member(realm.share.cluster, queue.group, realm.share.member_id())
     await host.join(queue.topic)
-    judge.equal(NO_GROUP, await _join_free(user, queue), "joining a living group")
+    operations = (Operation.DESCRIBE, Operation.DELETE)
+    await user.revoke(*(user.entry(operation, GROUP, queue.group) for operation in operations))
+    error = await _join(user, queue.group, queue.topic.name)
+    judge.equal(NO_GROUP, error, "joining a living group")
     for epoch, what in ((host.epoch, "a heartbeat"), (-1, "the last heartbeat")):
         in_its_name = {"member_id": host.member_id, "member_epoch": epoch}
         response = await user.call("ShareGroupHeartbeat", group_id=queue.group, **in_its_name)
@@ -46,13 +49,6 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
     found = await _members(realm.share, queue.group)
     judge.equal({host.member_id}, found, "members of a living group")
     await host.leave()
-
-
-async def _join_free(user: User, queue: Queue) -> str:
-    """Take every entry on the group away, then join."""
-    operations = (Operation.DESCRIBE, Operation.DELETE)
-    await user.revoke(*(user.entry(operation, GROUP, queue.group) for operation in operations))
-    return await _join(user, queue.group, queue.topic.name)
 
 
 @check("SEC-02")
