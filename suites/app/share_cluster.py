@@ -33,7 +33,6 @@ T = TypeVar("T")
 LIMIT = 5  # Kafka's default of ``group.share.delivery.count.limit``.
 WITHIN = 30.0  # Seconds that a test waits, unless it says otherwise.
 LOOKING = 0.02  # Seconds between two looks meanwhile.
-_USUAL_LOCK = 30.0
 
 
 class NotFinished(AssertionError):
@@ -180,7 +179,7 @@ class Queue:
         return self.cluster.tap.of(*SHARE, group_id=self.group)
 
     def _deliveries(self) -> Deliveries:
-        return deliveries_of(self.exchanges, _USUAL_LOCK)
+        return deliveries_of(self.exchanges, 30.0)
 
     @property
     def deliveries(self) -> list[Delivery]:

@@ -2,7 +2,7 @@
 
 from spec.settings import settings_of
 from suites.client.kit import *
-from suites.client.settings import Trial, broken, play, trials
+from suites.client.settings import broken, play, trials
 
 # What is seen within a poll; the sweep of settings tries the others, too.
 SHOWN = (
@@ -20,20 +20,16 @@ SHOWN = (
 PARTS = range(7)
 
 
-def _part(hostile: Harness, rule: str, part: int) -> list[Trial]:
-    """Return every seventh trial of a rule, or one if there are fewer."""
+async def _tried(hostile: Harness, judge: Judge, part: int) -> None:
     hello = hostile.adapter.hello
     found = settings_of(hello.name, hello.version)
     if found is None:
         raise OutOfReach(f"there is no table of the settings of {hello.name} in spec/settings")
-    shown = [one for one in trials(found) if one.setting.shows in SHOWN and one.rule == rule]
+    shown = [one for one in trials(found) if one.setting.shows in SHOWN and one.rule == judge.rule]
     if not shown:
-        raise OutOfReach(f"the table of {hello.name}'s settings has no value for {rule}")
-    return shown[part :: len(PARTS)] or [shown[part % len(shown)]]
-
-
-async def _tried(hostile: Harness, judge: Judge, part: int) -> None:
-    mine = _part(hostile, judge.rule, part)
+        raise OutOfReach(f"the table of {hello.name}'s settings has no value for {judge.rule}")
+    # Every seventh trial of the rule, or one if there are fewer.
+    mine = shown[part :: len(PARTS)] or [shown[part % len(shown)]]
     for trial in mine:
         sentence = broken(trial, await play(hostile, trial))
         judge.holds(not sentence, sentence, step=trial.name)

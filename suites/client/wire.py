@@ -17,7 +17,6 @@ from fixtures.wire.errors import error_name
 Place = tuple[UUID, int]  # Topic id and partition.
 SHARE = ("ShareFetch", "ShareAcknowledge")
 HEARTBEAT = "ShareGroupHeartbeat"
-_NONE = UUID(int=0)
 _LONGEST = 100_000
 _EPOCH = re.compile(r"share_session_epoch \d+")
 # Fields that a line does not show; nor does it what is zero, empty or usual.
@@ -213,7 +212,7 @@ def _fields(body: Body) -> Iterator[str]:
 
 def _topics(topics: Iterable[Body]) -> Iterator[str]:
     for topic in topics:
-        known = str(topic["topic_id"])[:8] if (topic.get("topic_id") or _NONE).int else ""
+        known = str(topic["topic_id"])[:8] if (topic.get("topic_id") or UUID(int=0)).int else ""
         name = " ".join(filter(None, (topic.get("name"), known)))
         if not topic.get("partitions"):
             yield f"{name}{_error(topic)}"

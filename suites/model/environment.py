@@ -28,7 +28,6 @@ from suites.broker.share import Share
 from suites.model.actions import Action, Do
 from suites.model.player import LOCK_MS, Player, RealTime, Time, VirtualTime
 
-_MOST = 500
 _PAUSES = (20.0, 250.0)  # The shortest and the longest pause between two looks, in milliseconds.
 
 
@@ -44,7 +43,7 @@ async def drain(player: Player, patience: float) -> None:
     while True:
         # The view is that of the last state write, so each look is preceded by one more.
         await player.act(Action(do=Do.PRODUCE, n=1))
-        await player.act(Action(do=Do.FETCH, n=_MOST))
+        await player.act(Action(do=Do.FETCH, n=500))
         held = player.seats[0].held
         came = any(offset < wanted for offset in held)
         await player.act(Action(do=Do.ACK, types=(1,) * len(held)))

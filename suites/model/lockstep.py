@@ -182,7 +182,24 @@ def run(field: Environment, plan: Plan, told: Callable[[Tally], None]) -> Tally:
     tally = Tally(plan, told)
     number = 0
     while not tally.done:
-        _round(field, tally, plan.seed + number)
+        seed = plan.seed + number
+        machine = type("LockstepHere", (Lockstep,), {"field": field, "tally": tally})
+        settings = hypothesis.settings(
+            max_examples=ROUND,
+            stateful_step_count=tally.plan.actions,
+            deadline=None,
+            database=None,
+            print_blob=False,
+            verbosity=Verbosity.quiet,
+            phases=(Phase.generate,),
+            suppress_health_check=list(HealthCheck),
+        )
+        try:
+            run_state_machine_as_test(hypothesis.seed(seed)(machine), settings=settings)
+        except (Violation, hypothesis.errors.Flaky, BaseExceptionGroup):
+            # One that came once and not again is one all the same; anything else is our own fault.
+            if not tally.violation:
+                raise
         number += 1
     if tally.violation:
         shrink(field, tally)
@@ -234,23 +251,3 @@ def confirm(field: Environment, tally: Tally) -> str:
         tally.scripts.pop()
     tally.scripts = shortest
     return "Played again, no script failed: it depends on what happens at the same time."
-
-
-def _round(field: Environment, tally: Tally, seed: int) -> None:
-    machine = type("LockstepHere", (Lockstep,), {"field": field, "tally": tally})
-    settings = hypothesis.settings(
-        max_examples=ROUND,
-        stateful_step_count=tally.plan.actions,
-        deadline=None,
-        database=None,
-        print_blob=False,
-        verbosity=Verbosity.quiet,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )
-    try:
-        run_state_machine_as_test(hypothesis.seed(seed)(machine), settings=settings)
-    except (Violation, hypothesis.errors.Flaky, BaseExceptionGroup):
-        # One that came once and not again is one all the same; anything else is our own fault.
-        if not tally.violation:
-            raise

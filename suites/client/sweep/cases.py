@@ -82,7 +82,6 @@ KafkaException for any other unrecoverable error.
 
 # How often a step is taken in each rhythm; 0 is without end.
 _TIMES = {"once": 1, "three": 3, "ten": 10, "lasting": 0, "alternating": 1, "with-data": 3}
-_RHYTHMS = ("once", "ten", "lasting", "alternating")
 _TURNS = 8  # Errors of a case that alternates; after each a request is served.
 
 
@@ -163,7 +162,7 @@ def _errors() -> Iterator[Case]:
                 final = code in FINAL[api] and (api, level) not in _NEVER_FINAL
                 owed = final or level == "acknowledge" or api == "ShareAcknowledge"
                 coded = {**step, "value" if step["do"] == "field" else "code": code}
-                for each in [rhythm] if rhythm else _RHYTHMS:
+                for each in [rhythm] if rhythm else ("once", "ten", "lasting", "alternating"):
                     yield _case(api, f"{level}/{code}", each, coded, owed=owed, **fields)
 
 

@@ -22,7 +22,6 @@ from suites.sweep import Finding, Played
 
 TOGETHER = 32  # Cases at a time in front of one hostile broker: what they do most is wait.
 LONGEST = 150.0  # Seconds after which a case is given up.
-_ALONE = 1
 _ENDED_BY_OTHERS = ("ended with -9", "ended with -15")
 """By the machine when its memory is full, or by whoever stops the sweep."""
 
@@ -46,7 +45,7 @@ def work(
     async def play_all(cluster: tuple[ClusterInfo, Schemas]) -> None:
         async def one(case: AnyCase) -> None:
             async with turns:
-                tell(await _played(cluster, adapter, case, seed, alone=together == _ALONE))
+                tell(await _played(cluster, adapter, case, seed, alone=together == 1))
 
         try:
             await asyncio.gather(*map(one, cases))
