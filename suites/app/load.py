@@ -118,15 +118,11 @@ def _writes(one: Exchange, topic: Topic) -> Iterator[tuple[int | None, list[Reco
     for entry in one.request["topic_data"]:
         if _is(entry, topic):
             for part in entry["partition_data"]:
-                yield errors.get(part["index"]), _records(part["records"])
-
-
-def _records(batches: bytes) -> list[Record]:
-    found: list[Record] = []
-    with contextlib.suppress(WireError):  # it says nothing about any of our records
-        for batch in decode_batches(batches):
-            found += batch.records
-    return found
+                records: list[Record] = []
+                with contextlib.suppress(WireError):  # it says nothing about any of our records
+                    for batch in decode_batches(part["records"]):
+                        records += batch.records
+                yield errors.get(part["index"]), records
 
 
 def _is(entry: dict[str, object], topic: Topic) -> bool:

@@ -1,7 +1,6 @@
 """What the application's calls promise: subscribing, waking up, configuration, callbacks."""
 
 import base64
-from uuid import UUID
 
 from fixtures.hostile.changes import INSTANCE
 from suites.client.kit import *
