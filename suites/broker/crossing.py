@@ -398,28 +398,21 @@ NOT_THERE = 1000  # A partition that no topic has.
 SPREAD = 12  # Partitions of a topic among which one is looked for that the same coordinator serves.
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """The neighbours of a key: another partition of its topic, and topics before and behind."""
-
-    before: StateKey
-    same: StateKey
-    behind: StateKey
-
-
 class CrossedKey(StateKey):
     """A key that stands in the middle of every list: of three topics, and of three partitions.
 
     The partition behind it does not exist, and the others have a state of their own.
     """
 
-    def __init__(self, key: StateKey, beside: Beside) -> None:
+    def __init__(
+        self, key: StateKey, *, before: StateKey, same: StateKey, behind: StateKey
+    ) -> None:
         super().__init__(key.share, key.group, key.topic_id, key.partition)
-        self.beside = beside
+        self.before, self.same, self.behind = before, same, behind
 
     def wanted(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
         own = [
-            {"partition": self.beside.same.partition} | _shifted(fields),
+            {"partition": self.same.partition} | _shifted(fields),
             {"partition": self.partition} | fields,
             {"partition": NOT_THERE} | _shifted(fields),
         ]
@@ -428,7 +421,7 @@ class CrossedKey(StateKey):
                 "topic_id": key.topic_id,
                 "partitions": [{"partition": key.partition} | _shifted(fields)],
             }
-            for key in (self.beside.before, self.beside.behind)
+            for key in (self.before, self.behind)
         )
         return [before, {"topic_id": self.topic_id, "partitions": own}, behind]
 
@@ -473,7 +466,7 @@ class CrossedStore(Store):
             same = await self._near(key, topic.id, spare)
             await self._heard_of(key)
             self._keys.append(key)
-            found.append(CrossedKey(key, Beside(before, same, behind)))
+            found.append(CrossedKey(key, before=before, same=same, behind=behind))
         self.met |= {"second topic", "many in one request"}
         return found
 

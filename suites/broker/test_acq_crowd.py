@@ -70,9 +70,8 @@ class Crowd:
             del self.held[offset]
         acks: list[Ack] = [accept(o) if o in kept else release(o) for o in sorted(counts)]
         part = await member.ack(*acks)
-        if (
-            part.ack_error
-        ):  # somebody else has them, or had them: whoever was given them twice tells
+        if part.ack_error:
+            # Somebody else has them, or had them: whoever was given them twice tells.
             self.refused.append(f"{member.member_id}: {error_name(part.ack_error)}")
             return
         self.accepted |= kept

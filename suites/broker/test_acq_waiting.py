@@ -11,33 +11,29 @@ LONG = 50_000  # MaxWaitMs of a fetch that has to be answered before it is over.
 WAKES_EARLY = 0.05  # Seconds that the clocks of the two sides may disagree over one wait.
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    consumer: Consumer
-    task: asyncio.Task[Response]
-
-
-async def _start(consumer: Consumer) -> Waiting:
+async def _start(consumer: Consumer) -> asyncio.Task[Response]:
     """Send a fetch and see that it waits."""
     task = asyncio.create_task(consumer.fetch(max_wait_ms=LONG, timeout=LONG / 1000 + 20))
     await asyncio.wait([task], timeout=0.4)
     if task.done():
         raise Undecided(f"the fetch did not wait but acquired {task.result().offsets}")
-    return Waiting(consumer, task)
+    return task
 
 
-async def _woken(judge: Judge, waiting: Waiting, by: str, within: float = WITHIN) -> list[int]:
+async def _woken(
+    judge: Judge, consumer: Consumer, task: asyncio.Task[Response], by: str, within: float = WITHIN
+) -> list[int]:
     """Judge that the fetch is answered; return what it or the member's next one acquired.
 
     A response that is empty but comes at once will do: the member asks again without delay.
     """
     began = time.monotonic()
-    done, _ = await asyncio.wait([waiting.task], timeout=within)
-    waiting.task.cancel()
+    done, _ = await asyncio.wait([task], timeout=within)
+    task.cancel()
     judge.holds(done, f"a fetch still waited {within:g} s after {by}")
     judge.saw(milliseconds_until_woken=int((time.monotonic() - began) * 1000))
-    offsets = Consumer.sound(waiting.task.result()).offsets
-    return offsets or (await waiting.consumer.acquire(1)).offsets
+    offsets = Consumer.sound(task.result()).offsets
+    return offsets or (await consumer.acquire(1)).offsets
 
 
 async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
@@ -98,17 +94,17 @@ async def test_no_wait(share: Share, judge: Judge) -> None:
 @check("ACQ-62", fast=True, crossed=AMONG)
 async def test_new_records_wake(share: Share, judge: Judge) -> None:
     queue, consumer = await share.with_holder(1)
-    waiting = await _start(consumer)
+    task = await _start(consumer)
 
     await queue.produce(2)
 
-    judge.equal([1, 2], await _woken(judge, waiting, "a produce"), "acquired")
+    judge.equal([1, 2], await _woken(judge, consumer, task, "a produce"), "acquired")
 
     async def again() -> float:
-        waiting = await _start(consumer)
+        task = await _start(consumer)
         asked = time.monotonic()
         await queue.produce(1)
-        await waiting.task
+        await task
         return time.monotonic() - asked
 
     await judge_prompt(share, judge, "a produced record and its delivery", again)
@@ -119,12 +115,12 @@ async def test_release_wakes(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=6)
     holder, other = await _pair(queue)
     await holder.acquire(6)
-    waiting = await _start(other)
+    task = await _start(other)
     first = share.rng.randint(0, 4)
 
     await holder.acked(release(first, first + 1))
 
-    got = await _woken(judge, waiting, "a release")
+    got = await _woken(judge, other, task, "a release")
     judge.equal([first, first + 1], got, "acquired by the fetch that waited")
 
 
@@ -144,24 +140,24 @@ async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
 @check("ACQ-64", crossed=AMONG)
 async def test_moving_window_wakes(share: Share, judge: Judge) -> None:
     holder, other, size = await _full_window(share)
-    waiting = await _start(other)
+    task = await _start(other)
 
     await holder.acked(accept(0, 99))
 
-    got = await _woken(judge, waiting, "an acknowledgement")
+    got = await _woken(judge, other, task, "an acknowledgement")
     judge.equal(size, min(got), "first offset that the fetch that waited acquired")
 
 
 @check("ACQ-65", crossed=AMONG)
 async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
     holder, other, size = await _full_window(share)
-    waiting = await _start(other)
+    task = await _start(other)
 
     # MaxRecords 0, so that the holder's own fetch takes nothing of what it makes room for.
     carried = await holder.fetch(accept(0, 99), max_records=0)
     Consumer.sound(carried)
 
-    got = await _woken(judge, waiting, "an acknowledgement inside a fetch")
+    got = await _woken(judge, other, task, "an acknowledgement inside a fetch")
     judge.equal(size, min(got), "first offset that the fetch that waited acquired")
 
 
@@ -171,10 +167,10 @@ async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=5, lock_ms=lock)
     holder, other = await _pair(queue)
     await holder.acquire(5)
-    waiting = await _start(other)
+    task = await _start(other)
 
     began = f"the locks had begun, which last {lock / 1000:g} s"
-    got = await _woken(judge, waiting, began, lock / 1000 + WITHIN)
+    got = await _woken(judge, other, task, began, lock / 1000 + WITHIN)
 
     judge.equal(list(range(5)), got, "acquired by the fetch that waited")
 
@@ -184,11 +180,11 @@ async def test_session_close_wakes(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=5)
     holder, other = await _pair(queue)
     await holder.acquire(5)
-    waiting = await _start(other)
+    task = await _start(other)
 
     await holder.close()
 
-    got = await _woken(judge, waiting, "a session was closed")
+    got = await _woken(judge, other, task, "a session was closed")
     judge.equal(list(range(5)), got, "acquired by the fetch that waited")
 
 
@@ -196,14 +192,14 @@ async def test_session_close_wakes(share: Share, judge: Judge) -> None:
 async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
     queue, consumer = await share.with_holder(1)
     fetch = consumer.fetch(max_wait_ms=LONG, min_bytes=5000, timeout=LONG / 1000 + 20)
-    waiting = Waiting(consumer, asyncio.create_task(fetch))
+    task = asyncio.create_task(fetch)
     await queue.produce([bytes(1000)])
 
-    done, _ = await asyncio.wait([waiting.task], timeout=1.0)
+    done, _ = await asyncio.wait([task], timeout=1.0)
     judge.holds(not done, "a fetch for 5000 bytes was answered with 1000 bytes there")
     await queue.produce([bytes(3000), bytes(3000)])
 
-    got = await _woken(judge, waiting, "7000 bytes were there for a MinBytes of 5000")
+    got = await _woken(judge, consumer, task, "7000 bytes were there for a MinBytes of 5000")
     judge.equal([1, 2, 3], got, "acquired by the fetch that waited")
 
 

@@ -82,58 +82,43 @@ async def test_everything_about_a_group(share: Share, judge: Judge) -> None:
             await guest.leave()
 
 
-class _Four:
-    """Groups of one coordinator: with a member, without, not there, and without a name."""
-
-    def __init__(self, share: Share, names: list[str], topic: Topic) -> None:
-        self.share = share
-        self.live, self.empty, self.unknown = names
-        self.topic = topic
-
-    @classmethod
-    async def make(cls, share: Share) -> "_Four":
-        names = await neighbouring(share, 3)
-        four = cls(share, names, await share.admin.create_topic(2))
-        for group in (four.live, four.empty):
-            member = await share.member(group, four.topic)
-            if group == four.empty:
-                await member.leave()
-        return four
-
-    @property
-    def shuffled(self) -> list[str]:
-        """All four ids in any order; the first has to name the coordinator."""
-        rest = ["", self.live, self.empty]
-        self.share.rng.shuffle(rest)
-        return [self.unknown, *rest]
+async def _three(share: Share) -> tuple[str, str, str, Topic]:
+    """Return groups of one coordinator, with a member, without, and not there; and their topic."""
+    live, empty, unknown = await neighbouring(share, 3)
+    topic = await share.admin.create_topic(2)
+    await share.member(live, topic)
+    await (await share.member(empty, topic)).leave()
+    return live, empty, unknown, topic
 
 
 @check("ADM-02", "ADM-04", fast=True)
 async def test_each_group_has_its_own_entry(share: Share, judge: Judge) -> None:
-    four = await _Four.make(share)
+    live, empty, unknown, _ = await _three(share)
+    rest = ["", live, empty]
+    share.rng.shuffle(rest)
 
-    found = await described(share, four.shuffled)
+    found = await described(share, [unknown, *rest])  # the first has to name the coordinator
 
     entries = {
         group: (error_name(entry.error_code), entry.group_state, len(entry.members))
         for group, entry in found.items()
     }
-    good = {four.live: ("NONE", "Stable", 1), four.empty: ("NONE", "Empty", 0)}
+    good = {live: ("NONE", "Stable", 1), empty: ("NONE", "Empty", 0)}
     judge["ADM-04"].equal(good, {g: entries.get(g) for g in good}, "groups that exist")
-    judge["ADM-04"].equal(set(four.shuffled), set(entries), "groups that are answered")
+    judge["ADM-04"].equal({unknown, *rest}, set(entries), "groups that are answered")
     judge["ADM-04"].holds(found[""].error_code, "a group without a name is described")
-    judge["ADM-02"].equal(NO_GROUP, entries[four.unknown][0], "error of the unknown group")
+    judge["ADM-02"].equal(NO_GROUP, entries[unknown][0], "error of the unknown group")
 
 
 @check("ADM-04", fast=True)
 async def test_offsets_of_each_group(share: Share, judge: Judge) -> None:
-    four = await _Four.make(share)
-    wanted = {four.live: {four.topic.name: [1]}, four.unknown: None, four.empty: None}
+    live, empty, unknown, topic = await _three(share)
+    wanted = {live: {topic.name: [1]}, unknown: None, empty: None}
 
     found = await described_offsets(share, wanted)
 
-    zero, one = ((four.topic.name, index) for index in (0, 1))
-    good = {four.live: (0, {one}), four.empty: (0, {zero, one})}
+    zero, one = ((topic.name, index) for index in (0, 1))
+    good = {live: (0, {one}), empty: (0, {zero, one})}
     seen = {g: (found[g].error_code, set(starts(found[g]))) for g in good if g in found}
     judge.equal(good, seen, "errors and partitions of the groups that exist")
     judge.equal(set(wanted), set(found), "groups that are answered")
@@ -158,14 +143,6 @@ DESCRIBERS = {
 }
 
 
-async def _describe(share: Share, group: str, by: str) -> tuple[str, int]:
-    """Return error and number of members that a kind's own API shows of a group of any kind."""
-    field = "groups" if by == "classic" else "group_ids"
-    response = await ask_coordinator(share, group, DESCRIBERS[by], **{field: [group]})
-    found = response.groups[0]
-    return error_name(found.error_code), len(found.members)
-
-
 @check("ADM-03", fast=True)
 async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
     queue = await share.queue()
@@ -174,11 +151,13 @@ async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
     insider = await consumer_group(share, queue, names["consumer"])
     await classic_group(share, queue, names["classic"])
 
-    seen = {
-        (kind, by): await _describe(share, group, by)
-        for kind, group in names.items()
-        for by in DESCRIBERS
-    }
+    # Error and number of members that each kind's own API shows of a group of any kind.
+    seen: dict[tuple[str, str], tuple[str, int]] = {}
+    for kind, group in names.items():
+        for by, api in DESCRIBERS.items():
+            asked = {"groups" if by == "classic" else "group_ids": [group]}
+            found = (await ask_coordinator(share, group, api, **asked)).groups[0]
+            seen[kind, by] = (error_name(found.error_code), len(found.members))
     await consumer_beat(share, names["consumer"], insider, queue.topic.name, -1)
 
     own = {kind: seen[kind, kind] for kind in names}

@@ -58,16 +58,6 @@ async def test_name_of_an_internal_topic(share: Share, judge: Judge) -> None:
     judge.equal(0, response.error_code, "error of a name with one underscore")
 
 
-async def _states(trail: Trail, offset: int) -> list[int]:
-    """Return the states that an offset was persisted in, one after the other."""
-    seen: list[int] = []
-    for record in await trail.records():
-        for batch in batches_of(record.value) if record.value else ():
-            if batch.first <= offset <= batch.last and batch.state not in seen[-1:]:
-                seen.append(batch.state)
-    return seen
-
-
 @check("DLQ-18", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("configs", [{}, {NAME: ""}], ids=["never-named", "empty-name"])
 async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[str, str]) -> None:
@@ -81,7 +71,13 @@ async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[s
     start = await beyond(judge, queue, consumer, 6)
     judge.holds(start >= 6, f"the start offset stays at {start} of 6 undeliverable")
 
-    states = {offset: await _states(trail, offset) for offset in range(6)}
+    # The states that each offset was persisted in, one after the other.
+    states: dict[int, list[int]] = {offset: [] for offset in range(6)}
+    for record in await trail.records():
+        for batch in batches_of(record.value) if record.value else ():
+            for offset, seen in states.items():
+                if batch.first <= offset <= batch.last and batch.state not in seen[-1:]:
+                    seen.append(batch.state)
     if not any(states.values()):
         raise Undecided("the state topic holds nothing of the group")
     archiving = [offset for offset, seen in states.items() if ARCHIVING in seen]

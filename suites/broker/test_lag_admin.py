@@ -86,50 +86,42 @@ async def test_failed_write(share: Share, judge: Judge) -> None:
     judge.equal(8, await queue.lag(8), f"lag after {result(part)}")
 
 
-class _Bounds:
-    """Samples the lag between the steps of a history, and judges every sample."""
-
-    def __init__(self, queue: Queue, judge: Judge) -> None:
-        self.queue, self.judge = queue, judge
-        self.floor = 0
-
-    async def sample(self) -> None:
-        """Demand that the lag is unknown, or lies between 0 and the records there are."""
-        lag = (await self.queue.offsets()).lag
-        end = await self.queue.share.admin.log_offset(self.queue.topic)
-        fits = lag == UNKNOWN or 0 <= lag <= end - self.floor
-        sentence = f"the lag is {lag}, the log goes from {self.floor} to {end}"
-        self.judge.holds(fits, sentence)
-        self.judge.saw(samples=1)
-
-
 @check("LAG-10", crossed=RELOADED)
 async def test_always_within_the_log(share: Share, judge: Judge) -> None:
     queue = await share.queue(group_config={"share.isolation.level": "read_committed"})
     first = await queue.produce(1)
     consumer = await queue.consumer()
-    bounds = _Bounds(queue, judge)
+    floor = 0
+
+    async def sample() -> None:
+        # Unknown, or between 0 and the records there are.
+        lag = (await queue.offsets()).lag
+        end = await queue.share.admin.log_offset(queue.topic)
+        fits = lag == UNKNOWN or 0 <= lag <= end - floor
+        judge.holds(fits, f"the lag is {lag}, the log goes from {floor} to {end}")
+        judge.saw(samples=1)
+
     # Here the bound is met exactly: nothing is finished, and the start offset is the log's start.
     await rewritten(consumer, first)
     for number in range(24):
-        await bounds.sample()
+        await sample()
         if number % 8 == 7:
             # Delete a third of the log and let the group notice: by a fetch, with nothing locked.
             start = (await queue.offsets()).start
             end = await queue.share.admin.log_offset(queue.topic)
             before = max(start, 0) + (end - max(start, 0)) // 3
             await queue.share.admin.delete_records(queue.topic, before)
-            await bounds.sample()
+            await sample()
             await consumer.close()
             await rewritten(consumer, await queue.produce(1))
-            bounds.floor = before
+            floor = before
         elif number % 5 == 4:
             await aborted(queue, share.rng.randint(1, 4))
         else:
             # Batches of one record: a cut through a batch is another story (OFF-26).
             size = share.rng.randint(1, 9)
             await queue.produce(size, batches=size)
-        await bounds.sample()
+        await sample()
         held = await consumer.fetch(max_records=share.rng.randint(1, 20), max_wait_ms=50)
         fates = [share.rng.choice([1, 1, 2, 3, None]) for _ in held.offsets]
         acks = [Ack(o, o, (f,)) for o, f in zip(held.offsets, fates, strict=True) if f]

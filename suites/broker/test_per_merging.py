@@ -24,15 +24,6 @@ class _Seen:
     expected: dict[int, tuple[int, int]]
     written: Written
 
-    @property
-    def plain(self) -> dict[int, tuple[int, int]]:
-        """Offsets whose last entry is also the one with the highest count and furthest state."""
-        return {
-            offset: entry
-            for offset, entry in self.expected.items()
-            if entry == self.written[offset][-1]
-        }
-
 
 async def _histories(store: Store, writes: int) -> AsyncIterator[_Seen]:
     """Write at random; tell now and then what is read and what was written."""
@@ -77,8 +68,10 @@ async def test_random_writes(store: Store, judge: Judge, writes: int) -> None:
             ("NONE", 0), read_result(now.part)[:2], "error and state epoch of Read"
         )
         judge["PER-05"].equal(set(now.expected), set(seen), "offsets that are read")
-        shared = {offset: seen[offset] for offset in now.plain}
-        judge["PER-05"].equal(now.plain, shared, "state and count of each offset")
+        # Those whose last entry is also the one with the highest count and furthest state.
+        plain = {o: entry for o, entry in now.expected.items() if entry == now.written[o][-1]}
+        shared = {offset: seen[offset] for offset in plain}
+        judge["PER-05"].equal(plain, shared, "state and count of each offset")
         judge["PER-05"].saw(offsets=len(seen))
 
 

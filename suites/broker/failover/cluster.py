@@ -301,20 +301,18 @@ class GuestCluster(FailoverCluster):
         stage._found = await stage._partitions()
         if {name for name, _ in stage._found} != set(INTERNAL):
             raise OutOfReach(f"no topics {' and '.join(INTERNAL)} say which broker coordinates")
-        if stage.brokers:
-            await stage._expendable()
-        return stage
-
-    async def _expendable(self) -> None:
-        nodes = set(self.nodes)
-        if len(nodes) != 3 or any(set(_order(each)) != nodes for each in self._found.values()):
+        if not stage.brokers:
+            return stage
+        nodes = set(stage.nodes)
+        if len(nodes) != 3 or any(set(_order(each)) != nodes for each in stage._found.values()):
             raise OutOfReach(
                 "brokers are broken where there are three, each with all of the internal topics"
             )
         try:
-            await self.caught_up()
+            await stage.caught_up()
         except Undecided as reason:
             raise OutOfReach(f"no broker is broken before all is well: {reason}") from None
+        return stage
 
     async def mend(self) -> None:
         """Give the partitions of internal topics the order of replicas and the leader they had."""

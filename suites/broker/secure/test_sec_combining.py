@@ -10,10 +10,7 @@ ALL = Operation.ALL
 
 ON_GROUPS = ("ALL", "READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
 ON_TOPICS = ("ALL", "READ", "DESCRIBE", "WRITE")
-
-
-def _denied() -> dict[str, Seen]:
-    return {row.api: (row.refusal,) for row in ROWS}
+DENIED: dict[str, Seen] = {row.api: (row.refusal,) for row in ROWS}
 
 
 @check("SEC-24")
@@ -67,7 +64,7 @@ async def test_denial_of_a_group(realm: Realm, judge: Judge) -> None:
         user.entry(ALL, GROUP, place.group[:-1], prefixed=True, deny=True),
     )
 
-    judge.equal(_denied(), await walk(place), "with the group denied")
+    judge.equal(DENIED, await walk(place), "with the group denied")
 
 
 @check("SEC-26")
@@ -83,7 +80,7 @@ async def test_prefixes(realm: Realm, judge: Judge) -> None:
 
     judge.equal(expected_results(ALL, [ALL, ALL]), await walk(inside), "inside the prefix")
     judge.equal(expected_results(ALL, [ALL, None]), await walk(half), "with a topic outside it")
-    judge.equal(_denied(), await walk(outside), "with the group outside it")
+    judge.equal(DENIED, await walk(outside), "with the group outside it")
 
 
 @check("SEC-26")
