@@ -33,8 +33,7 @@ async def test_record_that_was_released(share: Share, judge: Judge) -> None:
     await consumer.acked(release(first, first + 2))
     await judge_types_refused(judge, consumer, first, first + 2)
     again = await next_catch(queue, consumer)
-    expected = dict.fromkeys(range(first, first + 3), 2)
-    judge.equal(expected, again.counts, "the released records")
+    judge.equal(dict.fromkeys(range(first, first + 3), 2), again.counts, "the released records")
 
 
 @check("ACK-31", fast=True, crossed=(BESIDE, RELOADED))

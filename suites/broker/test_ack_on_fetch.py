@@ -66,8 +66,7 @@ async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, jud
         got: list[int] = []
         async for _ in attempts():
             response = await consumer.fetch(batch)
-            seen = result_in(response, consumer)
-            judge.equal(error, seen, f"result of acknowledging {what}")
+            judge.equal(error, result_in(response, consumer), f"result of acknowledging {what}")
             judge.equal(0, response.only.error, f"ErrorCode beside {what}")
             got += response.offsets
             if fresh in got:

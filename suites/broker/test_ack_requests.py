@@ -47,8 +47,7 @@ async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
     response = await session.acknowledge({})
     judge.equal((0, ()), (response.error, response.parts), "response to no topics")
     again = await session.acknowledge({}, epoch=used)
-    seen = error_name(again.error)
-    judge.equal("INVALID_SHARE_SESSION_EPOCH", seen, "the same epoch again")
+    judge.equal("INVALID_SHARE_SESSION_EPOCH", error_name(again.error), "the same epoch again")
     judge.equal(used + 1, session.epoch, "the epoch of the next request")
     await judge_held(judge, consumer, range(1, 4), "a request without topics")
 

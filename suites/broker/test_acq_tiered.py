@@ -60,8 +60,7 @@ async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
 
     consumer = await queue.consumer()
     caught = await written.next_catch(consumer)
-    what = f"offsets acquired, remote below {local}"
-    judge.equal(list(range(RECORDS)), caught.offsets, what)
+    judge.equal(list(range(RECORDS)), caught.offsets, f"offsets acquired, remote below {local}")
     parts = [part for response in caught.responses for part in response.parts]
     came = [record for part in parts for record in part.acquired_records()]
     values = {record.offset: record.value for record in came if record.offset < RECORDS}

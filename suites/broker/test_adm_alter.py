@@ -159,8 +159,7 @@ async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -
         frozenset({"INVALID_REQUEST"}): "AlterShareGroupOffsetsResponse ErrorCode: it is invalid",
         frozenset({NONE}): "KIP-932 §Log retention: the log start bounds it from below",
     }
-    told = f"errors of altering to {offset}"
-    judge.one_of(allowed, frozenset(errors), told)
+    judge.one_of(allowed, frozenset(errors), f"errors of altering to {offset}")
     if errors == {NONE}:
         counts = await given_anew(queue)
         judge.equal(list(range(11)), sorted(counts), f"delivered after {offset}")

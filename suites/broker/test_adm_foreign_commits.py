@@ -30,8 +30,7 @@ async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) 
     errors["OffsetDelete"] = await _offset_delete(share, queue)
 
     for api, error in errors.items():
-        refusal = f"{api} on a share group got {error_name(error)}"
-        judge.holds(error not in SILENT, refusal)
+        judge.holds(error not in SILENT, f"{api} on a share group got {error_name(error)}")
     stored = await committed_offsets(share, queue.group)
     judge.equal({}, stored, "committed offsets afterwards")
     after = (await described(share, [queue.group]))[queue.group].to_dict()

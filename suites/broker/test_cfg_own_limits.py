@@ -19,8 +19,7 @@ async def test_bounds(share: Share, judge: Judge) -> None:
         values += [(value, ErrorCode.INVALID_CONFIG.name) for value in limits.beyond]
         for value, expected in values:
             response = await share.admin.try_group_config(group, {name: value})
-            code = error_name(response.error_code)
-            judge.equal(expected, code, f"response to {name}={value}")
+            judge.equal(expected, error_name(response.error_code), f"response to {name}={value}")
         await share.admin.group_config(group, {name: str(limits.high)})
     for value in ("false", "true"):
         await share.admin.group_config(group, {RENEW: value})

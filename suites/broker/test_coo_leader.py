@@ -126,8 +126,7 @@ async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
             judge.equal(leader, told, f"CurrentLeader by broker {node}")
             judge.holds(epoch > 0, f"the epoch of a second leader is {epoch}")
             named = response.endpoints.get(leader)
-            expected = share.cluster.brokers[leader]
-            judge.equal(expected, named, f"NodeEndpoint by broker {node}")
+            judge.equal(share.cluster.brokers[leader], named, f"NodeEndpoint by broker {node}")
     judge.holds(hinted, "no broker but the leader said NOT_LEADER_OR_FOLLOWER")
     judge.saw(hints=hinted)
 

@@ -41,8 +41,7 @@ async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
     await rejecting(box, count)
 
     content = _content(await box.arrived(range(count)))
-    expected = dict.fromkeys(range(count), (None, None))
-    judge.equal(expected, content, "key and value of letters")
+    judge.equal(dict.fromkeys(range(count), (None, None)), content, "key and value of letters")
 
 
 @check("DLQ-09", crossed=AMONG)
@@ -53,8 +52,7 @@ async def test_copies_are_exact(share: Share, judge: Judge) -> None:
     await consumer.acked(reject(0, count - 1))
 
     content = _content(await box.arrived(range(count)))
-    expected = dict(enumerate(CONTENT * len(Compression)))
-    judge.equal(expected, content, "key and value of letters")
+    judge.equal(dict(enumerate(CONTENT * len(Compression))), content, "key and value of letters")
     judge.saw(codecs=len(Compression), copies=count)
 
 

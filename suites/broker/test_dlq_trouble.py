@@ -96,8 +96,7 @@ async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) ->
     for offset in range(0, 50, 5):
         await first.acked(*(reject(o) for o in range(offset, offset + 5)))
         part = await second.ack(*(reject(o) for o in range(offset, offset + 5)))
-        what = f"error of rejecting in the other group, {trouble}"
-        judge.equal(0, part.ack_error, what)
+        judge.equal(0, part.ack_error, f"error of rejecting in the other group, {trouble}")
     letters = await box.arrived(range(50))
     judge.equal(list(range(50)), letter_offsets(letters), f"rejected and written, {trouble}")
     await _goes_on(judge, box.queue, second, 50)
@@ -173,5 +172,4 @@ async def test_letters_of_letters(share: Share, judge: Judge) -> None:
 
     letters = await second.arrived(range(3))
     expected = {(first.topic.name, "0", str(o), second.queue.group) for o in range(3)}
-    found = {letter.source for letter in letters}
-    judge.equal(expected, found, "sources of the second letters")
+    judge.equal(expected, {letter.source for letter in letters}, "sources of the second letters")

@@ -48,8 +48,7 @@ async def test_bounds_of_the_limit_are_kept(share: Share, judge: Judge) -> None:
 
     for value in (low - 1, high + 1):
         response = await share.admin.try_group_config(queue.group, {LIMIT: str(value)})
-        code = response.error_code
-        judge.equal(ErrorCode.INVALID_CONFIG, code, f"error of a limit of {value}")
+        judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error of a limit of {value}")
 
     consumer = await held_at(queue, 1, 2)
     await consumer.acked(release(0))

@@ -29,8 +29,7 @@ async def test_ladder_of_any_limit(share: Share, judge: Judge) -> None:
     queue = await share.queue(total, group_config={LIMIT: str(limit)})
     sizes = await descend(await queue.consumer(), limit)
 
-    expected = ladder(limit, total)
-    judge.equal(expected, sizes, f"records per delivery under a limit of {limit}")
+    judge.equal(ladder(limit, total), sizes, f"records per delivery under a limit of {limit}")
 
 
 @check("DLV-22", feature="group-delivery-limit", crossed=AMONG)

@@ -194,6 +194,5 @@ async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> N
     took = time.monotonic() - sent
 
     judge.equal(2, back, f"count of the first record after {fetches} fetches")
-    early = f"the lock of {lock} ms was over after {took:.3f} s"
-    judge.holds(took >= lock / 1000 * EARLY, early)
+    judge.holds(took >= lock / 1000 * EARLY, f"the lock of {lock} ms was over after {took:.3f} s")
     judge.saw(fetches=fetches)

@@ -23,8 +23,7 @@ async def test_epoch_above_is_fenced(share: Share, judge: Judge) -> None:
 
     for epoch in (member.epoch + 1, member.epoch + share.rng.randint(2, 1000), 2**31 - 1):
         response = await beat(member, member_epoch=epoch)
-        fenced = ErrorCode.FENCED_MEMBER_EPOCH
-        judge.equal(fenced, response.error_code, f"error of epoch {epoch}")
+        judge.equal(ErrorCode.FENCED_MEMBER_EPOCH, response.error_code, f"error of epoch {epoch}")
 
 
 @check("MEM-24")
@@ -86,8 +85,7 @@ async def test_unknown_group(share: Share, judge: Judge) -> None:
 
     for epoch in (1, share.rng.randint(2, 2**31 - 1), -1):
         response = await beat(member, member_epoch=epoch, subscribed_topic_names=[topic.name])
-        unknown = ErrorCode.GROUP_ID_NOT_FOUND
-        judge.equal(unknown, response.error_code, f"error of epoch {epoch}")
+        judge.equal(ErrorCode.GROUP_ID_NOT_FOUND, response.error_code, f"error of epoch {epoch}")
     described = await share.admin.describe_group(member.group)
     judge.equal(ErrorCode.GROUP_ID_NOT_FOUND, described.error_code, "describing it")
 
@@ -99,7 +97,6 @@ async def test_unknown_member(share: Share, judge: Judge) -> None:
 
     for epoch in (member.epoch, 1, 2**31 - 1, -1):
         response = await beat(stranger, member_epoch=epoch)
-        unknown = ErrorCode.UNKNOWN_MEMBER_ID
-        judge.equal(unknown, response.error_code, f"error of epoch {epoch}")
+        judge.equal(ErrorCode.UNKNOWN_MEMBER_ID, response.error_code, f"error of epoch {epoch}")
     listed = await member_ids(share, queue.group)
     judge.equal([member.member_id], listed, "members of the group")

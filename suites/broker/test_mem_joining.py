@@ -82,8 +82,7 @@ async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
     expected = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.NONE)
     judge.equal(expected, told, "errors of the fenced heartbeat and of the new join")
     judge.holds(assigned_in(again) is not None, "a join's response has an assignment")
-    both = sorted([member.member_id, other.member_id])
-    judge.equal(both, listed, "members, each listed once")
+    judge.equal(sorted([member.member_id, other.member_id]), listed, "members, each listed once")
 
 
 @check("MEM-06", fast=True)

@@ -85,8 +85,7 @@ async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, emp
     error = await commit_offset(share, queue, queue.group)
     stored = await committed_offsets(share, queue.group)
 
-    refusal = f"OffsetCommit on a share group got {error_name(error)}"
-    judge.holds(error not in SILENT, refusal)
+    judge.holds(error not in SILENT, f"OffsetCommit on a share group got {error_name(error)}")
     judge.equal({}, stored, "committed offsets")
     judge.equal(["share"], await kind_of(share, queue.group), "kind of the group")
 

@@ -37,8 +37,7 @@ async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
     silent = (at or before) - before
     early = f"removed after {silent:.3f} s, with a session timeout of {timeout_ms} ms"
     judge.holds(silent >= timeout_ms / 1000, early)
-    unknown = ErrorCode.UNKNOWN_MEMBER_ID
-    judge.equal(unknown, after.error_code, "error of its next heartbeat")
+    judge.equal(ErrorCode.UNKNOWN_MEMBER_ID, after.error_code, "error of its next heartbeat")
 
 
 @check("MEM-37", timeout=240)
@@ -111,8 +110,7 @@ async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
     still = f"still listed {within:g} s after a heartbeat under a timeout of {timeout_ms} ms"
     judge.holds(at is not None, still)
     after = await beat(member)
-    unknown = ErrorCode.UNKNOWN_MEMBER_ID
-    judge.equal(unknown, after.error_code, "error of its next heartbeat")
+    judge.equal(ErrorCode.UNKNOWN_MEMBER_ID, after.error_code, "error of its next heartbeat")
 
 
 @check("MEM-41")

@@ -83,7 +83,6 @@ async def test_full_group(solo_share: Share, judge: Judge) -> None:
     await good_beat(second, member_epoch=-1)
     accepted = await beat(third, member_epoch=0, subscribed_topic_names=names)
 
-    full = ErrorCode.GROUP_MAX_SIZE_REACHED
-    judge.equal(full, refusal.error_code, "error of the third join")
+    judge.equal(ErrorCode.GROUP_MAX_SIZE_REACHED, refusal.error_code, "error of the third join")
     judge.equal([0, 0], inside, "errors of the members inside")
     judge.equal(0, accepted.error_code, "error of joining when one had left")

@@ -78,8 +78,7 @@ async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) ->
     await _alter(judge, queue, -1)
 
     if reset == "earliest":
-        everything = dict.fromkeys(range(11), 1)
-        judge.equal(everything, await given_anew(queue), "delivered by earliest")
+        judge.equal(dict.fromkeys(range(11), 1), await given_anew(queue), "delivered by earliest")
         return
     consumer = await queue.consumer()
     catch = Catch()

@@ -74,8 +74,7 @@ async def test_by_duration(share: Share, judge: Judge) -> None:
 
     catch = await (await queue.consumer()).acquire(hours)
 
-    expected = list(range(6 - hours, 6))
-    judge.equal(expected, catch.offsets, f"records at most {hours} h 30 min old")
+    judge.equal(list(range(6 - hours, 6)), catch.offsets, f"records at most {hours} h 30 min old")
 
 
 @check("OFF-04", fast=True)

@@ -304,6 +304,5 @@ async def judge_prompt(
     quickest = min(took)
     if quickest > PROMPT and quickest <= PROMPT + TRIES * max(plain):
         raise Undecided(f"{what} took {quickest:.3f} s, and a plain request {max(plain):.3f} s")
-    sentence = f"{what}: the quickest of {len(took)} took {quickest:.3f} s"
-    judge.holds(quickest <= PROMPT, sentence)
+    judge.holds(quickest <= PROMPT, f"{what}: the quickest of {len(took)} took {quickest:.3f} s")
     judge.saw(milliseconds=int(1000 * quickest))

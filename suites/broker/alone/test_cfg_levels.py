@@ -15,8 +15,7 @@ async def _settle(judge: Judge, *steps: tuple[Consumer, int], at: int) -> None:
     """Reject an offset for each consumer, over the session that each has had all along."""
     for consumer, offset in steps:
         part = await consumer.ack(reject(offset))
-        what = f"response to a rejection at level {at}"
-        judge.equal("NONE", error_name(part.ack_error), what)
+        judge.equal("NONE", error_name(part.ack_error), f"response to a rejection at level {at}")
 
 
 @check("CFG-22", "CFG-23", feature="dead-letters", timeout=120)

@@ -129,8 +129,7 @@ async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
     fates = {o: share.rng.choice([accept, reject, release]) for o in range(prefix, 24)}
     fates |= {prefix: release}
     await consumer.acked(accept(0, prefix - 1), *(fate(o) for o, fate in sorted(fates.items())))
-    left = {offset: 2 for offset, fate in fates.items() if fate is release}
-    return queue, left
+    return queue, {offset: 2 for offset, fate in fates.items() if fate is release}
 
 
 @check("PER-42", meets="reload", timeout=120)

@@ -73,15 +73,13 @@ async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Ju
     found = await _offsets(user, seen.group, unseen.topic, seen.topic)
     judge.equal("NONE", error_name(found.error_code), "the group, asked by name")
     errors = {name: error for name, (error, _) in _starts(found).items()}
-    expected = {seen.topic.name: "NONE", unseen.topic.name: NO_TOPIC}
-    judge.equal(expected, errors, "results by name")
+    judge.equal({seen.topic.name: "NONE", unseen.topic.name: NO_TOPIC}, errors, "results by name")
     shown = _starts(found)[unseen.topic.name][1]
     judge.holds(shown != USED, f"the start offset {shown} of a forbidden topic is shown")
 
     found = await _offsets(user, seen.group)
     judge.equal("NONE", error_name(found.error_code), "the group, asked for all topics")
-    expected_starts = {seen.topic.name: ("NONE", USED)}
-    judge.equal(expected_starts, _starts(found), "results for all topics")
+    judge.equal({seen.topic.name: ("NONE", USED)}, _starts(found), "results for all topics")
     told = str(found.to_dict())
     for secret in (unseen.topic.name, str(unseen.topic.id)):
         judge.holds(secret not in told, f"the response for all topics shows {secret}")
@@ -95,8 +93,7 @@ async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     await user.allow(DESCRIBE, TOPIC, other.topic.name)
     await user.allow(MAY_DELETE, GROUP, group)
     response = await _call(user, "AlterShareGroupOffsets", group, one.topic, other.topic)
-    error = error_name(response.error_code)
-    judge.equal(NO_GROUP, error, "altering without READ on the group")
+    judge.equal(NO_GROUP, error_name(response.error_code), "altering without READ on the group")
     start = await _start(realm.share, group, one.topic, USED)
     judge.equal(USED, start, "start offset after a refused request")
 
@@ -143,8 +140,7 @@ async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Ju
     response = await _call(user, "DeleteShareGroupOffsets", one.group, other.topic, one.topic)
     judge.equal("NONE", error_name(response.error_code), "the request as a whole")
     found = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
-    expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
-    judge.equal(expected, found, "results by topic")
+    judge.equal({one.topic.name: "NONE", other.topic.name: NO_TOPIC}, found, "results by topic")
     starts = [
         await _start(realm.share, one.group, q.topic, n) for q, n in ((one, -1), (other, USED))
     ]

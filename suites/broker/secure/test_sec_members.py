@@ -44,8 +44,7 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
     for epoch, what in ((host.epoch, "a heartbeat"), (-1, "the last heartbeat")):
         in_its_name = {"member_id": host.member_id, "member_epoch": epoch}
         response = await user.call("ShareGroupHeartbeat", group_id=queue.group, **in_its_name)
-        told = f"{what} in the name of a member"
-        judge.equal(NO_GROUP, error_name(response.error_code), told)
+        judge.equal(NO_GROUP, error_name(response.error_code), f"{what} in the name of a member")
     found = await _members(realm.share, queue.group)
     judge.equal({host.member_id}, found, "members of a living group")
     await host.leave()

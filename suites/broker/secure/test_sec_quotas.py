@@ -107,8 +107,7 @@ async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
             break
     judge.holds(delays[-1] > 0, f"delays of {len(delays)} requests: {delays}")
     most = max(delays)
-    sentence = f"a request quota delayed for {most} ms"
-    judge.holds(most <= LONGEST_FOR_REQUESTS, sentence)
+    judge.holds(most <= LONGEST_FOR_REQUESTS, f"a request quota delayed for {most} ms")
 
 
 @check("SEC-33")
