@@ -171,7 +171,7 @@ class Recreate(Injection):
             answer = await connection.call("CreateTopics", topics=[wanted], timeout_ms=15000)
             code = answer.topics[0].error_code
             if not code:
-                return await self.world.cluster.topic(name, 1)
+                return await self.world.cluster.topic(name, 1, answer.topics[0].topic_id)
             if code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 break
             await asyncio.sleep(0.05)
