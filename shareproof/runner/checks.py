@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import allure
@@ -23,10 +23,13 @@ from spec.verdict import Observation, Undecided, Verdict
 from suites import canary
 from suites.canary import CANARY, is_canary
 from suites.judge import MAKESHIFT, REFUSED, Judge
+from suites.observer import Contradiction, contradictions
 from suites.options import UNSEEN, RunOptions, load_ledger
 
 JUDGE = pytest.StashKey[Judge]()
 TRANSCRIPTS = pytest.StashKey[list[Transcript]]()
+_NOT_OBSERVED = {"between", "tools"}
+"""Fixtures of checks in whose frames or groups somebody else has a hand."""
 
 
 def rules_of(item: pytest.Item) -> tuple[str, ...]:
@@ -96,6 +99,10 @@ def conclude(
     observations = _observed(item, call, options)
     if not observations:
         return
+    beside = list(_contradicted(item)) if call.when == "call" and not is_canary(item) else []
+    if beside and not report.failed:
+        report.outcome, report.longrepr = "failed", "\n".join(one.reason for one in beside)
+    observations += beside
     report.user_properties.append((PROPERTY, pack(observations)))
     if is_canary(item):
         if not canary.fault(observations):
@@ -146,6 +153,28 @@ def _observed(
     if call.when == "teardown" and error:
         return broken(item.nodeid, rules, f"harness: clean-up failed: {error}")
     return []
+
+
+def _contradicted(item: pytest.Item) -> Iterator[Observation]:
+    """Yield a failure for each rule that the check's traffic breaks, whatever the check is about.
+
+    Somebody else may act on a group, or alter frames, where a check starts programs or proxies.
+    """
+    names: set[str] = set(getattr(item, "fixturenames", ()))
+    if "share" not in names or names & _NOT_OBSERVED:
+        return
+    frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
+    found: dict[str, Contradiction] = {}
+    for one in contradictions(frames):
+        found.setdefault(one.rule, one)
+    for rule, one in found.items():
+        yield Observation(
+            requirement=rule,
+            check=item.nodeid,
+            verdict=Verdict.FAIL,
+            reason=f"observed beside: {one.sentence}",
+            witness=one.witness,
+        )
 
 
 def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None) -> str:

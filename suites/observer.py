@@ -1,0 +1,250 @@
+"""What no execution of a correct broker explains, in all share traffic of a check.
+
+A check looks at what it is about. The observer reads the frames of its connections again, and looks
+for what is wrong whatever the check is about: a record that is given out while somebody holds it,
+one that comes again though it was accepted or rejected with success, and a delivery count that does
+not rise. It knows the share-partition only from these frames. So it says nothing
+
+* of a hold from when its member acknowledged, closed or reopened its session, left, met an error,
+  lost a response or a connection (KIP-932 §Share sessions), or its lock may have ended;
+* after a request that changes a group from outside: its offsets, its state, its configuration, its
+  topic, or who leads it;
+* of an acknowledgement that names an offset twice.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fixtures.wire.codec import Struct, WireError
+from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
+from fixtures.wire.schema import SchemaError
+from spec.history import AckType
+
+ACCEPTED, REJECTED = "ACK-01", "ACK-07"
+HELD_BY_OTHER, HELD_BY_SAME = "ACQ-20", "ACQ-21"
+COUNTED = "DLV-02"
+
+_SHARE = ("ShareFetch", "ShareAcknowledge")
+_FROM_OUTSIDE = frozenset(
+    {
+        *("AlterConfigs", "IncrementalAlterConfigs", "UpdateFeatures"),
+        *("AlterPartitionReassignments", "ElectLeaders"),
+        *("AlterShareGroupOffsets", "DeleteShareGroupOffsets", "DeleteGroups"),
+        *("DeleteRecords", "DeleteTopics"),
+        *("InitializeShareGroupState", "ReadShareGroupState"),
+        *("WriteShareGroupState", "DeleteShareGroupState"),
+    }
+)
+_FINAL = {AckType.ACCEPT: ACCEPTED, AckType.REJECT: REJECTED}
+_READ = frozenset({*_SHARE, "ShareGroupHeartbeat"})
+NEVER = float("inf")
+_MOST = 10_000  # offsets of a batch that are looked at; checks name ranges without an end
+
+
+class Contradiction(NamedTuple):
+    """What breaks a rule, in a sentence, and the frames that show it."""
+
+    rule: str
+    sentence: str
+    witness: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Call:
+    """A request with its response, if one came; times are seconds on the monotonic clock."""
+
+    api: str
+    connection: int
+    peer: str
+    request: Struct
+    sent: float
+    response: Struct | None = None
+    received: float = NEVER
+
+    @property
+    def member(self) -> tuple[str, str]:
+        return str(self.request.group_id), str(self.request.member_id)
+
+
+class _Key(NamedTuple):
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Hold:
+    """A delivery of a record; ``ended`` is from when on nothing is known of its lock."""
+
+    call: _Call
+    count: int
+    lasts_until: float
+    ended: float = NEVER
+    acknowledged: float = NEVER
+    finished: str = ""  # the rule that forbids that it comes again
+    finished_at: float = NEVER
+
+
+@dataclass(slots=True)
+class _World:
+    lives: dict[_Key, list[_Hold]] = field(default_factory=lambda: defaultdict(list))
+    ends: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+
+
+def contradictions(transcripts: Sequence[Transcript]) -> Iterator[Contradiction]:
+    """Yield what no execution explains; nothing if a transcript has lost its first frames."""
+    if any(len(one.frames) == one.frames.maxlen for one in transcripts):
+        return
+    calls, world = _calls(transcripts), _World()
+    closed = {number: at for one in transcripts for number, at in one.closed.items()}
+    for call in calls:
+        for at in _ends(call, closed):
+            world.ends[call.member].append(at)
+    # What a request says is in force from when it is sent, what a response says when it is here.
+    events = [(call.sent, _acknowledge, call) for call in calls if call.api in _SHARE]
+    events += [(call.received, _acquire, call) for call in calls if call.api == "ShareFetch"]
+    for _, happen, call in sorted(events, key=lambda event: event[0]):
+        yield from happen(world, call)
+
+
+def _calls(transcripts: Sequence[Transcript]) -> list[_Call]:
+    """Return the calls about share groups until something changes from outside."""
+    calls: dict[tuple[int, int], _Call] = {}
+    frames = (frame for one in transcripts for frame in one.frames)
+    for frame in sorted(frames, key=lambda frame: frame.at):
+        if frame.sent and frame.api in _FROM_OUTSIDE:
+            if any(call.api in _SHARE for call in calls.values()):
+                break
+        elif frame.api in _READ:
+            _read(frame, (frame.connection, frame.correlation_id), calls)
+    over = min((call.sent for call in calls.values() if _moved(call)), default=NEVER)
+    return [call for call in calls.values() if call.sent < over]
+
+
+def _moved(call: _Call) -> bool:
+    """Tell whether a fetch met an error of a partition: somebody else may lead it."""
+    if call.api != "ShareFetch" or call.response is None:
+        return False
+    return any(part.error_code for topic in call.response.responses for part in topic.partitions)
+
+
+def _read(frame: Frame, key: tuple[int, int], calls: dict[tuple[int, int], _Call]) -> None:
+    try:
+        if frame.sent:
+            request = decode_request(frame.schemas, frame.payload)[3]
+            calls[key] = _Call(frame.api, frame.connection, frame.peer, request, frame.at)
+        elif key in calls:
+            response = decode_response(frame.schemas, frame.api, frame.version, frame.payload)
+            calls[key].response, calls[key].received = response, frame.at
+    except (WireError, SchemaError):
+        calls.pop(key, None) if not frame.sent else None
+
+
+def _ends(call: _Call, closed: dict[int, float]) -> Iterator[float]:
+    """Yield when a call may have ended what its member holds."""
+    epoch = (
+        call.request.member_epoch if call.api not in _SHARE else call.request.share_session_epoch
+    )
+    failed = call.response is None or call.response.error_code
+    forgets = call.api == "ShareFetch" and call.request.forgotten_topics_data
+    if failed or forgets or epoch < 0 or (call.api in _SHARE and epoch == 0):
+        yield call.sent
+    if call.api in _SHARE and call.connection in closed:
+        yield closed[call.connection]
+
+
+def _acknowledge(world: _World, call: _Call) -> Iterator[Contradiction]:
+    """Note what a call acknowledges: from then on its holds are over, as far as anybody knows."""
+    group, member = call.member
+    fetch = call.api == "ShareFetch"
+    results = _results(call, "acknowledge_error_code" if fetch else "error_code")
+    for topic in call.request.topics:
+        for part in topic.partitions:
+            named: dict[int, int] = {}
+            twice: set[int] = set()
+            for batch in part.acknowledgement_batches:
+                for offset, kind in _kinds(batch):
+                    twice |= {offset} & named.keys()
+                    named[offset] = kind
+            where = str(topic.topic_id), part.partition_index
+            clear = results.get(where) == [0] and not twice
+            for offset, kind in named.items():
+                _end(world, _Key(group, *where, offset), call, member, kind if clear else -1)
+    yield from ()
+
+
+def _kinds(batch: Struct) -> Iterator[tuple[int, int]]:
+    """Yield the offsets of a batch of acknowledgements with their types, or -1."""
+    types, first = list(batch.acknowledge_types), batch.first_offset
+    for offset in range(first, min(batch.last_offset, first + _MOST) + 1):
+        place = offset - first if len(types) > 1 else 0
+        yield offset, types[place] if place < len(types) else -1
+
+
+def _results(call: _Call, name: str) -> dict[tuple[str, int], list[int]]:
+    found: dict[tuple[str, int], list[int]] = defaultdict(list)
+    if call.response is not None and not call.response.error_code:
+        for topic in call.response.responses:
+            for part in topic.partitions:
+                found[str(topic.topic_id), part.partition_index].append(getattr(part, name))
+    return found
+
+
+def _end(world: _World, key: _Key, call: _Call, member: str, kind: int) -> None:
+    for hold in world.lives.get(key, ())[-1:]:
+        if hold.call.member[1] != member or hold.call.received > call.sent:
+            continue
+        hold.acknowledged = min(hold.acknowledged, call.sent)
+        once = hold.acknowledged == call.sent
+        in_lock = call.received <= hold.lasts_until and _known(world, hold, call.received)
+        if kind in _FINAL and once and in_lock:
+            hold.finished, hold.finished_at = _FINAL[AckType(kind)], call.received
+
+
+def _known(world: _World, hold: _Hold, until: float) -> bool:
+    """Tell whether nothing may have ended a hold from outside its acknowledgements."""
+    return not any(hold.call.sent < at <= until for at in world.ends[hold.call.member])
+
+
+def _acquire(world: _World, call: _Call) -> Iterator[Contradiction]:
+    response = call.response
+    if response is None or response.error_code:
+        return
+    lasts = response.acquisition_lock_timeout_ms / 1000
+    group, _ = call.member
+    for topic in response.responses:
+        for part in topic.partitions:
+            for some in part.acquired_records:
+                for offset in range(some.first_offset, some.last_offset + 1):
+                    key = _Key(group, str(topic.topic_id), part.partition_index, offset)
+                    new = _Hold(call=call, count=some.delivery_count, lasts_until=call.sent + lasts)
+                    for old in world.lives[key][-1:]:
+                        yield from _between(world, key, old, new)
+                    world.lives[key].append(new)
+
+
+def _between(world: _World, key: _Key, old: _Hold, new: _Hold) -> Iterator[Contradiction]:
+    """Yield what one broker did wrong from one delivery of a record to the next."""
+    first, second = old.call, new.call
+    if first.peer != second.peer or second.sent <= first.received:
+        return
+    where = f"offset {key.offset} of partition {key.partition} in group {key.group}"
+    witness = (
+        f"{first.received:.3f} acquired for member {first.member[1]} with count {old.count}",
+        f"{second.received:.3f} acquired for member {second.member[1]} with count {new.count}",
+    )
+    untouched = old.acknowledged > second.received and _known(world, old, second.received)
+    if old.finished and second.sent > old.finished_at:
+        how = "accepted" if old.finished == ACCEPTED else "rejected"
+        yield Contradiction(old.finished, f"{where} was {how} with NONE and came again", witness)
+    elif untouched and second.received < old.lasts_until:
+        rule = HELD_BY_SAME if first.member == second.member else HELD_BY_OTHER
+        left = old.lasts_until - second.received
+        sentence = f"{where} was given out again {left:.3f} s before its lock can have ended"
+        yield Contradiction(rule, sentence, witness)
+    elif new.count <= old.count and _known(world, old, second.received):
+        sentence = f"{where} came with count {old.count}, and then with count {new.count}"
+        yield Contradiction(COUNTED, sentence, witness)
