@@ -99,8 +99,10 @@ def conclude(
     observations = _observed(item, call, options)
     if not observations:
         return
-    beside = list(_contradicted(item)) if call.when == "call" and not is_canary(item) else []
-    if beside and not report.failed:
+    # Where a check fails, that says what is wrong.
+    observed = call.when == "call" and not report.failed and not is_canary(item)
+    beside = list(_contradicted(item)) if observed else []
+    if beside:
         report.outcome, report.longrepr = "failed", "\n".join(one.reason for one in beside)
     observations += beside
     report.user_properties.append((PROPERTY, pack(observations)))
