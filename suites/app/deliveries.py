@@ -93,19 +93,6 @@ class Deliveries:
             return False
         return min(deliveries[-1].done, deliveries[-1].until) < now
 
-    def _acquire(self, one: Acquired, usual_lock: float) -> None:
-        place, at = (one.topic_id, one.partition, one.offset), one.by.responded
-        said = (one.by.response or {}).get("acquisition_lock_timeout_ms", 0)
-        delivery = Delivery(
-            place=place,
-            member=one.by.request["member_id"],
-            node=one.by.node,
-            count=one.count,
-            at=at,
-            until=at + (said / 1000 if said > 0 else usual_lock),
-        )
-        self.of.setdefault(place, []).append(delivery)
-
     def _acknowledge(self, ack: Acked, lock: float) -> None:
         kind, member = AckType(ack.kind), ack.by.request["member_id"]
         if kind is AckType.GAP:
@@ -139,7 +126,17 @@ def deliveries_of(exchanges: Sequence[Exchange], lock: float) -> Deliveries:
     found = Deliveries()
     for _, _, what in sorted(events, key=lambda event: event[:2]):
         if isinstance(what, Acquired):
-            found._acquire(what, lock)
+            place, at = (what.topic_id, what.partition, what.offset), what.by.responded
+            said = (what.by.response or {}).get("acquisition_lock_timeout_ms", 0)
+            delivery = Delivery(
+                place=place,
+                member=what.by.request["member_id"],
+                node=what.by.node,
+                count=what.count,
+                at=at,
+                until=at + (said / 1000 if said > 0 else lock),
+            )
+            found.of.setdefault(place, []).append(delivery)
         elif isinstance(what, Acked):
             found._acknowledge(what, lock)
         else:
