@@ -144,10 +144,14 @@ def draw(
         fault, subject = next(bag), rng.randrange(1 << 16)
         lasts = round(rng.uniform(*fault.lasts), 1)
         others = [one for one in strikes if _apart(fault, known[one.fault], free=free)]
-        at = _earliest(round(moment, 1), lasts, others)
+        # The first moment at which it overlaps no other, nor the rest after it.
+        at = round(moment, 1)
+        for other in sorted(others, key=lambda one: one.at):
+            if at < other.ends + _REST and other.at < at + lasts + _REST:
+                at = round(other.ends + _REST, 1)
         if at + lasts <= end:
             strikes.append(ScheduledFault(fault=fault.name, at=at, lasts=lasts, subject=subject))
-        elif moment + _shortest(faults) > end:
+        elif moment + min(fault.lasts[0] for fault in faults) > end:
             break
         moment += rng.uniform(*_BETWEEN)
     strikes.sort(key=lambda one: one.at)
@@ -157,18 +161,6 @@ def draw(
 def _apart(one: Schedulable, other: Schedulable, *, free: bool) -> bool:
     both = one.takes & other.takes
     return Resource.BROKER in both if free else in_conflict(one, other)
-
-
-def _earliest(moment: float, lasts: float, others: Sequence[ScheduledFault]) -> float:
-    """Return the first moment at which an injection overlaps no other, nor the rest after it."""
-    for other in sorted(others, key=lambda one: one.at):
-        if moment < other.ends + _REST and other.at < moment + lasts + _REST:
-            moment = round(other.ends + _REST, 1)
-    return moment
-
-
-def _shortest(faults: Sequence[Schedulable]) -> float:
-    return min(fault.lasts[0] for fault in faults)
 
 
 def _bag(rng: random.Random, faults: Sequence[Schedulable]) -> Iterator[Schedulable]:

@@ -9,7 +9,7 @@ played again, to say how reliably it fails.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from chaos.schedule import Schedule, ScheduledFault
+from chaos.schedule import Schedule
 
 Fails = Callable[[Schedule], bool]
 Tell = Callable[[str], None]
@@ -102,11 +102,8 @@ def _shorter(schedule: Schedule, fails: Fails) -> Schedule:
         schedule = sooner if fails(sooner) else schedule
     for index, strike in enumerate(schedule.strikes):
         if strike.lasts / 2 >= _SHORTEST:
-            halved = _with(schedule, index, replace(strike, lasts=round(strike.lasts / 2, 1)))
+            strikes = list(schedule.strikes)
+            strikes[index] = replace(strike, lasts=round(strike.lasts / 2, 1))
+            halved = replace(schedule, strikes=tuple(strikes))
             schedule = halved if fails(halved) else schedule
     return schedule
-
-
-def _with(schedule: Schedule, index: int, strike: ScheduledFault) -> Schedule:
-    strikes = (*schedule.strikes[:index], strike, *schedule.strikes[index + 1 :])
-    return replace(schedule, strikes=strikes)

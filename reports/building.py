@@ -21,8 +21,6 @@ from spec.profile import Profile, defined_in
 from spec.requirement import Level, Requirement
 from spec.verdict import Observation
 
-SLOWEST = 10
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
@@ -140,7 +138,7 @@ def timing_of(
 
     The first check begins when the cluster is up, unless ``before_checks`` says when.
     """
-    slowest = sorted(by_check.items(), key=lambda item: -item[1])[:SLOWEST]
+    slowest = sorted(by_check.items(), key=lambda item: -item[1])[:10]
     return Timing(
         total=round(total, 3),
         cluster_start=round(cluster_start, 3),

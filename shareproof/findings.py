@@ -12,8 +12,6 @@ from fixtures.targets import UsageFault
 from reports.results import Results, RuleResult
 from spec.profile import Expected, load_profile
 
-_HISTORIES = "INV"
-
 
 class Fate(StrEnum):
     """What became of a finding on a target."""
@@ -41,7 +39,7 @@ class Finding:
     def rules(self) -> tuple[str, ...]:
         """Its rules that checks reach, and not histories alone."""
         named = dict.fromkeys(entry.requirement for entry in self.entries)
-        return tuple(rule for rule in named if not rule.startswith(_HISTORIES))
+        return tuple(rule for rule in named if not rule.startswith("INV"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,6 @@ from suites.app.share_cluster import Chaos, ShareCluster
 
 # What we import at the top level, and a project must not have there.
 _PACKAGES = ("chaos", "fixtures", "reports", "spec", "suites")
-_BROKERS = 3
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _running(target: str) -> Iterator[ClusterInfo]:
-    brokers = 1 if target.startswith("external") else _BROKERS
+    brokers = 1 if target.startswith("external") else 3
     try:
         made = open_target(asked_target(target), TargetOptions(brokers=brokers))
         made.start()

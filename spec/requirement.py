@@ -60,9 +60,6 @@ AREAS: Mapping[str, str] = {
 APP_AREA = "FRM"
 """The area of rules for programs that consume: no certificate of a broker or client has them."""
 
-_ID = re.compile(r"^([A-Z]{3})-(\d{2,3})$")
-_RELEASE = re.compile(r"^\d+\.\d+$")
-
 
 class Level(StrEnum):
     """How binding a rule is (RFC 2119)."""
@@ -163,7 +160,7 @@ class Requirement:
 
 
 def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requirement:
-    match, label = _ID.match(identity), f"{where}: {identity}"
+    match, label = re.match(r"^([A-Z]{3})-(\d{2,3})$", identity), f"{where}: {identity}"
     if not match or match[1] not in AREAS:
         raise SpecError(f"{where}: {identity!r} is not an id of a known area, such as ACK-07")
     levels = [level for level in Level if level in raw]
@@ -181,7 +178,7 @@ def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requir
     )
     if rule.basis is Basis.CONTRACT and not any(each.contract for each in rule.source):
         raise SpecError(f"{label} claims a contract, and none of its sources is one")
-    if not _RELEASE.match(rule.since):
+    if not re.match(r"^\d+\.\d+$", rule.since):
         raise SpecError(f"{label}: since must be a minor release such as 4.1")
     if rule.honesty is Honesty.UNTESTED and not rule.why:
         raise SpecError(f"{label} is untested and does not say why")

@@ -84,10 +84,30 @@ def worst(rules: Sequence[RuleResult]) -> str:
 
 def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
     if kind == "clients":
-        lines = [*_summary([*runs, *beside]), _CHOOSING, *_capabilities(runs), _ABOUT]
+        head = ["", *(said for _, said in _CAPABILITIES)]
+        rows = []
+        for client in filter(None, (run.results.client for run in runs)):
+            has = ("yes" if name in client.capabilities else "no" for name, _ in _CAPABILITIES)
+            told = f"{client.name} {client.version}, {client.language or client.runtime}"
+            rows.append([told, *has])
+        lines = [*_summary([*runs, *beside]), _CHOOSING, *_table(head, rows), _ABOUT]
     else:
         lines = [*_summary([*runs, *beside])]
-    return "\n".join([*lines, "", "## Rules", "", *_matrix(runs), ""])
+    ids = sorted(set().union(*(run.rules for run in runs)), key=lambda id_: (id_[:3], int(id_[4:])))
+    seen = {id_: [run.rules[id_] for run in runs if id_ in run.rules] for id_ in ids}
+    shown = [id_ for id_ in ids if any(rule.verdict in _SHOWN for rule in seen[id_])]
+    shown.sort(key=lambda id_: (_ORDER.index(worst(seen[id_])), _LEVELS.index(seen[id_][0].level)))
+    held = [id_ for id_ in ids if {str(rule.verdict) for rule in seen[id_]} == {"pass"}]
+    rows = []
+    for id_ in shown:
+        names = sorted({name for rule in seen[id_] for name in findings(rule)})
+        links = " ".join(f"[{name[:3]}](findings/{name}.md)" for name in names)
+        first = seen[id_][0]
+        cells = [_cell(run.rules.get(id_)) for run in runs]
+        rows.append([worst(seen[id_]), f"{id_} {first.text}", first.level.value, *cells, links])
+    head = ["rank", "rule", "level", *(run.title for run in runs), "findings"]
+    said = f"{len(held)} rules hold for all. Of the others these are broken or undecided somewhere:"
+    return "\n".join([*lines, "", "## Rules", "", said, "", *_table(head, rows), ""])
 
 
 def index() -> str:
@@ -158,34 +178,6 @@ def _summary(runs: Sequence[Run]) -> list[str]:
             ]
         )
     return _table([*head, *RANKS], rows)
-
-
-def _capabilities(runs: Sequence[Run]) -> list[str]:
-    head = ["", *(said for _, said in _CAPABILITIES)]
-    rows = []
-    for client in filter(None, (run.results.client for run in runs)):
-        has = ("yes" if name in client.capabilities else "no" for name, _ in _CAPABILITIES)
-        told = f"{client.name} {client.version}, {client.language or client.runtime}"
-        rows.append([told, *has])
-    return _table(head, rows)
-
-
-def _matrix(runs: Sequence[Run]) -> list[str]:
-    ids = sorted(set().union(*(run.rules for run in runs)), key=lambda id_: (id_[:3], int(id_[4:])))
-    seen = {id_: [run.rules[id_] for run in runs if id_ in run.rules] for id_ in ids}
-    shown = [id_ for id_ in ids if any(rule.verdict in _SHOWN for rule in seen[id_])]
-    shown.sort(key=lambda id_: (_ORDER.index(worst(seen[id_])), _LEVELS.index(seen[id_][0].level)))
-    held = [id_ for id_ in ids if {str(rule.verdict) for rule in seen[id_]} == {"pass"}]
-    rows = []
-    for id_ in shown:
-        names = sorted({name for rule in seen[id_] for name in findings(rule)})
-        links = " ".join(f"[{name[:3]}](findings/{name}.md)" for name in names)
-        first = seen[id_][0]
-        cells = [_cell(run.rules.get(id_)) for run in runs]
-        rows.append([worst(seen[id_]), f"{id_} {first.text}", first.level.value, *cells, links])
-    head = ["rank", "rule", "level", *(run.title for run in runs), "findings"]
-    said = f"{len(held)} rules hold for all. Of the others these are broken or undecided somewhere:"
-    return [said, "", *_table(head, rows)]
 
 
 def _cell(rule: RuleResult | None) -> str:

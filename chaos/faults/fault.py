@@ -147,7 +147,6 @@ CONTROLLER = Role(
     title="the active controller",
     who=lambda world, _: world.cluster.active_controller(),
 )
-ROLES = (LEADER, SHARE_COORDINATOR, GROUP_COORDINATOR, CONTROLLER)
 
 MakeForRole = TypeVar("MakeForRole", bound=Callable[..., Injection])
 
@@ -165,7 +164,7 @@ def for_each_role(
     """
 
     def register(make: MakeForRole) -> MakeForRole:
-        for role in ROLES:
+        for role in (LEADER, SHARE_COORDINATOR, GROUP_COORDINATOR, CONTROLLER):
             name, sentence = f"{verb}-{role.name}", does.format(role.title)
             named = fault(name, sentence, *needs, lasts=lasts, takes=takes)
             named(partial(make, role=role))

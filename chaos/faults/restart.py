@@ -17,7 +17,6 @@ from spec.verdict import Undecided
 TO = DEFAULT_VERSION
 """What brokers are upgraded to: the release that is tested where none is named."""
 FROM = release_before(TO)
-_WHOLE_WITHIN = 60.0
 
 
 @fault(
@@ -43,7 +42,7 @@ class RollingRestart(Injection):
             finally:
                 await asyncio.to_thread(self.world.broker(node).start)
                 self.world.cluster.away.discard(node)
-            await eventually("replicas in sync", self._whole, _WHOLE_WITHIN)
+            await eventually("replicas in sync", self._whole, 60.0)
         return f"brokers {', '.join(map(str, order))}"
 
     async def _leave_and_come(self, node: int) -> None:

@@ -16,7 +16,6 @@ from spec.verdict import Undecided
 
 _ALL = (Resource.BROKER, Resource.BROKER_LINK, Resource.STATE_WRITES)
 """All brokers must know a topic, and a start offset in it must be stored."""
-_BEGUN_WITHIN = 30.0
 _RECORDS = 20
 _PRODUCER = 1 << 21
 """Numbers from here on are no producer's of the load, nor of another fault."""
@@ -117,7 +116,7 @@ class GrowAtLatest(Grow):
         async def begun() -> bool | None:
             return await self._all_begun(there) or None
 
-        await eventually("a start offset of every group in every partition", begun, _BEGUN_WITHIN)
+        await eventually("a start offset of every group in every partition", begun, 30.0)
         await self._begin_at("latest")
         return await super().inject()
 

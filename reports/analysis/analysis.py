@@ -61,7 +61,9 @@ def analyse_all(requests: Sequence[Request], tell: Tell) -> list[Analysis | Envi
     with ThreadPoolExecutor(1) as pool:
         opening = pool.submit(lambda: [_opened(one) for one in requests])
         rows = _rows([run for one in requests for run in one.runs])
-        if rows is None or not _all_local(requests):
+        if rows is None or not all(
+            isinstance(run, PosixPath) for one in requests for run in one.runs
+        ):
             # A JVM is started by a fork, which the locks of remote file systems do not survive.
             opening.result()
         if rows is None:
@@ -77,10 +79,6 @@ def analyse_all(requests: Sequence[Request], tell: Tell) -> list[Analysis | Envi
         else _analysis(request, one, judged, started, times)
         for request, one in zip(requests, opened, strict=True)
     ]
-
-
-def _all_local(requests: Sequence[Request]) -> bool:
-    return all(isinstance(run, PosixPath) for one in requests for run in one.runs)
 
 
 def _rows(runs: Sequence[Path]) -> int | None:
@@ -150,7 +148,8 @@ def _analysis(
     times: tuple[float, float, float],
 ) -> Analysis:
     judged = [found[one.folder] for one in opened.histories]
-    control = found[opened.quiet.folder] if opened.quiet else _undisturbed(judged)
+    undisturbed = next((one for one in judged if not one.history.rows("faults")), None)
+    control = found[opened.quiet.folder] if opened.quiet else undisturbed
     rules = [rule for rule in load_invariants() if _wanted(rule, request.only)]
     said = [text for one in opened.histories for text in (*one.spoiled, *one.cut_short)]
     results = results_of(
@@ -164,14 +163,6 @@ def _analysis(
     )
     drawn = {str(one.history.folder): one.drawn for one in judged}
     return Analysis(results=results, timelines=drawn)
-
-
-def _undisturbed(judged: Sequence[Judged]) -> Judged | None:
-    """Return the run that nothing was done to, if there is one."""
-    for one in judged:
-        if not one.history.rows("faults"):
-            return one
-    return None
 
 
 @contextlib.contextmanager

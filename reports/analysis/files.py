@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PosixPath
@@ -246,8 +246,9 @@ def _fault(folder: Path, file: File) -> str:
     if path.stat().st_size != file.size:
         return f"has {path.stat().st_size} bytes instead of {file.size}"
     crc = 0
-    for chunk in _chunks(path):
-        crc = zlib.crc32(chunk, crc)
+    with path.open("rb") as source:
+        while chunk := source.read(_CHUNK):
+            crc = zlib.crc32(chunk, crc)
     if crc != file.crc:
         return "was changed: its checksum is another"
     try:
@@ -275,9 +276,3 @@ def _has_nulls(found: pq.ParquetFile, place: int, column: str) -> bool:
     if all(one is not None and one.has_null_count for one in told):
         return any(one.null_count for one in told)
     return any(part.column(0).null_count for part in found.iter_batches(columns=[column]))
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as source:
-        while chunk := source.read(_CHUNK):
-            yield chunk

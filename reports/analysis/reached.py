@@ -44,9 +44,7 @@ def _each(template: str) -> Question:
     return question
 
 
-_GOES = ("kill-", "stop-", "pause-", "rolling-", "state-below")
 _KEEPERS = ("kill-share", "stop-share", "pause-share", "cut-share", "state-below", "fail-state")
-_MOVES = ("elect-leader", "reassign-leader", "stop-leader")
 _SAID = "kind IN (1, 2, 3)"
 _UNDER_WAY = _SAID + " AND ack_sent < {since} AND ack_received > {since}"
 
@@ -58,7 +56,7 @@ STATES = (
     ),
     State(
         name="an acknowledgement was under way when its leader was replaced in order",
-        faults=_MOVES,
+        faults=("elect-leader", "reassign-leader", "stop-leader"),
         question=_each(_UNDER_WAY),
     ),
     State(
@@ -80,7 +78,7 @@ STATES = (
     ),
     State(
         name="records were delivered while a broker was away",
-        faults=_GOES,
+        faults=("kill-", "stop-", "pause-", "rolling-", "state-below"),
         question=_each("acquired BETWEEN {since} + 1000000000 AND {until}"),
     ),
     State(

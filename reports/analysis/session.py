@@ -4,7 +4,6 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -205,10 +204,5 @@ def by_runs(rows: Iterable[Row], runs: int) -> list[list[Row]]:
 
 
 def fetched(spark: SparkSession, queries: Iterable[str]) -> list[list[Row]]:
-    """Return the rows of queries that have few."""
-    return by_turns(partial(_fetch, spark), [[query] for query in queries])
-
-
-def _fetch(spark: SparkSession, query: str) -> list[Row]:
-    """Return the rows of a query that counts by interval, is about few records, or has a LIMIT."""
-    return spark.sql(query).collect()
+    """Return the rows of queries that count by interval, are about few records, or have a LIMIT."""
+    return by_turns(lambda query: spark.sql(query).collect(), [[query] for query in queries])

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from reports.analysis.files import History
 from reports.analysis.judging import observation
 from reports.analysis.request import Judged, Request
 from reports.analysis.rules import Invariant
@@ -91,13 +90,6 @@ def owed_by(request: Request, judged: Sequence[Judged]) -> dict[Path, tuple[str,
     return owed
 
 
-def _excused(seen: Observation, rules: Sequence[str] | None, history: History) -> Observation:
-    """Excuse what was not exercised and did not have to be, or what may be unreadable."""
-    idle = seen.verdict is Verdict.VACUOUS
-    free = rules is not None and seen.requirement not in rules
-    return replace(seen, excused=True) if idle and (free or not history.complete) else seen
-
-
 def observations(
     judged: Sequence[Judged],
     invariants: Sequence[Invariant],
@@ -115,8 +107,11 @@ def observations(
         for one in judged:
             owes = owed.get(one.history.folder.parent)
             compared = control.found if control is not None and one is not control else None
-            seen_here = observation(rule, one.found[rule.id], one.history, compared)
-            said = _excused(seen_here, owes, one.history)
+            said = observation(rule, one.found[rule.id], one.history, compared)
+            # What was not exercised and did not have to be, or what may be unreadable, is excused.
+            idle = said.verdict is Verdict.VACUOUS
+            if idle and ((owes is not None and rule.id not in owes) or not one.history.complete):
+                said = replace(said, excused=True)
             found.append(said)
             if said.verdict is not Verdict.VACUOUS or rule.id in (owes or ()):
                 telling.append(said)

@@ -51,7 +51,12 @@ def stories(
     often = _often(spark, len(hits))
     chosen: list[list[Record]] = []
     for mine, most in zip(hits, often, strict=True):
-        some = _chosen(mine)
+        rules: dict[tuple[int, int, int], list[str]] = {}
+        for hit in mine:
+            if hit.log >= 0 and hit.offset >= 0 and hit.share_partition >= 0:
+                rules.setdefault((hit.log, hit.offset, hit.share_partition), []).append(hit.rule)
+        every = [Record(*place, tuple(dict.fromkeys(broken))) for place, broken in rules.items()]
+        some = every[:MOST_OF_HITS]
         known = {(one.log, one.offset, one.share_partition) for one in some}
         more = [one for one in most if (one.log, one.offset, one.share_partition) not in known]
         chosen.append([*some, *more])
@@ -89,15 +94,6 @@ def _often(spark: SparkSession, runs: int) -> list[list[Record]]:
         place = row["record"]
         found[row["run"]].append(Record(place["log"], place["offset"], row["share_partition"]))
     return found
-
-
-def _chosen(hits: Sequence[Hit]) -> list[Record]:
-    rules: dict[tuple[int, int, int], list[str]] = {}
-    for hit in hits:
-        if hit.log >= 0 and hit.offset >= 0 and hit.share_partition >= 0:
-            rules.setdefault((hit.log, hit.offset, hit.share_partition), []).append(hit.rule)
-    found = [Record(*place, tuple(dict.fromkeys(broken))) for place, broken in rules.items()]
-    return found[:MOST_OF_HITS]
 
 
 def _found(spark: SparkSession, chosen: Sequence[Sequence[Record]]) -> dict[str, list[Any]]:

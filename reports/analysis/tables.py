@@ -55,19 +55,17 @@ class Relations:
         with self._lock:
             for relation in in_order(relations):
                 if relation.name not in self._known:
-                    self._register(relation)
+                    # Kept as a plan: a view of CREATE VIEW is read again whenever it is used.
+                    sql = relation.query() if self._several else relation.of_one()
+                    found = self._spark.sql(sql)
+                    if self._held and relation.shared:
+                        found = found.localCheckpoint(eager=True)
+                    found.createOrReplaceTempView(relation.name)
+                    if relation.sized and not self._held:
+                        self._spark.sql(f"CACHE TABLE {relation.name}")
+                    elif relation.cached and not self._held:
+                        self._spark.sql(f"CACHE LAZY TABLE {relation.name}")
                     self._known.add(relation.name)
-
-    def _register(self, relation: Relation) -> None:
-        # Views are kept as plans: those made by CREATE VIEW are read again whenever they are used.
-        found = self._spark.sql(relation.query() if self._several else relation.of_one())
-        if self._held and relation.shared:
-            found = found.localCheckpoint(eager=True)
-        found.createOrReplaceTempView(relation.name)
-        if relation.sized and not self._held:
-            self._spark.sql(f"CACHE TABLE {relation.name}")
-        elif relation.cached and not self._held:
-            self._spark.sql(f"CACHE LAZY TABLE {relation.name}")
 
 
 def register(
@@ -101,7 +99,9 @@ def register(
     for name in TABLES:
         table = _held(spark, rows[name]) if name in rows else _table(spark, histories, name)
         table.createOrReplaceTempView(name)
-    spark.sql(_releases(histories)).createOrReplaceTempView("release")
+    spark.sql(release_text([history.version for history in histories])).createOrReplaceTempView(
+        "release"
+    )
     return Relations(spark, several=len(histories) > 1, held=BUCKETED.keys() <= set(held))
 
 
@@ -146,10 +146,6 @@ def release_text(versions: Sequence[str] = ("",)) -> str:
     releases = [release_of(version) for version in versions]
     rows = (f"({one.close_uncounted}, {one.throttling}, {run})" for run, one in enumerate(releases))
     return f"SELECT * FROM VALUES {', '.join(rows)} AS t(close_uncounted, throttling, run)"  # noqa: S608
-
-
-def _releases(histories: Sequence[History]) -> str:
-    return release_text([history.version for history in histories])
 
 
 def _rows(histories: Sequence[History], names: Collection[str]) -> dict[str, pa.Table]:

@@ -89,7 +89,20 @@ def _drawn(run: Course, found: Mapping[str, Sequence[Any]]) -> Timeline:
             )
             for at, name in enumerate(("median", "p99"))
         },
-        "partitions": _partitions(found["partitions"], found["samples"], seconds),
+        "partitions": [
+            {
+                "group": name["group"],
+                "partition": f"{name['topic']}-{name['partition']}",
+                # Seldom seen compared with what is counted: intervals only where something was.
+                "seen": sorted(
+                    (round(row["bin"] * seconds, 2), row["spso"], row["lag"])
+                    for row in found["samples"]
+                    if row["share_partition"] == name["share_partition"]
+                ),
+            }
+            for name in found["partitions"]
+            if any(row["share_partition"] == name["share_partition"] for row in found["samples"])
+        ],
         "faults": _windows(found["faults"], "kind subject", run.since),
         "phases": _windows(found["phases"], "phase", run.since),
     }
@@ -138,23 +151,6 @@ def _groups(rows: Sequence[Any], count: int, seconds: float) -> list[dict[str, A
         }
         found.append({"group": group, **rates, "in_flight": in_flight})
     return found
-
-
-def _partitions(names: Sequence[Any], rows: Sequence[Any], seconds: float) -> list[dict[str, Any]]:
-    return [
-        {
-            "group": name["group"],
-            "partition": f"{name['topic']}-{name['partition']}",
-            # Seldom seen compared with what is counted: intervals only where something was.
-            "seen": sorted(
-                (round(row["bin"] * seconds, 2), row["spso"], row["lag"])
-                for row in rows
-                if row["share_partition"] == name["share_partition"]
-            ),
-        }
-        for name in names
-        if any(row["share_partition"] == name["share_partition"] for row in rows)
-    ]
 
 
 def _windows(rows: Sequence[Any], names: str, began: int) -> list[dict[str, Any]]:

@@ -30,7 +30,6 @@ from reports.analysis.timeline import INTERVALS
 from spec.history import BUCKETED, TABLES, File, Manifest, bucket_of
 from spec.verdict import EnvironmentFault
 
-_NICE = 15
 _TURNS = 2
 """How often what there is so far is judged. The second time all is compiled but the planner, which
 the JVM compiles then."""
@@ -78,7 +77,7 @@ def _warm(request: Request, rows: int, recorded: Recorded, hurried: threading.Ev
             raise Enough
 
     # On Linux that is about this thread, and about the JVM that it starts.
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 15)
     settings = {**settings_for(rows), **request.settings}
     # Whatever is wrong is said when the history is judged.
     with contextlib.suppress(

@@ -1,10 +1,10 @@
 """The first witnesses of broken rules, each as one sentence with the faults that it overlaps."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from reports.analysis.files import History
 from reports.analysis.queries import breaches
@@ -118,15 +118,11 @@ def _sentences(
     """  # noqa: S608
     found: dict[tuple[int, str], tuple[Hit, ...]] = {}
     rows = spark.sql(query).collect()
-    for row in sorted(rows, key=_place):
+    for row in sorted(rows, key=lambda row: [int(row[name] or 0) for name in _ORDER.split(", ")]):
         told = found.get((row.run, row.rule), ())
         if len(told) < WITNESSES:
             found[row.run, row.rule] = (*told, _hit(row.asDict(), contexts[row.run]))
     return found
-
-
-def _place(row: Row) -> tuple[int, ...]:
-    return tuple(int(row[name] or 0) for name in _ORDER.split(", "))
 
 
 def _hit(row: Mapping[str, Any], context: Context) -> Hit:
@@ -139,27 +135,19 @@ def _hit(row: Mapping[str, Any], context: Context) -> Hit:
     head = f"{where}offset {row['offset']}{group}: {row['detail']}"
     during = ", ".join(
         f"{window['kind']} of {window['subject']}"
-        for window in _overlapping(context.windows, since, until)
+        for window in context.windows
+        if window["since"] <= until and window["until"] >= since
     )
-    when = _when(since - context.began, until - context.began)
+    first, last = (max(0, at - context.began) / 1e9 for at in (since, until))
+    when = f"from {first:.3f} s to {last:.3f} s of the run"
     return Hit(
         rule=row["rule"],
         log=log,
         offset=offset,
         share_partition=share_partition,
         since=row["since"] or 0,
-        sentence=(f"{head} ({when}{f'; during {during}' if during else ''})"),
+        sentence=f"{head} ({when}{f'; during {during}' if during else ''})",
     )
-
-
-def _when(since: int, until: int) -> str:
-    return f"from {max(0, since) / 1e9:.3f} s to {max(0, until) / 1e9:.3f} s of the run"
-
-
-def _overlapping(windows: Sequence[Window], since: int, until: int) -> Iterator[Window]:
-    for window in windows:
-        if window["since"] <= until and window["until"] >= since:
-            yield window
 
 
 def _fault_windows(spark: SparkSession) -> list[Window]:

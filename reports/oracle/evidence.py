@@ -55,15 +55,12 @@ class Share:
         return max(limits)
 
 
-def _in_lock(one: Delivery) -> bool:
-    # Of several attempts an earlier one may have ended the delivery, without a response.
-    once = one.outcome == Outcome.OK and one.attempts == 1
-    return once and one.ack_received <= min(one.holds_until, one.freed)
-
-
 def _proven(one: Delivery) -> bool:
     no_load_since = one.loads_before_fetch == one.loads_by_ack
-    return _in_lock(one) and no_load_since and one.ack_received < one.kept_until
+    # Of several attempts an earlier one may have ended the delivery, without a response.
+    once = one.outcome == Outcome.OK and one.attempts == 1
+    in_lock = once and one.ack_received <= min(one.holds_until, one.freed)
+    return in_lock and no_load_since and one.ack_received < one.kept_until
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,12 @@ def read(history: Path) -> Rows:
         elif behind:
             own = {name: [_on_time(row, behind) for row in found] for name, found in own.items()}
         if not all(file.read_bytes().endswith(_END) for file in files):
-            died[int(folder.name)] = _last_told(own)
+            # A process told all that it did until where the first of its journals ends.
+            ends = {name: max([0, *(_latest(row) for row in rows)]) for name, rows in own.items()}
+            busy = [
+                ends[name] for name in ("acquired", "acknowledged", "operations") if ends.get(name)
+            ]
+            died[int(folder.name)] = min(busy) if busy else max(ends.values(), default=0)
         for name, found in own.items():
             rows[name] += found
     _doubt(rows, died)
@@ -111,13 +116,6 @@ def _offset(at: int, measures: Sequence[Row]) -> tuple[int, int]:
     rates = [abs(b.behind - a.behind) / max(b.at - a.at, 1) for a, b in pairwise(measures)]
     beyond = ceil(max([UNSEEN_DRIFT, *rates]) * abs(at - nearest.at))
     return int(nearest.behind), nearest.within + beyond
-
-
-def _last_told(own: Mapping[str, list[Row]]) -> int:
-    """Return until when a process told all that it did: where the first of its journals ends."""
-    ends = {name: max([0, *(_latest(row) for row in rows)]) for name, rows in own.items()}
-    busy = [ends[name] for name in ("acquired", "acknowledged", "operations") if ends.get(name)]
-    return min(busy) if busy else max(ends.values(), default=0)
 
 
 def _latest(row: Row) -> int:

@@ -80,15 +80,12 @@ def dead_letters(evidence: Evidence) -> Iterator[Case]:
                 found = letters.get((share_partition, at.now.offset), [])
                 alike = len({(one.count, one.crc) for one in found}) == 1
                 wrong = not alike if owed else bool(found)
-                if not wrong or not _was_broken(evidence, at):
+                # It may have been given up, as something was broken meanwhile.
+                until = min(at.now.ack_received, at.now.ends_by) + 10 * SECOND
+                since = at.now.acquired - 5 * SECOND
+                faults = evidence.rows["faults"]
+                if not wrong or not any(o.since < until and o.until > since for o in faults):
                     yield "INV-33", share_partition, wrong
-
-
-def _was_broken(evidence: Evidence, at: Position) -> bool:
-    """Tell whether a dead letter may have been given up, as something was broken meanwhile."""
-    until = min(at.now.ack_received, at.now.ends_by) + 10 * SECOND
-    since = at.now.acquired - 5 * SECOND
-    return any(row.since < until and row.until > since for row in evidence.rows["faults"])
 
 
 def _is_owed_a_letter(at: Position) -> bool | None:

@@ -64,7 +64,8 @@ def build(
         _keep(run, out / "runs" / run.slug, archive)
     for name, run in archive.lasting.items():
         _write_badge(run, out / "badges" / name)
-    rules = _rules(archive)
+    # Every rule that any run judged, as the newest of them words it.
+    rules = dict(sorted({n: rule for run in archive.runs for n, rule in run.rules.items()}.items()))
     rows = _write_rules(pages, archive, rules, detection)
     pages.write(
         "rules.html",
@@ -227,7 +228,7 @@ def _write_rules(
     )
     rows = {row.rule.id: row for found in areas.values() for row in found}
     for name, rule in rules.items():
-        told = _told(archive, name)
+        told = [(run, run.rules[name]) for run in reversed(archive.runs) if name in run.rules]
         pages.write(
             "rule.html",
             f"rules/{name}.html",
@@ -262,12 +263,6 @@ def _past(archive: Archive) -> list[tuple[Past, list[tuple[str, Run | None]]]]:
     ]
 
 
-def _rules(archive: Archive) -> dict[str, RuleResult]:
-    """Return every rule that any run judged, as the newest of them words it, in order of ids."""
-    found = {name: rule for run in archive.runs for name, rule in run.rules.items()}
-    return dict(sorted(found.items()))
-
-
 def _areas(
     rules: Mapping[str, RuleResult], newest: Iterable[Run]
 ) -> list[tuple[str, str, list[RuleResult], list[Run]]]:
@@ -289,11 +284,6 @@ def _again(told: Iterable[tuple[Run, RuleResult]]) -> str:
     said = [one for _, one in told if one.reproduce]
     broken = [one for one in said if one.verdict == "fail"]
     return next((one.reproduce for one in (*broken, *said)), "")
-
-
-def _told(archive: Archive, rule: str) -> list[tuple[Run, RuleResult]]:
-    """Return what each run said of a rule, newest first."""
-    return [(run, run.rules[rule]) for run in reversed(archive.runs) if rule in run.rules]
 
 
 def _tallies(run: Run) -> dict[str, dict[str, int]]:

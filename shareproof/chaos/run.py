@@ -47,19 +47,15 @@ from suites.chaos.scenarios import SCENARIOS, chosen
 
 WHOLE, FREE = "whole", "free"
 OVERLAPS = (WHOLE, FREE)
-_PARTITIONS = 4
 
 _CALM = Group(name="calm", members=(PLAIN, PLAIN))
 _ODD = Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit")))
-_TARDY = Group(name="tardy", members=(KINDS["tardy"], KINDS["tardy"], KINDS["wordless"]))
-_DYING = Group(name="dying", members=(*[KINDS["dying"]] * 3, PLAIN))
-_SLOW = Group(name="slow", members=(*[KINDS["slow"]] * 3, PLAIN))
 _GROUPS = {
     CALM: (_CALM,),
     MIXED: (_CALM, _ODD),
-    TARDY: (_TARDY,),
-    DYING: (_DYING,),
-    SLOW: (_CALM, _SLOW),
+    TARDY: (Group(name="tardy", members=(KINDS["tardy"], KINDS["tardy"], KINDS["wordless"])),),
+    DYING: (Group(name="dying", members=(*[KINDS["dying"]] * 3, PLAIN)),),
+    SLOW: (_CALM, Group(name="slow", members=(*[KINDS["slow"]] * 3, PLAIN))),
 }
 
 Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
@@ -212,7 +208,7 @@ def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> C
     ours = Capability.LOCAL_PROCESS in innermost(target).offers
     load = Load(
         seconds=scenario.seconds,
-        partitions=_PARTITIONS,
+        partitions=4,
         rate=scenario.rate,
         batch=20,
         lock_ms=scenario.lock_ms,

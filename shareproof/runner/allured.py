@@ -50,7 +50,14 @@ def write(out: Path, results: Results) -> None:
     lines = [f"{name}={value}" for name, value in _environment(results).items()]
     text = "".join(line.replace("\n", " ") + "\n" for line in lines)
     (folder / "environment.properties").write_text(text, encoding="utf-8")
-    files = {folder / "categories.json": _categories_of_2(), out / CONFIG: _config(results)}
+    ended: Any = {"matchedStatuses": ["failed", "broken"]}
+    categories = [
+        *({"name": SAID[one], **ended, "messageRegex": text} for one, text in _MESSAGES.items()),
+        {"name": "known failure, unsupported, or out of reach", "matchedStatuses": ["skipped"]},
+        {"name": OUT_OF_REACH, **ended, "messageRegex": ".*OutOfReach.*"},
+        {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]},
+    ]
+    files = {folder / "categories.json": categories, out / CONFIG: _config(results)}
     for file, content in files.items():
         written = json.dumps(content, indent=1, ensure_ascii=False)
         file.write_text(written + "\n", encoding="utf-8")
@@ -70,16 +77,6 @@ def _environment(results: Results) -> dict[str, str]:
     if client:
         found |= {"client": f"{client.name} {client.version}", "language": client.language}
     return {name.replace(" ", "_"): str(value) for name, value in found.items()}
-
-
-def _categories_of_2() -> list[dict[str, Any]]:
-    ended: Any = {"matchedStatuses": ["failed", "broken"]}
-    return [
-        *({"name": SAID[one], **ended, "messageRegex": text} for one, text in _MESSAGES.items()),
-        {"name": "known failure, unsupported, or out of reach", "matchedStatuses": ["skipped"]},
-        {"name": OUT_OF_REACH, **ended, "messageRegex": ".*OutOfReach.*"},
-        {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]},
-    ]
 
 
 def _config(results: Results) -> dict[str, Any]:

@@ -44,7 +44,6 @@ from suites.options import RunOptions, load_ledger
 OPTIONS = pytest.StashKey[RunOptions]()
 MEETING = pytest.StashKey[lifecycle.Meeting]()
 INFO = pytest.StashKey[ClusterInfo]()
-_RULE = re.compile(r'"([A-Z]{3}-\d{2,})"')
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -76,7 +75,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     options = config.stash[OPTIONS]
     if not options.only or not collection_path.match("test_*.py"):
         return None
-    named = _RULE.findall(collection_path.read_text(encoding="utf-8"))
+    named = re.findall(r'"([A-Z]{3}-\d{2,})"', collection_path.read_text(encoding="utf-8"))
     return True if named and not any(map(options.wants, named)) else None
 
 

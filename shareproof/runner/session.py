@@ -50,21 +50,19 @@ class Controller:
         self.info: ClusterInfo | None = None
         config.add_cleanup(self.host.close)
         if self.options.out:
-            self._prepare_out(Path(self.options.out))
+            out = Path(self.options.out)
+            for name in (name for name in OWN if name != "pytest.log"):
+                (out / name).unlink(missing_ok=True)
+            for name in ("allure-results", "transcripts"):
+                shutil.rmtree(out / name, ignore_errors=True)
+            out.mkdir(parents=True, exist_ok=True)
+            if not self.config.option.xmlpath:
+                self.config.option.xmlpath = str(out / "junit.xml")
         if threading.current_thread() is threading.main_thread():
             # End like Ctrl-C does: with a partial report and without a broker left behind.
             before = signal.signal(signal.SIGTERM, signal.default_int_handler)
             restore: Any = functools.partial(signal.signal, signal.SIGTERM, before)
             config.add_cleanup(restore)
-
-    def _prepare_out(self, out: Path) -> None:
-        for name in (name for name in OWN if name != "pytest.log"):
-            (out / name).unlink(missing_ok=True)
-        for name in ("allure-results", "transcripts"):
-            shutil.rmtree(out / name, ignore_errors=True)
-        out.mkdir(parents=True, exist_ok=True)
-        if not self.config.option.xmlpath:
-            self.config.option.xmlpath = str(out / "junit.xml")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

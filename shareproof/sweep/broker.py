@@ -6,7 +6,7 @@ brokers, where they are ours.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from rich.console import Console
@@ -106,7 +106,8 @@ class Sweep:
                     yield play.case, played
         if kept:
             for act in (Broker.stop, Broker.launch, Broker.start):
-                _each(self._brokers, act)
+                for broker in self._brokers:
+                    act(broker)
             self._news()
             runner.run(_pooled(kept, together, again=True))
             told = self._told(kept, alone=together == 1)
@@ -130,7 +131,7 @@ class Sweep:
         them has broken something.
         """
         for entry in self._news():
-            at = _time(entry)
+            at = datetime.fromisoformat(entry.split(maxsplit=1)[0].replace(",", ".")).timestamp()
             then = [play for play in plays if play.began - _NEAR < at < play.ended + _NEAR]
             named = [play for play in then if play.scene.group in entry] or (then if alone else [])
             for play in named:
@@ -141,15 +142,6 @@ class Sweep:
         for play in plays if self._read else ():
             play.judged.setdefault(QUIET, "")
         return [(play, play.result()) for play in plays]
-
-
-def _each(brokers: Sequence[Broker], act: Callable[[Broker], None]) -> None:
-    for broker in brokers:
-        act(broker)
-
-
-def _time(entry: str) -> float:
-    return datetime.fromisoformat(entry.split(maxsplit=1)[0].replace(",", ".")).timestamp()
 
 
 def _short(entry: str) -> str:

@@ -2,7 +2,7 @@
 
 import sys
 
-from spec.model.table import TABLE, TERMINAL, Event, Guard, State, Transition
+from spec.model.table import TABLE, TERMINAL, Event, Guard, State
 
 WORDS = {
     Guard.ALWAYS: "",
@@ -34,14 +34,11 @@ def mermaid() -> str:
 
 def rows() -> str:
     lines = ["| event | from | to | when | what else | rule |", "|---|---|---|---|---|---|"]
-    lines.extend(_line(row) for row in TABLE)
+    for row in TABLE:
+        effects = ", ".join(effect.value for effect in row.effects)
+        cells = (row.event.value, name(row.before), name(row.after), WORDS[row.guard], effects)
+        lines.append("| " + " | ".join((*cells, row.rule)) + " |")
     return "\n".join(lines)
-
-
-def _line(row: Transition) -> str:
-    effects = ", ".join(effect.value for effect in row.effects)
-    cells = (row.event.value, name(row.before), name(row.after), WORDS[row.guard], effects)
-    return "| " + " | ".join((*cells, row.rule)) + " |"
 
 
 def document() -> str:

@@ -595,7 +595,7 @@ def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[
 
     def missing(low: int, high: int, cells: Cells) -> Cells:
         left = tuple(cell for cell in cells if not _must_be_stored(cell))
-        before = _before(look, low, cells)
+        before = cells if look.runs is None or low < look.runs.first else look.runs[low]
         if not left and all(_must_be_stored(cell) for cell in before):
             rule = "PER-39" if cells[0].state in OVER else "PER-41"
             sentence = f"{low}-{high} are settled and answered, the durable state lacks them"
@@ -604,12 +604,6 @@ def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[
 
     possible.within(look, first, last, missing)
     return refusals
-
-
-def _before(look: Operation, offset: int, now: Cells) -> Cells:
-    if look.runs is None or offset < look.runs.first:
-        return now
-    return look.runs[offset]
 
 
 def _calm(look: Operation, raw: Runs[Cells], first: int, last: int) -> bool:

@@ -34,7 +34,6 @@ _EARLY_LEVELS = (22, 25)
 """The lowest and the highest metadata.version of that line; what is older has no share groups."""
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 _KEYS = {"default", "tools", "without_tools", "upgrade_from", "off_by_default", "removed_configs"}
-_TABLES = {"levels", "apis", "behaviour", "configs"}
 _SCOPES = {"broker", "group", "topic"}
 
 
@@ -104,7 +103,24 @@ def parse(texts: Mapping[str, str]) -> Mapping[str, ReleaseLine]:
     found: dict[str, ReleaseLine] = {}
     before: ReleaseLine | None = None
     for name in sorted(texts, key=numbers):
-        before = found[name] = _line(name, tomllib.loads(texts[name]), before)
+        raw = tomllib.loads(texts[name])
+        if unknown := raw.keys() - _KEYS - {"levels", "apis", "behaviour", "configs"}:
+            raise SpecError(f"releases/{name}.toml has unknown keys {sorted(unknown)}")
+        if lacking := {"default", "tools"} - raw.keys():
+            raise SpecError(f"releases/{name}.toml lacks {', '.join(sorted(lacking))}")
+        apis = {api: (int(low), int(high)) for api, (low, high) in raw.get("apis", {}).items()}
+        before = found[name] = ReleaseLine(
+            name=name,
+            default=raw["default"],
+            tools=raw["tools"],
+            without_tools=tuple(raw.get("without_tools", ())),
+            upgrade_from=raw.get("upgrade_from", ""),
+            off_by_default=tuple(raw.get("off_by_default", ())),
+            levels={**(before.levels if before else {}), **raw.get("levels", {})},
+            apis={**(before.apis if before else {}), **apis},
+            behaviour={**(before.behaviour if before else {}), **raw.get("behaviour", {})},
+            configs=_configs(name, raw, before.configs if before else {}),
+        )
     return MappingProxyType(found)
 
 
@@ -168,26 +184,6 @@ def levels_notice(features: Mapping[str, int]) -> str:
         f"The brokers support metadata.version {level}, which is newer than this suite "
         f"(Kafka {newest().name} has {known}): they are judged by the rules of Kafka "
         f"{newest().name}."
-    )
-
-
-def _line(name: str, raw: dict[str, Any], before: ReleaseLine | None) -> ReleaseLine:
-    if unknown := raw.keys() - _KEYS - _TABLES:
-        raise SpecError(f"releases/{name}.toml has unknown keys {sorted(unknown)}")
-    if lacking := {"default", "tools"} - raw.keys():
-        raise SpecError(f"releases/{name}.toml lacks {', '.join(sorted(lacking))}")
-    apis = {api: (int(low), int(high)) for api, (low, high) in raw.get("apis", {}).items()}
-    return ReleaseLine(
-        name=name,
-        default=raw["default"],
-        tools=raw["tools"],
-        without_tools=tuple(raw.get("without_tools", ())),
-        upgrade_from=raw.get("upgrade_from", ""),
-        off_by_default=tuple(raw.get("off_by_default", ())),
-        levels={**(before.levels if before else {}), **raw.get("levels", {})},
-        apis={**(before.apis if before else {}), **apis},
-        behaviour={**(before.behaviour if before else {}), **raw.get("behaviour", {})},
-        configs=_configs(name, raw, before.configs if before else {}),
     )
 
 

@@ -25,7 +25,6 @@ NOTICED = 0.94
 """At least this share of what is illegal is accused; ``docs/histories.md`` says what is not."""
 _TOGETHER = 50  # Seeds that are judged at a time.
 _BY_SPARK = 100  # One of so many seeds is judged by Spark, too, and up to as many.
-_TRIES = 8
 _SHOWN = 12
 
 
@@ -44,7 +43,7 @@ def histories(seed: int) -> Iterator[Played]:
     """Yield the histories of a seed: a legal one, edits that stay legal, and one that does not."""
     random, first = Random(seed), legal(seed)
     yield Played(seed=seed, edit="", legal=_truth(first), history=first)
-    for _ in range(_TRIES):
+    for _ in range(8):
         edit = random.choice(EDITS)
         changed = edited(first, edit, random)
         if changed is None:

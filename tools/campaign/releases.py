@@ -18,7 +18,6 @@ from spec.catalogue import Past, load_track_record
 from tools.campaign import runs
 from tools.campaign.options import Options, Outcome, means_rule, nothing
 
-LEDGER = "strict"
 SCENARIO = "scenario:"  # What begins the check of an entry that is about a whole history.
 
 
@@ -46,7 +45,7 @@ def words(question: Question, rules: Iterable[str]) -> list[str]:
         played = ["--scenario", question.scenario, "--seed", str(question.seed)]
         return ["shareproof", "chaos", *target, *played]
     only = [word for rule in rules for word in ("--only", rule)]
-    return ["shareproof", "broker", *target, *only, "--profile", LEDGER]
+    return ["shareproof", "broker", *target, *only, "--profile", "strict"]
 
 
 def ask(question: Question, rules: list[str]) -> dict[str, Seen]:

@@ -26,7 +26,22 @@ def play(options: Options) -> Outcome:
     if options.client:
         return clients.repeat(options)
     if not options.only:
-        return _certifications(options)
+        folder = Path(tempfile.mkdtemp(prefix="shareproof-repeat-"))
+        found: list[Results] = []
+        for seed in range(options.seed, options.seed + options.rounds):
+            command = ["shareproof", "broker", "--target", options.target, "--seed", str(seed)]
+            found.append(runs.results_of(command, folder / f"seed-{seed}"))
+            last = found[-1]
+            options.say(
+                f"seed {seed}: exit {last.run.exit_code}, {last.run.seconds:.0f} s, "
+                f"{executions(last)} checks, {dict(last.summary)}"
+            )
+        total = sum(map(executions, found))
+        changed = differing(found)
+        return Outcome(
+            said=[f"{total} check executions in {len(found)} runs; see {folder}"],
+            broken=[f"{rule}: {dict(counter)}" for rule, counter in changed.items()],
+        )
     words = options.only
     of_clients, checks = meant(words, read_checks(CLIENT)), meant(words, read_checks(drafts=True))
     if not checks:
@@ -62,25 +77,6 @@ def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
         ]
     outcome.said.append(f"{counted.total()} verdicts, {len(outcome.broken)} of them no pass")
     return outcome
-
-
-def _certifications(options: Options) -> Outcome:
-    folder = Path(tempfile.mkdtemp(prefix="shareproof-repeat-"))
-    found: list[Results] = []
-    for seed in range(options.seed, options.seed + options.rounds):
-        words = ["shareproof", "broker", "--target", options.target, "--seed", str(seed)]
-        found.append(runs.results_of(words, folder / f"seed-{seed}"))
-        last = found[-1]
-        options.say(
-            f"seed {seed}: exit {last.run.exit_code}, {last.run.seconds:.0f} s, "
-            f"{executions(last)} checks, {dict(last.summary)}"
-        )
-    total = sum(map(executions, found))
-    changed = differing(found)
-    return Outcome(
-        said=[f"{total} check executions in {len(found)} runs; see {folder}"],
-        broken=[f"{rule}: {dict(counter)}" for rule, counter in changed.items()],
-    )
 
 
 def executions(results: Results) -> int:

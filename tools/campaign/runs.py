@@ -35,7 +35,6 @@ from shareproof.runner.outcome import PROPERTY, unpack
 from spec.plain import from_plain, to_plain
 from spec.verdict import EnvironmentFault, Observation, Verdict
 
-_PLAY = re.compile(r"<(.+?) (\d+)>")
 ROOT = Path(__file__).parents[2]
 MOST_WORKERS = 12
 
@@ -208,5 +207,5 @@ class Sweep:
 
 
 def _play_of(nodeid: str) -> tuple[str, str]:
-    found = _PLAY.search(nodeid)
+    found = re.search(r"<(.+?) (\d+)>", nodeid)
     return (found[1], found[2]) if found else (HONEST.name, "0")

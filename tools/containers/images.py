@@ -36,7 +36,6 @@ KAFKA = f"{LOCAL}kafka"
 
 _HERE = Path(__file__).parent
 _ENTRY, _LOGGING = _HERE / "start-broker.sh", _HERE / "log4j2.yaml"
-_COMMAND = 'CMD ["/etc/kafka/docker/run"]'
 _PORTS = ("EXPOSE 9092", "EXPOSE 9093", "EXPOSE 9094")
 _TIMEOUT = 300
 _MODULES = "java.se,jdk.crypto.ec,jdk.management,jdk.security.auth,jdk.unsupported,jdk.zipfs"
@@ -70,7 +69,7 @@ def provide(client: Any, image: str) -> None:
             ours = hashlib.sha256(_ENTRY.read_bytes() + _LOGGING.read_bytes()).hexdigest()[:8]
             name = f"kafka-{version}-{find_java().identity}-{ours}"
             archive = _archived(name, lambda to: _kafka(version, to))
-            _import(client, image, archive, _COMMAND, *_PORTS)
+            _import(client, image, archive, 'CMD ["/etc/kafka/docker/run"]', *_PORTS)
 
 
 def _import(client: Any, image: str, archive: Path, *changes: str) -> None:

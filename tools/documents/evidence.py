@@ -49,7 +49,23 @@ def detection(entries: Sequence[Entry]) -> str:
     for kind, mutants in BROKEN.items():
         title = KINDS[kind]
         parts += [f"## {title[0].upper()}{title[1:]}", _mutants(mutants, by_kind[kind])]
-    parts += ["## Rules, and what died by each", _rules(entries)]
+    found = detected(entries)
+    rules = [*by_rule(read_checks()), *by_rule(read_checks(CLIENT))]
+    killed = sum(rule in found.kills for rule in rules)
+    rows = [
+        f"What is broken says which rules it breaks. {killed} of {len(rules)} rules have killed",
+        "something that breaks this very rule; a broker that answers everything with an error, or",
+        "with none, counts for no rule.",
+        "",
+        "| rule | killed | what was wrong with it | by |",
+        "|---|---|---|---|",
+    ]
+    for rule in sorted(rules):
+        shown = f"nothing | {_cell(found.exempt.get(rule, 'nothing of the kind was built'))} |"
+        if kill := found.kills.get(rule):
+            shown = f"`{kill.name}` | {_cell(kill.sentence)} | `{_short(kill.check)}`"
+        rows.append(f"| {rule} | {shown} |")
+    parts += ["## Rules, and what died by each", "\n".join(rows)]
     parts += ["## Checks and what each rejects", *_checks(entries)]
     return "\n\n".join(parts) + "\n"
 
@@ -69,26 +85,6 @@ def _mutants(mutants: Mapping[str, Mutant[Any]], entries: Iterable[Entry]) -> st
         else:
             by = f" | survives: {_cell(why)}"
         rows.append(f"| `{name}` | {_cell(mutant.sentence)} | {by} |")
-    return "\n".join(rows)
-
-
-def _rules(entries: Sequence[Entry]) -> str:
-    found = detected(entries)
-    rules = [*by_rule(read_checks()), *by_rule(read_checks(CLIENT))]
-    killed = sum(rule in found.kills for rule in rules)
-    rows = [
-        f"What is broken says which rules it breaks. {killed} of {len(rules)} rules have killed",
-        "something that breaks this very rule; a broker that answers everything with an error, or",
-        "with none, counts for no rule.",
-        "",
-        "| rule | killed | what was wrong with it | by |",
-        "|---|---|---|---|",
-    ]
-    for rule in sorted(rules):
-        shown = f"nothing | {_cell(found.exempt.get(rule, 'nothing of the kind was built'))} |"
-        if kill := found.kills.get(rule):
-            shown = f"`{kill.name}` | {_cell(kill.sentence)} | `{_short(kill.check)}`"
-        rows.append(f"| {rule} | {shown} |")
     return "\n".join(rows)
 
 

@@ -15,7 +15,6 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-CAUSES = re.compile(r"<!-- causes: ([\w-]+) -->")
 LINK = re.compile(r"\]\(((?:\.\./)+[^)#]+)")
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -62,7 +61,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     from tools.documents import architecture, chaos
 
-    markdown = CAUSES.sub(lambda found: _causes(found[1]), markdown)
+    markdown = re.sub(r"<!-- causes: ([\w-]+) -->", lambda found: _causes(found[1]), markdown)
     if page.file.src_uri == chaos.PAGE.name:
         markdown = chaos.filled(markdown)
     markdown = markdown.replace("<!-- folders -->", architecture.table().rstrip())

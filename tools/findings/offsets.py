@@ -74,7 +74,6 @@ async def unstored_start(run: Run) -> bool:
 
 LAG_RECORDS, HELD, BEFORE = 20, 3, 15
 LOCK = 3.0
-WAITS = 10.0
 ACCEPT = (1,)
 
 
@@ -98,7 +97,7 @@ async def deleted_lag(run: Run) -> bool:
         start = await share.admin.delete_records(queue.topic, BEFORE)
         say(f"the log begins at {start} now;", await seen(queue))
         before = ""
-        async for _ in attempts(LOCK + WAITS):
+        async for _ in attempts(LOCK + 10.0):
             other.sound(await other.fetch(max_wait_ms=500))
             if (now := await seen(queue)) != before:
                 say(now)
