@@ -20,7 +20,6 @@ from typing import NamedTuple
 from fixtures.wire.codec import Struct, WireError
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
 from fixtures.wire.schema import SchemaError
-from spec.history import AckType
 
 ACCEPTED, REJECTED = "ACK-01", "ACK-07"
 HELD_BY_OTHER, HELD_BY_SAME = "ACQ-20", "ACQ-21"
@@ -37,7 +36,7 @@ _FROM_OUTSIDE = frozenset(
         *("WriteShareGroupState", "DeleteShareGroupState"),
     }
 )
-_FINAL = {AckType.ACCEPT: ACCEPTED, AckType.REJECT: REJECTED}
+_FINAL = {1: ACCEPTED, 3: REJECTED}  # by the type of acknowledgement
 _READ = frozenset({*_SHARE, "ShareGroupHeartbeat"})
 NEVER = float("inf")
 _MOST = 10_000  # offsets of a batch that are looked at; checks name ranges without an end
@@ -201,7 +200,7 @@ def _end(world: _World, key: _Key, call: _Call, member: str, kind: int) -> None:
         once = hold.acknowledged == call.sent
         in_lock = call.received <= hold.lasts_until and _known(world, hold, call.received)
         if kind in _FINAL and once and in_lock:
-            hold.finished, hold.finished_at = _FINAL[AckType(kind)], call.received
+            hold.finished, hold.finished_at = _FINAL[kind], call.received
 
 
 def _known(world: _World, hold: _Hold, until: float) -> bool:
