@@ -43,13 +43,3 @@ class Scenario:
     members: str = MIXED
     release: str = ""
     judged: float = 0.9
-
-
-def strike(at: float, fault: str, lasts: float, subject: int = 0) -> ScheduledFault:
-    """Return an injection, its time first, as a story is told."""
-    return ScheduledFault(fault=fault, at=at, lasts=lasts, subject=subject)
-
-
-def every(fault: str, *times: float, lasts: float = 0.5) -> tuple[ScheduledFault, ...]:
-    """Return an injection at each of some times, on one subject after the other."""
-    return tuple(strike(at, fault, lasts, number) for number, at in enumerate(times))
