@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fixtures.wire.frame import Frame, Transcript, encode_request, encode_response
-from suites.observer import contradictions
+from suites.broker.observer import contradictions
 from tests.release import schemas
 
 TOPIC = uuid.UUID(int=7)

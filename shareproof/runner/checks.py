@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import allure
@@ -19,17 +20,15 @@ from shareproof.runner.outcome import PROPERTY, besides, broken, observe, pack
 from spec.profile import Absent, defined_in
 from spec.requirement import Requirement
 from spec.tiers import ALL
-from spec.verdict import Observation, Undecided, Verdict
+from spec.verdict import Observation, Undecided, Verdict, Violation
 from suites import canary
+from suites.broker.observer import contradictions
 from suites.canary import CANARY, is_canary
 from suites.judge import MAKESHIFT, REFUSED, Judge
-from suites.observer import Contradiction, contradictions
 from suites.options import UNSEEN, RunOptions, load_ledger
 
 JUDGE = pytest.StashKey[Judge]()
 TRANSCRIPTS = pytest.StashKey[list[Transcript]]()
-_NOT_OBSERVED = {"between", "tools"}
-"""Fixtures of checks in whose frames or groups somebody else has a hand."""
 
 
 def rules_of(item: pytest.Item) -> tuple[str, ...]:
@@ -101,7 +100,7 @@ def conclude(
         return
     # Where a check fails, that says what is wrong.
     observed = call.when == "call" and not report.failed and not is_canary(item)
-    beside = list(_contradicted(item)) if observed else []
+    beside = _contradicted(item) if observed else []
     if beside:
         report.outcome, report.longrepr = "failed", "\n".join(one.reason for one in beside)
     observations += beside
@@ -157,26 +156,23 @@ def _observed(
     return []
 
 
-def _contradicted(item: pytest.Item) -> Iterator[Observation]:
-    """Yield a failure for each rule that the check's traffic breaks, whatever the check is about.
+def _contradicted(item: pytest.Item) -> list[Observation]:
+    """Return a failure of each rule that the check's traffic breaks, whatever the check is about.
 
     Somebody else may act on a group, or alter frames, where a check starts programs or proxies.
     """
     names: set[str] = set(getattr(item, "fixturenames", ()))
-    if "share" not in names or names & _NOT_OBSERVED:
-        return
+    if "share" not in names or "between" in names or item.get_closest_marker("programs"):
+        return []
     frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
-    found: dict[str, Contradiction] = {}
+    found: dict[str, Violation] = {}
     for one in contradictions(frames):
         found.setdefault(one.rule, one)
-    for rule, one in found.items():
-        yield Observation(
-            requirement=rule,
-            check=item.nodeid,
-            verdict=Verdict.FAIL,
-            reason=f"observed beside: {one.sentence}",
-            witness=one.witness,
-        )
+    return [
+        replace(seen, reason=f"observed beside: {seen.reason}")
+        for one in found.values()
+        for seen in observe(item.nodeid, Judge(()), one, 0.0)
+    ]
 
 
 def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None) -> str:

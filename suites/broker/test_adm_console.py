@@ -12,6 +12,8 @@ from fixtures.clients.tools import (
 )
 from suites.broker.kit import *
 
+pytestmark = pytest.mark.programs
+
 COUNT = 9  # Records for a tool to consume.
 
 

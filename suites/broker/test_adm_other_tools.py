@@ -6,6 +6,8 @@ from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools
 from fixtures.machine.maven import kafka_release
 from suites.broker.kit import *
 
+pytestmark = pytest.mark.programs
+
 PATIENCE = 340.0  # Seconds that the tools may take together.
 
 MINUTE_MS = 61_000  # More than a lock may last under the broker's default bounds.

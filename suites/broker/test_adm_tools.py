@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from fixtures.clients.tools import SHARE_GROUPS, ToolRun, Tools
 from suites.broker.kit import *
 
+pytestmark = pytest.mark.programs
+
 PATIENCE = 340.0  # Seconds that the tools may take together.
 
 

@@ -17,11 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from fixtures.clients.member import AckType
 from fixtures.wire.codec import Struct, WireError
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
 from fixtures.wire.schema import SchemaError
+from spec.verdict import Violation
 
-ACCEPTED, REJECTED = "ACK-01", "ACK-07"
 HELD_BY_OTHER, HELD_BY_SAME = "ACQ-20", "ACQ-21"
 COUNTED = "DLV-02"
 
@@ -36,18 +37,11 @@ _FROM_OUTSIDE = frozenset(
         *("WriteShareGroupState", "DeleteShareGroupState"),
     }
 )
-_FINAL = {1: ACCEPTED, 3: REJECTED}  # by the type of acknowledgement
+_FINAL = {AckType.ACCEPT: ("ACK-01", "accepted"), AckType.REJECT: ("ACK-07", "rejected")}
+"""Types after which a record does not come again: the rule that says so, and the word for it."""
 _READ = frozenset({*_SHARE, "ShareGroupHeartbeat"})
 NEVER = float("inf")
 _MOST = 10_000  # offsets of a batch that are looked at; checks name ranges without an end
-
-
-class Contradiction(NamedTuple):
-    """What breaks a rule, in a sentence, and the frames that show it."""
-
-    rule: str
-    sentence: str
-    witness: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -76,37 +70,40 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _Hold:
-    """A delivery of a record; ``ended`` is from when on nothing is known of its lock."""
+    """A delivery of a record, ``finished`` if it was certainly accepted or rejected."""
 
     call: _Call
     count: int
     lasts_until: float
-    ended: float = NEVER
     acknowledged: float = NEVER
-    finished: str = ""  # the rule that forbids that it comes again
+    finished: AckType | None = None
     finished_at: float = NEVER
 
 
 @dataclass(slots=True)
 class _World:
-    lives: dict[_Key, list[_Hold]] = field(default_factory=lambda: defaultdict(list))
+    """The last delivery of each record, and when what a member holds may have ended."""
+
+    last: dict[_Key, _Hold] = field(default_factory=dict)
     ends: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
 
-def contradictions(transcripts: Sequence[Transcript]) -> Iterator[Contradiction]:
+def contradictions(transcripts: Sequence[Transcript]) -> Iterator[Violation]:
     """Yield what no execution explains; nothing if a transcript has lost its first frames."""
     if any(len(one.frames) == one.frames.maxlen for one in transcripts):
         return
     calls, world = _calls(transcripts), _World()
     closed = {number: at for one in transcripts for number, at in one.closed.items()}
     for call in calls:
-        for at in _ends(call, closed):
-            world.ends[call.member].append(at)
+        world.ends[call.member] += _ends(call, closed)
     # What a request says is in force from when it is sent, what a response says when it is here.
-    events = [(call.sent, _acknowledge, call) for call in calls if call.api in _SHARE]
-    events += [(call.received, _acquire, call) for call in calls if call.api == "ShareFetch"]
-    for _, happen, call in sorted(events, key=lambda event: event[0]):
-        yield from happen(world, call)
+    events = [(call.sent, call, False) for call in calls if call.api in _SHARE]
+    events += [(call.received, call, True) for call in calls if call.api == "ShareFetch"]
+    for _, call, is_response in sorted(events, key=lambda event: event[0]):
+        if is_response:
+            yield from _acquire(world, call)
+        else:
+            _acknowledge(world, call)
 
 
 def _calls(transcripts: Sequence[Transcript]) -> list[_Call]:
@@ -139,40 +136,41 @@ def _read(frame: Frame, key: tuple[int, int], calls: dict[tuple[int, int], _Call
             response = decode_response(frame.schemas, frame.api, frame.version, frame.payload)
             calls[key].response, calls[key].received = response, frame.at
     except (WireError, SchemaError):
-        calls.pop(key, None) if not frame.sent else None
+        calls.pop(key, None)
 
 
 def _ends(call: _Call, closed: dict[int, float]) -> Iterator[float]:
     """Yield when a call may have ended what its member holds."""
-    epoch = (
-        call.request.member_epoch if call.api not in _SHARE else call.request.share_session_epoch
-    )
+    if share := call.api in _SHARE:
+        ends = call.request.share_session_epoch <= 0
+    else:
+        ends = call.request.member_epoch < 0
     failed = call.response is None or call.response.error_code
     forgets = call.api == "ShareFetch" and call.request.forgotten_topics_data
-    if failed or forgets or epoch < 0 or (call.api in _SHARE and epoch == 0):
+    if failed or forgets or ends:
         yield call.sent
-    if call.api in _SHARE and call.connection in closed:
+    if share and call.connection in closed:
         yield closed[call.connection]
 
 
-def _acknowledge(world: _World, call: _Call) -> Iterator[Contradiction]:
+def _acknowledge(world: _World, call: _Call) -> None:
     """Note what a call acknowledges: from then on its holds are over, as far as anybody knows."""
     group, member = call.member
-    fetch = call.api == "ShareFetch"
-    results = _results(call, "acknowledge_error_code" if fetch else "error_code")
+    results = _results(call)
     for topic in call.request.topics:
         for part in topic.partitions:
             named: dict[int, int] = {}
-            twice: set[int] = set()
+            twice = False
             for batch in part.acknowledgement_batches:
                 for offset, kind in _kinds(batch):
-                    twice |= {offset} & named.keys()
+                    twice |= offset in named
                     named[offset] = kind
             where = str(topic.topic_id), part.partition_index
-            clear = results.get(where) == [0] and not twice
+            clear = results[where] == [0] and not twice
             for offset, kind in named.items():
-                _end(world, _Key(group, *where, offset), call, member, kind if clear else -1)
-    yield from ()
+                hold = world.last.get(_Key(group, *where, offset))
+                if hold and hold.call.member[1] == member and hold.call.received <= call.sent:
+                    _end(world, hold, call, kind if clear else -1)
 
 
 def _kinds(batch: Struct) -> Iterator[tuple[int, int]]:
@@ -183,8 +181,10 @@ def _kinds(batch: Struct) -> Iterator[tuple[int, int]]:
         yield offset, types[place] if place < len(types) else -1
 
 
-def _results(call: _Call, name: str) -> dict[tuple[str, int], list[int]]:
+def _results(call: _Call) -> dict[tuple[str, int], list[int]]:
+    """Return the errors of acknowledgements by partition; none if the whole call failed."""
     found: dict[tuple[str, int], list[int]] = defaultdict(list)
+    name = "acknowledge_error_code" if call.api == "ShareFetch" else "error_code"
     if call.response is not None and not call.response.error_code:
         for topic in call.response.responses:
             for part in topic.partitions:
@@ -192,15 +192,12 @@ def _results(call: _Call, name: str) -> dict[tuple[str, int], list[int]]:
     return found
 
 
-def _end(world: _World, key: _Key, call: _Call, member: str, kind: int) -> None:
-    for hold in world.lives.get(key, ())[-1:]:
-        if hold.call.member[1] != member or hold.call.received > call.sent:
-            continue
-        hold.acknowledged = min(hold.acknowledged, call.sent)
-        once = hold.acknowledged == call.sent
-        in_lock = call.received <= hold.lasts_until and _known(world, hold, call.received)
-        if kind in _FINAL and once and in_lock:
-            hold.finished, hold.finished_at = _FINAL[kind], call.received
+def _end(world: _World, hold: _Hold, call: _Call, kind: int) -> None:
+    is_first = call.sent <= hold.acknowledged
+    hold.acknowledged = min(hold.acknowledged, call.sent)
+    in_lock = call.received <= hold.lasts_until and _known(world, hold, call.received)
+    if kind in _FINAL and is_first and in_lock:
+        hold.finished, hold.finished_at = AckType(kind), call.received
 
 
 def _known(world: _World, hold: _Hold, until: float) -> bool:
@@ -208,7 +205,7 @@ def _known(world: _World, hold: _Hold, until: float) -> bool:
     return not any(hold.call.sent < at <= until for at in world.ends[hold.call.member])
 
 
-def _acquire(world: _World, call: _Call) -> Iterator[Contradiction]:
+def _acquire(world: _World, call: _Call) -> Iterator[Violation]:
     response = call.response
     if response is None or response.error_code:
         return
@@ -220,12 +217,12 @@ def _acquire(world: _World, call: _Call) -> Iterator[Contradiction]:
                 for offset in range(some.first_offset, some.last_offset + 1):
                     key = _Key(group, str(topic.topic_id), part.partition_index, offset)
                     new = _Hold(call=call, count=some.delivery_count, lasts_until=call.sent + lasts)
-                    for old in world.lives[key][-1:]:
+                    if old := world.last.get(key):
                         yield from _between(world, key, old, new)
-                    world.lives[key].append(new)
+                    world.last[key] = new
 
 
-def _between(world: _World, key: _Key, old: _Hold, new: _Hold) -> Iterator[Contradiction]:
+def _between(world: _World, key: _Key, old: _Hold, new: _Hold) -> Iterator[Violation]:
     """Yield what one broker did wrong from one delivery of a record to the next."""
     first, second = old.call, new.call
     if first.peer != second.peer or second.sent <= first.received:
@@ -235,15 +232,16 @@ def _between(world: _World, key: _Key, old: _Hold, new: _Hold) -> Iterator[Contr
         f"{first.received:.3f} acquired for member {first.member[1]} with count {old.count}",
         f"{second.received:.3f} acquired for member {second.member[1]} with count {new.count}",
     )
-    untouched = old.acknowledged > second.received and _known(world, old, second.received)
+    known = _known(world, old, second.received)
+    untouched = old.acknowledged > second.received and known
     if old.finished and second.sent > old.finished_at:
-        how = "accepted" if old.finished == ACCEPTED else "rejected"
-        yield Contradiction(old.finished, f"{where} was {how} with NONE and came again", witness)
+        rule, how = _FINAL[old.finished]
+        yield Violation(rule, f"{where} was {how} with NONE and came again", witness)
     elif untouched and second.received < old.lasts_until:
         rule = HELD_BY_SAME if first.member == second.member else HELD_BY_OTHER
         left = old.lasts_until - second.received
         sentence = f"{where} was given out again {left:.3f} s before its lock can have ended"
-        yield Contradiction(rule, sentence, witness)
-    elif new.count <= old.count and _known(world, old, second.received):
+        yield Violation(rule, sentence, witness)
+    elif new.count <= old.count and known:
         sentence = f"{where} came with count {old.count}, and then with count {new.count}"
-        yield Contradiction(COUNTED, sentence, witness)
+        yield Violation(COUNTED, sentence, witness)
