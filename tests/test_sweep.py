@@ -21,8 +21,7 @@ from fixtures.machine.maven import clients_jar
 from shareproof.sweep.run import Swept, observations, spread
 from shareproof.sweep.sequences import _read, search
 from spec.adapter import Capability
-from spec.verdict import Verdict
-from suites.client.account import Breach
+from spec.verdict import Verdict, Violation
 from suites.client.sequence_search import Found, Searcher
 from suites.client.sequences import INVARIANTS, LIMIT, LONGEST, Given, SequenceRun, Step, sequences
 from suites.client.sequences import judge as judge_sequence
@@ -191,7 +190,7 @@ def story_of(*seen: Any, **more: Any) -> SequenceRun:
         ("duplicates", story_of(given=[Given(1.0, "c", ("t", 0), 1)] * 2)),
         ("liveness of calls", story_of(stuck="no reply to poll within 25 s")),
         ("liveness of the group", story_of(left="a new consumer did not get the rest")),
-        ("account", story_of(account=[Breach(rule="CLI-127", sentence="stuck", witness=())])),
+        ("account", story_of(account=[Violation("CLI-127", "stuck")])),
         ("rate", story_of(*[told_of(1.0 + n / 1000, 2) for n in range(100)])),
     ],
 )

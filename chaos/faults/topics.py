@@ -1,6 +1,7 @@
 """Topics change under their groups: one grows, and one is deleted and recreated."""
 
 import asyncio
+from functools import partial
 
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
@@ -71,14 +72,14 @@ class Grow(Injection):
             return ""
         return f"{self.index + 1} partitions; {len(groups)} groups have a start offset in it"
 
-    async def _all_begun(self, partitions: set[int]) -> bool:
-        """Tell whether every group has a start offset in each of some partitions, stored."""
+    async def _all_begun(self, partitions: set[int]) -> bool | None:
+        """Return True if every group has a start offset in each of some partitions, stored."""
         topic = await self.world.cluster.topic(self.world.course.topic.name)
         for group in self.world.course.groups:
             shown = await self.world.admin.share_offsets(group, topic)
             begun = {index for index, one in shown.items() if one.start >= 0}
             if not partitions <= begun:
-                return False
+                return None
         return True
 
     async def heal(self) -> None:
@@ -111,12 +112,8 @@ class GrowAtLatest(Grow):
     async def inject(self) -> str:
         # Where a group has not begun yet, it would begin at the end of what is there already.
         topic = await self.world.cluster.topic(self.world.course.topic.name)
-        there = set(topic.partitions)
-
-        async def begun() -> bool | None:
-            return await self._all_begun(there) or None
-
-        await eventually("a start offset of every group in every partition", begun, 30.0)
+        all_begun = partial(self._all_begun, set(topic.partitions))
+        await eventually("a start offset of every group in every partition", all_begun, 30.0)
         await self._begin_at("latest")
         return await super().inject()
 

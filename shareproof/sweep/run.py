@@ -226,7 +226,7 @@ def _notices(swept: Sequence[Swept], planned: int, *, client: bool) -> list[str]
         if not (one.played.findings or one.played.fault or one.played.undecided)
     ]
     apis = sorted({re.split(r"/[^/]*/[^/]*$|\.", name)[0] for name in unmet})
-    why = {True: "the client sent no such request", False: "they are out of reach here"}[client]
+    why = "the client sent no such request" if client else "they are out of reach here"
     sentence = f"{len(unmet)} of {planned} cases judged nothing, because {why}: {', '.join(apis)}."
     return [sentence] if unmet else []
 

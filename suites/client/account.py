@@ -47,16 +47,9 @@ USUAL = 500  # Records that a poll returns at most, where that is not set: Kafka
 At = tuple[str, int, int]  # Topic, partition and offset.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breach:
-    rule: str
-    sentence: str
-    witness: tuple[str, ...]
-
-
 @dataclass(slots=True)
 class Account:
-    breaches: list[Breach] = field(default_factory=list)
+    breaches: list[Violation] = field(default_factory=list)
     decided: Counter[str] = field(default_factory=Counter)  # Records, or acknowledgements, by rule.
 
 
@@ -70,9 +63,7 @@ def account(handles: Iterable[Handle], exchanges: Sequence[Exchange]) -> Account
             made.decided[rule] += decided
             if wrong:
                 more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-                made.breaches.append(
-                    Breach(rule=rule, sentence=f"{wrong[0]}{more}", witness=(*wrong[:3],))
-                )
+                made.breaches.append(Violation(rule, f"{wrong[0]}{more}", (*wrong[:3],)))
     return made
 
 
@@ -84,7 +75,7 @@ def judge_account(made: Account, judge: Judge) -> None:
     """
     broken: dict[str, Violation] = {}
     for one in made.breaches:
-        broken.setdefault(one.rule, Violation(one.rule, one.sentence, one.witness))
+        broken.setdefault(one.rule, one)
     for rule in _LOOKS.keys() - broken.keys():
         judge.besides(rule).saw(accounted=made.decided[rule])
     if broken:

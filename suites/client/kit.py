@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from fixtures.clients.adapter import Adapter, AdapterDied, AdapterHang, Refused, Unsupported
-from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.cluster import Topic, attempts, paced
 from fixtures.clients.handle import Delivery, Handle, Settled
 from fixtures.clients.member import AckType
 from fixtures.proxies.exchange import Exchange

@@ -23,8 +23,8 @@ from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
+from spec.verdict import Violation
 from suites.broker.share import Queue
-from suites.client.account import Breach
 from suites.client.harness import FLOOD, Harness, refusal
 from suites.client.wire import SHARE, acked, busiest
 
@@ -135,7 +135,7 @@ class SequenceRun:
     exchanges: list[Exchange] = field(default_factory=list)  # What went over the wire.
     topics: dict[UUID, str] = field(default_factory=dict)  # The names of the topics by their ids.
     said: list[str] = field(default_factory=list)  # What each step came to, for people.
-    account: list[Breach] = field(default_factory=list)  # What its account has to say.
+    account: list[Violation] = field(default_factory=list)  # What its account has to say.
 
 
 async def play(harness: Harness, script: Sequence[Step]) -> SequenceRun:

@@ -26,11 +26,10 @@ async def test_impossible_range(doomed: Harness, judge: Judge, shape: str) -> No
 
     async def watch() -> None:
         nonlocal most
-        while True:
+        async for _ in paced(0.02):
             most = max(most, _memory(doomed) - before)
             if most > MEMORY:
                 await doomed.adapter.crash()
-            await asyncio.sleep(0.02)
 
     said = f"a range {shape} was acquired, by a response with one record"
     async with doomed.meanwhile(watch()):
