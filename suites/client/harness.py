@@ -369,13 +369,18 @@ class Harness:
 
     @contextlib.asynccontextmanager
     async def meanwhile(self, work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-        """Do something beside the check, which takes it down with it if it ends early."""
+        """Do something beside the check, which takes it down with it if it ends early.
+
+        What went wrong with it is raised, where nothing else is.
+        """
         task = asyncio.create_task(work)
         try:
             yield task
         finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            (ended,) = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
 
     async def timed(self, work: Awaitable[T]) -> tuple[float, T | None]:
         """Return the seconds that something took, and its result: None if refused, or hanging."""
