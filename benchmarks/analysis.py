@@ -100,7 +100,7 @@ def counts_of(engine: str, done: Run) -> Counts:
                 rule.evidence.get("cases", 0),
                 int(rule.reason.split()[0]) if rule.verdict == "fail" else 0,
             )
-            for rule in parse(done.output).requirements
+            for rule in parse(done.output).rules
         }
     return {rule: (cases, broken) for rule, (cases, broken) in done.output.items()}
 

@@ -27,7 +27,7 @@ Verdicts = Mapping[str, tuple[str, str]]
 def verdicts_of(found: Results, run: str) -> Verdicts:
     return {
         rule.id: (check.verdict, check.reason.split(";")[0])
-        for rule in found.requirements
+        for rule in found.rules
         for check in rule.checks
         if check.check.endswith(f"[{run}]") and check.verdict != "vacuous"
     }

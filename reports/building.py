@@ -17,8 +17,8 @@ from reports.results import (
     suite_version,
 )
 from reports.verdicts import OK, Judged, exit_code, settle, tally
-from spec.profile import Profile, defined_in
-from spec.requirement import Level, Requirement
+from spec.ledger import Ledger, defined_in
+from spec.rule import Level, Rule
 from spec.verdict import Observation
 
 
@@ -45,9 +45,9 @@ class RunRecord:
         faced: For a client, gives the broker that a check put in front of it.
     """
 
-    rules: Mapping[str, Requirement]
+    rules: Mapping[str, Rule]
     observations: Sequence[Observation]
-    ledger: Profile
+    ledger: Ledger
     target: results.Target
     client: results.Client | None = None
     release: str | None = None
@@ -81,7 +81,7 @@ def document(run: RunRecord) -> Results:
     judged = settle(
         run.rules,
         run.observations,
-        profile=run.ledger,
+        ledger=run.ledger,
         version=version,
         release=release,
         today=run.started.date(),
@@ -89,7 +89,7 @@ def document(run: RunRecord) -> Results:
         strict_reach=run.strict_reach,
     )
     listed = {entry.rule.id for entry in judged}
-    requirements = tuple(_rule(entry, run) for entry in judged)
+    rules = tuple(_rule(entry, run) for entry in judged)
     return Results(
         schema=SCHEMA,
         run=results.Run(
@@ -109,8 +109,8 @@ def document(run: RunRecord) -> Results:
             tier=run.tier,
         ),
         target=run.target,
-        client=replace(run.client, brokers=_by_broker(requirements)) if run.client else None,
-        requirements=requirements,
+        client=replace(run.client, brokers=_by_broker(rules)) if run.client else None,
+        rules=rules,
         problems=tuple(run.problems),
         newer_than_target=tuple(
             rule.id
@@ -152,8 +152,8 @@ def timing_of(
     )
 
 
-def about(ledger: Profile, rules: Collection[str]) -> Profile:
-    kept = tuple(entry for entry in ledger.expected if entry.requirement in rules)
+def about(ledger: Ledger, rules: Collection[str]) -> Ledger:
+    kept = tuple(entry for entry in ledger.expected if entry.rule in rules)
     return replace(ledger, expected=kept)
 
 

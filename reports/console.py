@@ -73,7 +73,7 @@ def _show_counts(results: Results, console: Console) -> None:
     extra = [
         (summary["unexpected"], "unexpected"),
         (
-            sum(rule.expected and bool(rule.known_failures) for rule in results.requirements),
+            sum(rule.expected and bool(rule.known_failures) for rule in results.rules),
             "known",
         ),
         (summary["problems"], "ledger problems"),
@@ -83,7 +83,7 @@ def _show_counts(results: Results, console: Console) -> None:
     said = ", ".join(f"{count} {what}" for count, what in extra if count)
     if said:
         console.print(said, soft_wrap=True)
-    reasons = out_of_reach(results.requirements)
+    reasons = out_of_reach(results.rules)
     for reason, count in reasons[:MOST_REASONS]:
         console.print(f"{count} out of reach: {escape(reason)}", soft_wrap=True)
     if rest := sum(count for _, count in reasons[MOST_REASONS:]):

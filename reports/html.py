@@ -101,7 +101,7 @@ def _digest(script: str) -> str:
 
 def _frames(results: Results, folder: Path) -> dict[str, str]:
     """Return transcripts by their name, packed, up to a limit."""
-    names = [check.transcript for rule in results.requirements for check in rule.checks]
+    names = [check.transcript for rule in results.rules for check in rule.checks]
     packed: dict[str, str] = {}
     left = MOST_FRAMES
     for name in dict.fromkeys(name for name in names if name):

@@ -283,7 +283,7 @@ def play_of(results: Results, play: Play) -> Play:
     missed = {one.fault: one.blocked_by for one in faults if one.fault not in hit}
     judged = [case.share for run in chaos for case in cases(results, Path(run.run).name)]
     by_verdict: dict[str, list[str]] = {}
-    for rule in results.requirements:
+    for rule in results.rules:
         by_verdict.setdefault(rule.verdict, []).append(rule.id)
     return replace(
         play,
@@ -298,7 +298,7 @@ def play_of(results: Results, play: Play) -> Play:
                 if rule.expected
                 else "",
             )
-            for rule in results.requirements
+            for rule in results.rules
             if rule.verdict == "fail"
         ),
         exercised=tuple(by_verdict.get("pass", []) + by_verdict.get("fail", [])),

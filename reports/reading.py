@@ -74,7 +74,7 @@ def _errors(document: dict[str, Any]) -> Iterator[str]:
         datetime.fromisoformat(document["run"]["started"])
     except ValueError:
         yield f"run.started: {document['run']['started']!r} is no time of ISO 8601"
-    for rule in document["requirements"]:
+    for rule in document["rules"]:
         for check in rule["checks"]:
             path = PurePosixPath(name := check["transcript"])
             if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Annotated, Literal
 
-from spec.requirement import About, Basis, Honesty, Internal, Level
+from spec.rule import About, Basis, Honesty, Internal, Level
 from spec.verdict import Verdict
 
 SCHEMA = 1  # additions keep the number; a change that breaks readers raises it
@@ -89,12 +89,12 @@ class Target:
 
     Attributes:
         version: Empty if the target did not report one.
-        profile: The ledger of known failures that verdicts are compared with.
+        ledger: The ledger of known failures that verdicts are compared with.
     """
 
     name: str
     version: str
-    profile: str
+    ledger: str
     brokers: Count
     properties: Mapping[str, str]
 
@@ -168,7 +168,7 @@ class KnownFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
-    """One requirement and its verdict.
+    """One rule and its verdict.
 
     Attributes:
         expected: Whether the verdict is pass, unsupported, out of reach (unless the run is strict
@@ -182,7 +182,7 @@ class RuleResult:
         witness: The events that break the rule.
         facing: Only for clients: the brokers that the rule's checks used.
         known_failures: The ledger's entries for this rule and release.
-        reproduce: Command that runs this requirement again; empty if no check reaches it.
+        reproduce: Command that runs this rule again; empty if no check reaches it.
     """
 
     id: RuleId
@@ -339,10 +339,10 @@ class Results:
 
     Attributes:
         client: Only if a client library was tested.
-        requirements: One entry per requirement that the run reached or that no check can reach.
-        problems: Problems of the ledger that belong to no single requirement.
-        newer_than_target: Requirements that a release newer than the one under test introduced.
-        summary: How many requirements have each verdict, are unexpected, or have a ledger problem.
+        rules: One entry per rule that the run reached or that no check can reach.
+        problems: Problems of the ledger that belong to no single rule.
+        newer_than_target: Rules that a release newer than the one under test introduced.
+        summary: How many rules have each verdict, are unexpected, or have a ledger problem.
         distributions: Only of judged histories: by history, how long things took and how often
             they happened.
         reached: Only of judged histories: by history, how often it got into each state.
@@ -353,7 +353,7 @@ class Results:
     run: Run
     target: Target
     client: Client | None = None
-    requirements: tuple[RuleResult, ...]
+    rules: tuple[RuleResult, ...]
     problems: tuple[str, ...]
     newer_than_target: tuple[RuleId, ...]
     summary: Mapping[Counted, Count]
@@ -375,12 +375,12 @@ class Results:
     @property
     def unexpected(self) -> tuple[RuleResult, ...]:
         """The rules whose verdict nothing explains, or whose ledger entry is wrong."""
-        return tuple(rule for rule in self.requirements if rule.unexpected)
+        return tuple(rule for rule in self.rules if rule.unexpected)
 
     @property
     def second_tries(self) -> int:
         """How many checks were played twice."""
-        checks = (check for rule in self.requirements for check in rule.checks)
+        checks = (check for rule in self.rules for check in rule.checks)
         return len({check.check for check in checks if check.first_try})
 
     @property
@@ -388,7 +388,7 @@ class Results:
         """The rules that do not hold, or are undecided, as the ledger says."""
         return tuple(
             rule
-            for rule in self.requirements
+            for rule in self.rules
             if not rule.unexpected and rule.verdict in {"fail", "unknown"}
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 from reports.results import Client, KnownFailure, Results, RuleResult, Run
 from reports.verdicts import BROKEN, OK, UNTESTED
 from spec.findings import Risk, load_findings, rank_of
-from spec.requirement import AREAS, UNCROSSED, About, Level
+from spec.rule import AREAS, UNCROSSED, About, Level
 
 WORDS = ("fail", "error", "unknown", "vacuous", "out of reach", "unsupported", "pass", UNTESTED)
 """Verdicts in the order a reader wants them: what needs a decision first."""
@@ -142,7 +142,7 @@ def _holding(results: Results) -> str:
     summary = results.summary
     others = summary["fail"] + summary["unknown"]
     words = {"pass", "fail", "unknown", "out of reach"}
-    judged = [rule for rule in results.requirements if rule.verdict in words]
+    judged = [rule for rule in results.rules if rule.verdict in words]
     contract = [rule for rule in judged if rule.by_contract]
     rest = [rule for rule in judged if not rule.by_contract]
     told = [_held(contract, "contract rules hold")] if contract else []
@@ -193,10 +193,10 @@ def out_of_reach(rules: Sequence[RuleResult]) -> list[tuple[str, int]]:
 def areas(results: Results) -> list[dict[str, Any]]:
     """Return each area with its title, its rules and how often each verdict was given."""
     found = []
-    for area, entries in groupby(results.requirements, key=lambda entry: entry.area):
+    for area, entries in groupby(results.rules, key=lambda entry: entry.area):
         rules = list(entries)
         title = AREAS.get(area, "")
-        found.append({"id": area, "title": title, "requirements": rules, "tally": tally(rules)})
+        found.append({"id": area, "title": title, "rules": rules, "tally": tally(rules)})
     return found
 
 
@@ -209,15 +209,14 @@ def tally(rules: Sequence[RuleResult]) -> dict[str, int]:
 def levels(results: Results) -> list[tuple[str, dict[str, int]]]:
     """Return how often each verdict was given, by level."""
     by_level = [
-        (level.value, [rule for rule in results.requirements if rule.level is level])
-        for level in Level
+        (level.value, [rule for rule in results.rules if rule.level is level]) for level in Level
     ]
     return [(level, tally(found)) for level, found in by_level if found]
 
 
 def bases(results: Results) -> list[tuple[str, dict[str, int]]]:
     """Return how often each verdict was given: contract rules first, and Kafka's own apart."""
-    rules = [rule for rule in results.requirements if rule.basis]
+    rules = [rule for rule in results.rules if rule.basis]
     kinds = {
         "contract": [rule for rule in rules if rule.by_contract],
         "reference": [rule for rule in rules if not rule.by_contract and not rule.internal],
@@ -233,7 +232,7 @@ def uncrossed(rule: RuleResult) -> str:
 
 def crossed(results: Results) -> tuple[int, int]:
     """Return how many rules about state met more than one situation, and how many met any."""
-    met = [r for r in results.requirements if r.about is About.STATE and r.situations]
+    met = [r for r in results.rules if r.about is About.STATE and r.situations]
     return sum(len(rule.situations) > 1 for rule in met), len(met)
 
 
@@ -274,7 +273,7 @@ def cases(results: Results, run: str) -> list[Cases]:
     """Return what the rules that excuse cases judged in one run, the least judged one first."""
     found = [
         Cases(rule=rule.id, judged=check.cases, excuses=check.excuses)
-        for rule in results.requirements
+        for rule in results.rules
         for check in rule.checks
         if check.excuses and check.check.endswith(f"[{run}]")
     ]

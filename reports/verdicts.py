@@ -19,8 +19,8 @@ from datetime import date
 from typing import Final, get_args
 
 from reports.results import Counted, Word
-from spec.profile import Expected, Profile, defined_in
-from spec.requirement import Honesty, Level, Requirement
+from spec.ledger import Expected, Ledger, defined_in
+from spec.rule import Honesty, Level, Rule
 from spec.verdict import SEVERITY, Observation, Verdict
 
 UNTESTED: Final = "untested"  # what stands in place of a verdict for a rule that has no check
@@ -39,7 +39,7 @@ class Judged:
     ``problem`` says what is wrong with the ledger's entry for this rule, or nothing.
     """
 
-    rule: Requirement
+    rule: Rule
     verdict: Verdict | None
     expected: bool
     reason: str = ""
@@ -56,22 +56,22 @@ class Judged:
 
 
 def settle(
-    requirements: Mapping[str, Requirement],
+    rules: Mapping[str, Rule],
     observations: Iterable[Observation],
     *,
-    profile: Profile,
+    ledger: Ledger,
     version: str,
     today: date,
     unfinished: Collection[str] = (),
     release: str | None = None,
     strict_reach: bool = False,
 ) -> list[Judged]:
-    """Return one verdict per rule that the run reached, in the order of ``requirements``.
+    """Return one verdict per rule that the run reached, in the order of ``rules``.
 
     Args:
-        requirements: the rules this run was asked about.
+        rules: the rules this run was asked about.
         observations: what the checks saw; rules that are not asked about are passed over.
-        profile: the ledger to compare the verdicts with.
+        ledger: the ledger to compare the verdicts with.
         version: the release under test, or ``""`` if it did not say.
         today: the date that expiries are compared with.
         release: the Kafka release that says which rules exist, where that is not ``version``.
@@ -80,12 +80,12 @@ def settle(
     """
     seen: dict[str, list[Observation]] = {}
     for observation in observations:
-        seen.setdefault(observation.requirement, []).append(observation)
-    ledger = profile.expectations(version)
+        seen.setdefault(observation.rule, []).append(observation)
+    known = ledger.expectations(version)
     benign = BENIGN if strict_reach else BENIGN | {Verdict.OUT_OF_REACH}
     judged: list[Judged] = []
-    for rule in requirements.values():
-        found, entries = seen.get(rule.id, []), ledger.get(rule.id, [])
+    for rule in rules.values():
+        found, entries = seen.get(rule.id, []), known.get(rule.id, [])
         refused = any(one.verdict is Verdict.UNSUPPORTED for one in found)
         owed = defined_in(rule, version if release is None else release)
         if found and (refused or owed):
@@ -128,7 +128,7 @@ def known_failure(seen: Observation, entries: Iterable[Expected]) -> Expected | 
 
 
 def _judge(
-    rule: Requirement,
+    rule: Rule,
     found: Sequence[Observation],
     entries: Sequence[Expected],
     today: date,

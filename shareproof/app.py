@@ -21,14 +21,14 @@ from reports.building import RunRecord, about, document, timing_of
 from reports.console import line
 from reports.results import Results, Target
 from shareproof.options import AppOptions
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 from spec.verdict import Verdict
 from suites.app.load import Template
 from suites.app.program import ProgramSpec
 from suites.app.rules import JUDGES
 from suites.app.run import AppRun, transcript_of
 from suites.app.scenarios import SCENARIOS
-from suites.options import RunOptions, checked, load_ledger, typed
+from suites.options import RunOptions, checked, named_ledger, typed
 
 LONGEST = 60  # characters of a program's name that is made of its command
 STRICT = "strict"  # the ledger that knows no failures
@@ -37,8 +37,8 @@ STRICT = "strict"  # the ledger that knows no failures
 def run(asked: AppOptions, console: Console) -> Results:
     out = asked.out.absolute()
     options = checked(RunOptions(only=asked.only, out=str(out)))
-    requirements = load_requirements()
-    rules = {rule: requirements[rule] for rule in sorted(JUDGES) if options.wants(rule)}
+    live = load_rules()
+    rules = {rule: live[rule] for rule in sorted(JUDGES) if options.wants(rule)}
     if not rules:
         raise UsageFault(f"--only {','.join(asked.only)}: no program is judged by that.")
     known = SCENARIOS
@@ -47,7 +47,7 @@ def run(asked: AppOptions, console: Console) -> Results:
     scenarios = [known[name] for name in asked.scenario] or [
         one for one in known.values() if not asked.only or set(rules) & set(one.rules)
     ]
-    ledger = about(load_ledger(asked.profile or STRICT), JUDGES)
+    ledger = about(named_ledger(asked.ledger or STRICT), JUDGES)
     spec = _program(asked)
     began_at, began = datetime.now(UTC), time.monotonic()
     line(console, f"seed {asked.seed}, {shlex.join(asked.command or ())}, facing {asked.target}")
@@ -77,7 +77,7 @@ def run(asked: AppOptions, console: Console) -> Results:
             target=Target(
                 name=f"{called(asked)}, facing {info.name}",
                 version=info.version,
-                profile=ledger.name,
+                ledger=ledger.name,
                 brokers=len(info.bootstrap),
                 properties=info.properties,
             ),

@@ -13,7 +13,7 @@ import typer
 from fixtures.targets import UsageFault
 from shareproof import manual
 from shareproof.commands import certify, chaos, cluster, pages, rules
-from spec.requirement import SpecError
+from spec.rule import SpecError
 from spec.verdict import EnvironmentFault, MixedTargets, Undecided
 
 INTERRUPTED = 130
@@ -85,9 +85,16 @@ def main() -> NoReturn:
     run(app)
 
 
+def _refuse_old_options(words: list[str]) -> None:
+    own = words[: words.index("--")] if "--" in words else words
+    if words[:1] != ["model"] and any(word.split("=")[0] == "--profile" for word in own):
+        raise UsageFault("--profile is now --ledger.")
+
+
 def run(program: typer.Typer) -> NoReturn:
     """Run a command line; every failure is one sentence on standard error and an exit code."""
     try:
+        _refuse_old_options(sys.argv[1:])
         code = program(standalone_mode=False)
     except (typer.TyperException, UsageFault, SpecError, MixedTargets) as fault:
         from reports.verdicts import USAGE

@@ -11,7 +11,7 @@ from fixtures.machine.maven import kafka_release
 from fixtures.targets import UsageFault
 from fixtures.targets.asked import asked_target
 from fixtures.wire.schema import SHARE_APIS
-from spec.requirement import Requirement
+from spec.rule import Rule
 from spec.source import Kind
 
 _CARRIERS = ("kafka-clients-", "kafka-share-coordinator-", "kafka-group-coordinator-")
@@ -28,9 +28,7 @@ class Work:
     rules: tuple[str, ...]
 
 
-def compare(
-    old: str, new: str, rules: Mapping[str, Requirement], *, everything: bool
-) -> list[Work]:
+def compare(old: str, new: str, rules: Mapping[str, Rule], *, everything: bool) -> list[Work]:
     """Return what changed from one release to another, messages first."""
     before, after = (_jars(name) for name in (old, new))
     carriers = [[jar for jar in j if jar.name.startswith(_CARRIERS)] for j in (before, after)]
@@ -53,7 +51,7 @@ def _jars(name: str) -> list[Path]:
     return list(kafka_release(target.version).jars)
 
 
-def _naming_message(change: Change, rules: Mapping[str, Requirement]) -> tuple[str, ...]:
+def _naming_message(change: Change, rules: Mapping[str, Rule]) -> tuple[str, ...]:
     """Return the rules that rest on what changed of a message: a field, an error, its versions."""
     field = change.part.rpartition(".")[2]
     error = change.what.removeprefix("error ") if change.what.startswith("error ") else ""
@@ -72,12 +70,12 @@ def _naming_message(change: Change, rules: Mapping[str, Requirement]) -> tuple[s
     )
 
 
-def _naming_config(change: Change, rules: Mapping[str, Requirement]) -> tuple[str, ...]:
+def _naming_config(change: Change, rules: Mapping[str, Rule]) -> tuple[str, ...]:
     """Return the rules that name a key; one without a dot is also a word, such as listeners."""
     key = change.definition.rpartition(" ")[2]
     named = re.compile(rf"(?<![\w.-]){re.escape(key)}(?![\w-]|\.\w)")
 
-    def names(rule: Requirement) -> bool:
+    def names(rule: Rule) -> bool:
         texts = [str(source) for source in rule.source if "." in key or source.kind is Kind.DOC]
         return any(named.search(text) for text in (*texts, rule.text if "." in key else ""))
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from fixtures.targets import UsageFault
 from reports.results import Results, RuleResult
-from spec.profile import Expected, load_profile
+from spec.ledger import Expected, load_ledger
 
 
 class Fate(StrEnum):
@@ -38,7 +38,7 @@ class Finding:
     @property
     def rules(self) -> tuple[str, ...]:
         """Its rules that checks reach, and not histories alone."""
-        named = dict.fromkeys(entry.requirement for entry in self.entries)
+        named = dict.fromkeys(entry.rule for entry in self.entries)
         return tuple(rule for rule in named if not rule.startswith("INV"))
 
 
@@ -52,14 +52,14 @@ class Played:
     why: str
 
 
-def chosen(profile: str, numbers: Sequence[str]) -> tuple[Finding, ...]:
+def chosen(ledger: str, numbers: Sequence[str]) -> tuple[Finding, ...]:
     """Return the findings of a ledger that are meant, in their order; all for no numbers.
 
     Raises:
         UsageFault: the ledger has none of such a number.
     """
     entries: dict[str, list[Expected]] = {}
-    for entry in load_profile(profile).expected:
+    for entry in load_ledger(ledger).expected:
         if entry.finding:
             entries.setdefault(entry.finding, []).append(entry)
     all_of_them = (Finding(page=page, entries=tuple(entries[page])) for page in sorted(entries))
@@ -68,7 +68,7 @@ def chosen(profile: str, numbers: Sequence[str]) -> tuple[Finding, ...]:
     for number in wanted:
         if number not in found:
             raise UsageFault(
-                f"No finding {number} in the ledger {profile}; it has {', '.join(found)}. Findings "
+                f"No finding {number} in the ledger {ledger}; it has {', '.join(found)}. Findings "
                 "about clients are played by their own programs, which their pages name."
             )
     return tuple(found[number] for number in wanted or found)
@@ -76,7 +76,7 @@ def chosen(profile: str, numbers: Sequence[str]) -> tuple[Finding, ...]:
 
 def fates(findings: Sequence[Finding], results: Results | None) -> tuple[Played, ...]:
     """Return what a run of the findings' rules says of each."""
-    judged = {rule.id: rule for rule in results.requirements} if results else {}
+    judged = {rule.id: rule for rule in results.rules} if results else {}
     return tuple(_fate(finding, judged) for finding in findings)
 
 
@@ -88,7 +88,7 @@ def _fate(finding: Finding, judged: Mapping[str, RuleResult]) -> Played:
     if not rules:
         return played(Fate.NOT_PLAYED, _not_judged(finding))
     for entry in finding.entries:
-        rule = judged.get(entry.requirement)
+        rule = judged.get(entry.rule)
         if rule is not None and _shows(entry, rule):
             return played(Fate.THERE, f"{rule.id}: {entry.reason}")
     for rule in rules:
@@ -108,7 +108,7 @@ def _fate(finding: Finding, judged: Mapping[str, RuleResult]) -> Played:
 def _not_judged(finding: Finding) -> str:
     if finding.rules:
         return f"the run did not get as far as {', '.join(finding.rules)}"
-    named = ", ".join(dict.fromkeys(entry.requirement for entry in finding.entries))
+    named = ", ".join(dict.fromkeys(entry.rule for entry in finding.entries))
     return f"only histories of chaos show it ({named})"
 
 

@@ -6,19 +6,19 @@ from types import MappingProxyType
 from fixtures.adapters.shipped import SHIPPED
 from fixtures.interface.names import DEFAULT_IMAGE, FAKES
 from spec.releases import lines
-from spec.requirement import AREAS, load_requirements
+from spec.rule import AREAS, load_rules
 
 EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
     {
         "broker": (
             ("certify a release", "--target kafka:4.4.0 --out out"),
-            ("your own cluster", "--target external:broker1:9092,broker2:9092 --profile mine.toml"),
+            ("your own cluster", "--target external:broker1:9092,broker2:9092 --ledger mine.toml"),
             ("some rules, with the seed of an earlier run", "--only ACK,LCK-02 --seed 7"),
             ("a subset in a minute, as JSON", "--fast --json"),
         ),
         "client": (
             ("a shipped adapter", "--client franz-go"),
-            ("your own adapter", '--adapter "python my_adapter.py" --profile mine.toml'),
+            ("your own adapter", '--adapter "python my_adapter.py" --ledger mine.toml'),
             ("against another broker", "--client java:4.3.1 --target kafka:4.2.1"),
         ),
         "app": (
@@ -169,7 +169,7 @@ def clients(incomplete: str) -> list[str]:
 
 def ledgers(incomplete: str) -> list[str]:
     """Complete the name of a shipped ledger; the shell completes paths."""
-    from spec.profile import shipped  # noqa: PLC0415 - as whole ledgers are read by it
+    from spec.ledger import shipped  # noqa: PLC0415 - as whole ledgers are read by it
 
     return _starting(incomplete, shipped())
 
@@ -179,7 +179,7 @@ def rules(incomplete: str) -> list[str]:
     before, comma, last = incomplete.upper().rpartition(",")
     known = list(AREAS)
     if last[:3] in AREAS:
-        known += load_requirements()
+        known += load_rules()
     return [f"{before}{comma}{word}" for word in _starting(last, known)]
 
 

@@ -15,7 +15,7 @@ import typer
 from fixtures.interface.names import UsageFault
 from fixtures.targets import DEFAULT_TARGET
 from shareproof import manual
-from spec.requirement import Level
+from spec.rule import Level
 from suites.options import (
     FILE,
     LISTED,
@@ -23,7 +23,7 @@ from suites.options import (
     Brokers,
     CommandConfig,
     HooksFile,
-    Ledger,
+    LedgerName,
     LowestLevel,
     Only,
     Option,
@@ -108,7 +108,7 @@ class AppOptions:
     level: LowestLevel = Level.SHOULD
     seed: Seed = 0
     out: Directory = Path("out")
-    profile: Ledger = ""
+    ledger: LedgerName = ""
     command_config: CommandConfig = ""
     as_json: AsJson = False
 

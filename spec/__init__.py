@@ -1,4 +1,4 @@
-"""What must hold: requirements, verdicts, profiles.
+"""What must hold: rules, verdicts, ledgers.
 
 Pure: no sockets, no clocks, no files but its own data.
 """

@@ -78,7 +78,7 @@ class Past:
         target = f"--target kafka:{self.seen}"
         if self.scenario:
             return f"shareproof chaos {target} --scenario {self.scenario} --seed {self.seed}"
-        return f"shareproof broker {target} --only {self.rule} --profile strict"
+        return f"shareproof broker {target} --only {self.rule} --ledger strict"
 
 
 def past_of(text: str) -> list[Past]:

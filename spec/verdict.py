@@ -1,6 +1,6 @@
 """Verdicts and the evidence they rest on: the boundary between checks and reports.
 
-One requirement gets one verdict. A check that ran on nothing is *vacuous*, a check that could not
+One rule gets one verdict. A check that ran on nothing is *vacuous*, a check that could not
 decide is *unknown*, a check that this target cannot be asked is *out of reach*, and none of them is
 ever counted as a pass.
 """
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """The seven verdicts of a requirement, worst last in ``SEVERITY``."""
+    """The seven verdicts of a rule, worst last in ``SEVERITY``."""
 
     PASS = "pass"  # noqa: S105 - a verdict, not a password
     UNSUPPORTED = "unsupported"
@@ -82,7 +82,7 @@ class Observation:
     history that did not put the rule to the test, by what may have happened meanwhile.
     """
 
-    requirement: str
+    rule: str
     check: str
     verdict: Verdict
     reason: str = ""

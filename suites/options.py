@@ -15,17 +15,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
+import spec.rule
 from fixtures.adapters.shipped import SHIPPED, asked_client
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import FORMS, UsageFault, innermost, parse_target
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
-from spec import requirement
-from spec.requirement import APP_AREA, AREAS, Level, Requirement, SpecError
+from spec.rule import APP_AREA, AREAS, Level, Rule, SpecError
 from spec.tiers import ALL, TIERS
 
 if TYPE_CHECKING:
     from fixtures.targets.hooks import Hooks
-    from spec.profile import Profile
+    from spec.ledger import Ledger
 
 T = TypeVar("T")
 DEFAULT_BROKERS = 3
@@ -141,7 +141,7 @@ Seed = Annotated[
     ),
 ]
 Out = Annotated[str, Option("Output directory for the reports.", kind=Path, parse=absolute)]
-Ledger = Annotated[
+LedgerName = Annotated[
     str,
     Option(
         "Ledger of known failures: a shipped name, or a path to a .toml file.",
@@ -239,7 +239,7 @@ class RunOptions:
     strict_reach: Annotated[
         bool, Option("Fail the run if a rule is out of reach of this target.")
     ] = False
-    profile: Ledger = ""
+    ledger: LedgerName = ""
     broker_option: Annotated[
         tuple[str, ...],
         Option(
@@ -277,12 +277,12 @@ class RunOptions:
         """The checks to run: the name of their folder below ``suites``."""
         return "client" if self.client else "broker"
 
-    def ledger(self, target: str) -> str:
+    def ledger_for(self, target: str) -> str:
         """Return the name of the ledger to compare verdicts with; ``target`` names the target's."""
-        from spec.profile import shipped
+        from spec.ledger import shipped
 
-        if self.profile:
-            return self.profile
+        if self.ledger:
+            return self.ledger
         if self.client is None:
             return target
         own = f"client-{self.client.name}"
@@ -330,12 +330,10 @@ class RunOptions:
         """The release under test as far as it is known before the target is up."""
         return self.expect_version or innermost(self.target).version
 
-    def selected(self) -> dict[str, Requirement]:
-        return {
-            id_: rule for id_, rule in requirement.load_requirements().items() if self.asks(rule)
-        }
+    def selected(self) -> dict[str, Rule]:
+        return {id_: rule for id_, rule in spec.rule.load_rules().items() if self.asks(rule)}
 
-    def asks(self, rule: Requirement) -> bool:
+    def asks(self, rule: Rule) -> bool:
         """Tell whether the run is asked about a rule.
 
         Rules about Apache's own implementation are for Kafka's brokers, for the reference broker,
@@ -347,13 +345,13 @@ class RunOptions:
 
     @property
     def internals(self) -> bool:
-        own = bool(self.profile) and load_ledger(self.profile).internals
+        own = bool(self.ledger) and named_ledger(self.ledger).internals
         return own or Capability.INTERNALS in self.offers
 
     @property
     def as_written(self) -> tuple[str, ...]:
         """The set-ups that checks are not played in on this target, by its ledger."""
-        return load_ledger(self.profile).as_written if self.profile else ()
+        return named_ledger(self.ledger).as_written if self.ledger else ()
 
     def owes(self, rule: str) -> bool:
         """Tell whether a rule is for what is tested: a client, or a broker; never a program."""
@@ -368,14 +366,14 @@ class RunOptions:
         said += ["--target", self.target, "--only", rule, "--seed", str(self.seed)]
         if Capability.OWN_CLUSTER in self.offers:
             said += typed(self, "brokers")
-        said += typed(self, "drafts strict_reach expect_version profile command_config")
+        said += typed(self, "drafts strict_reach expect_version ledger command_config")
         said += typed(self, "second_config topics prefix hooks broker_option broker_jvm")
         return shlex.join(said)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """What the model plays with a target; a limit of 0 is the profile's."""
+    """What the model plays with a target; a limit of 0 is the ledger's."""
 
     target: Target = DEFAULT_TARGET
     brokers: Brokers = 3
@@ -409,7 +407,7 @@ def resolved(options: T) -> T:
 def checked(options: RunOptions) -> RunOptions:
     """Return the options unchanged if they make sense; UsageFault says which does not."""
     parse_target(options.target)
-    rules = requirement.load_requirements()
+    rules = spec.rule.load_rules()
     for word in options.only:
         if word not in AREAS and word not in rules:
             raise UsageFault(
@@ -422,8 +420,8 @@ def checked(options: RunOptions) -> RunOptions:
         raise UsageFault(
             f"--expect-version {options.expect_version}: {options.target} is not that."
         )
-    if options.profile:
-        load_ledger(options.profile)
+    if options.ledger:
+        named_ledger(options.ledger)
     if options.out:
         _check_out(Path(options.out))
     return options
@@ -453,18 +451,18 @@ def _check_access(options: RunOptions) -> None:
     open_target(options.target, options.target_options)  # reads names and files; starts nothing
 
 
-def load_ledger(name: str) -> Profile:
-    """Return a shipped profile by name, or one from a file by a path that ends in ``.toml``."""
-    from spec.profile import load_profile, parse_profile
+def named_ledger(name: str) -> Ledger:
+    """Return a shipped ledger by name, or one from a file by a path that ends in ``.toml``."""
+    from spec.ledger import load_ledger, parse_ledger
 
     try:
         if not name.endswith(".toml"):
-            return load_profile(name)
-        return parse_profile(Path(name).read_text(encoding="utf-8"), Path(name).name)
+            return load_ledger(name)
+        return parse_ledger(Path(name).read_text(encoding="utf-8"), Path(name).name)
     except (SpecError, UnicodeDecodeError) as error:
-        raise UsageFault(f"--profile {name}: {error}.") from None
+        raise UsageFault(f"--ledger {name}: {error}.") from None
     except OSError as error:
-        raise UsageFault(f"--profile {name}: {error.strerror}.") from None
+        raise UsageFault(f"--ledger {name}: {error.strerror}.") from None
 
 
 def _check_out(out: Path) -> None:

@@ -21,8 +21,8 @@ CONFTEST = """
 import os
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.target import TargetOptions
-from spec import requirement
-from spec.requirement import Basis, Honesty, Level, Requirement
+import spec.rule
+from spec.rule import Basis, Honesty, Level, Rule
 from spec.source import Kind, Source
 from spec.verdict import EnvironmentFault
 from shareproof.runner import features, lifecycle, limits
@@ -32,18 +32,18 @@ def rule(number, **changes):
     facts = dict(id=f"ACK-{number:02}", level=Level.MUST, text="a <b>rule</b>",
                  basis=Basis.CONTRACT, source=(Source(kind=Kind.ISSUE, name="KAFKA-1"),),
                  since="4.1", honesty=Honesty.REQUIRED)
-    return Requirement(**{**facts, **changes})
+    return Rule(**{**facts, **changes})
 
 RULES = [rule(number) for number in range(1, 40)]
 RULES.append(rule(40, honesty=Honesty.UNTESTED, why="nobody can see it"))
 RULES.append(rule(41, since="9.9"))
 RULES.append(rule(42, level=Level.MAY))
-requirement.load_requirements = lambda: {entry.id: entry for entry in RULES}
+spec.rule.load_rules = lambda: {entry.id: entry for entry in RULES}
 
 class Target:
     def __init__(self, name, options=TargetOptions()):
         self.info = ClusterInfo(name=name, version=os.environ.get("FAKE_VERSION", "4.4.0"),
-            profile="apache-kafka", bootstrap=("127.0.0.1:1",) * options.brokers, schema_jar="",
+            ledger="apache-kafka", bootstrap=("127.0.0.1:1",) * options.brokers, schema_jar="",
             prefix="sp-", properties=options.properties)
     def start(self):
         if os.environ.get("FAKE_FAULT"):
@@ -71,7 +71,7 @@ import pytest
 from fixtures.wire.connection import CallTimeout
 from spec.verdict import EnvironmentFault, OutOfReach, Undecided, Violation
 
-requirement = pytest.mark.requirement
+rule = pytest.mark.rule
 """
 
 CANARY = """
@@ -80,7 +80,7 @@ async def test_canary(judge):
     judge.holds({}, "it must fail")
 """
 
-PROFILE = '[profile]\nname = "fake"\n'
+LEDGER = '[ledger]\nname = "fake"\n'
 
 
 class FakeHouse:
@@ -104,13 +104,13 @@ class FakeHouse:
         file.write_text(HEAD + CANARY.format(claim), encoding="utf-8")
 
     def ledger(self, entries: str) -> None:
-        (self.folder / "fake.toml").write_text(PROFILE + entries, encoding="utf-8")
+        (self.folder / "fake.toml").write_text(LEDGER + entries, encoding="utf-8")
 
     def start(self, *options: str, where: str = "", **environment: str) -> subprocess.Popen[str]:
         """Start pytest on the checks."""
         command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml")]
         command += ["--rootdir", str(self.folder), "--out", str(self.out), "--seed", "7"]
-        command += ["-p", "no:hypothesispytest", "--profile", str(self.folder / "fake.toml")]
+        command += ["-p", "no:hypothesispytest", "--ledger", str(self.folder / "fake.toml")]
         ours = {"PYTHONPATH": str(ROOT), "FAKE_NOTES": str(self.notes)}
         return subprocess.Popen(
             [*command, *options, str(self.folder / "suites" / where)],
@@ -154,7 +154,7 @@ class Ran:
     @property
     def rules(self) -> dict[str, dict[str, Any]]:
         """Its results by rule number, ``"01"`` for ACK-01."""
-        return {entry["id"][4:]: entry for entry in self.document["requirements"]}
+        return {entry["id"][4:]: entry for entry in self.document["rules"]}
 
     @property
     def verdicts(self) -> dict[str, str]:

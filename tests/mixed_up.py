@@ -17,7 +17,7 @@ from tests.release import cluster_info
 async def main() -> None:
     servers = tuple(os.environ["SHAREPROOF_BOOTSTRAP"].split(","))
     jar = str(clients_jar(newest().default))
-    info = cluster_info("", name="x", profile="", bootstrap=servers, schema_jar=jar, prefix="x")
+    info = cluster_info("", name="x", ledger="", bootstrap=servers, schema_jar=jar, prefix="x")
     async with Cluster(info) as cluster:
         topic = await cluster.topic(os.environ["SHAREPROOF_TOPIC"])
         ids = [member_id(random.Random()) for _ in range(2)]

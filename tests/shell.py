@@ -70,7 +70,7 @@ def judged(
     done = shareproof("broker", *words, *options, environment=environment)
     assert (out / "results.json").exists(), done.stdout + done.stderr
     document = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    found = {rule["id"]: (rule["verdict"], rule["reason"]) for rule in document["requirements"]}
+    found = {rule["id"]: (rule["verdict"], rule["reason"]) for rule in document["rules"]}
     return done, found
 
 

@@ -69,7 +69,7 @@ def _analyse(run: Path, *more: str) -> tuple[int, dict[str, Any], str]:
 
 
 def _verdicts(document: dict[str, Any]) -> dict[str, str]:
-    return {rule["id"]: rule["verdict"] for rule in document["requirements"]}
+    return {rule["id"]: rule["verdict"] for rule in document["rules"]}
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> N
     judged = [Judged(history, idle, [], [], {})]
     request = Request(runs=(Path("run"),))
     seen = observations(judged, rules, owed_by(request, judged), None)
-    assert {one.requirement for one in seen} == {"INV-01", "INV-02"}
-    assert {one.requirement for one in seen if one.excused} == excused
+    assert {one.rule for one in seen} == {"INV-01", "INV-02"}
+    assert {one.rule for one in seen if one.excused} == excused
 
 
 @pytest.mark.parametrize("others", ["kafka:4.2.1", None])
@@ -120,7 +120,7 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
     )
 
     assert "compacting" in said
-    (again,) = (rule for rule in document["requirements"] if rule["id"] == "INV-02")
+    (again,) = (rule for rule in document["rules"] if rule["id"] == "INV-02")
     assert "in the control run it was held" in again["reason"]
     assert "during kill of broker 2)" in again["witness"][0]
     verdicts = _verdicts(document)

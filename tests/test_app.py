@@ -20,7 +20,7 @@ from fixtures.clients.member import AckType
 from fixtures.interface.info import ClusterInfo
 from fixtures.targets import TargetOptions, open_target, started
 from reports.reading import parse
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of
 from suites.app.environment import Fault
@@ -95,7 +95,7 @@ def seen(
 
 
 def test_every_rule_has_a_judge_and_a_scenario() -> None:
-    rules = {rule for rule in load_requirements() if rule.startswith("FRM-")}
+    rules = {rule for rule in load_rules() if rule.startswith("FRM-")}
     assert JUDGES.keys() == rules
     assert {rule for one in SCENARIOS.values() for rule in one.rules} == rules
     assert {rule for rule, _ in WRONG.values()} == rules
@@ -106,7 +106,7 @@ def test_every_rule_has_a_judge_and_a_scenario() -> None:
 def test_a_right_program_holds_every_rule(
     seen: dict[tuple[str, str], list[Observation]], scenario: str
 ) -> None:
-    found = {one.requirement: (one.verdict, one.reason) for one in seen["", scenario]}
+    found = {one.rule: (one.verdict, one.reason) for one in seen["", scenario]}
     assert found == dict.fromkeys(SCENARIOS[scenario].rules, (Verdict.PASS, ""))
 
 
@@ -116,7 +116,7 @@ def test_a_wrong_program_breaks_its_rule(
     seen: dict[tuple[str, str], list[Observation]], wrong: str
 ) -> None:
     rule, scenario = WRONG[wrong]
-    (found,) = [one for one in seen[wrong, scenario] if one.requirement == rule]
+    (found,) = [one for one in seen[wrong, scenario] if one.rule == rule]
     assert found.verdict is Verdict.FAIL
     assert found.witness
 
@@ -130,9 +130,9 @@ def test_the_command_ends_with_the_verdict(shell: Shell, tmp_path: Path) -> None
     code, said, _ = shell("app", *options, *few, "--", *program)
     results = parse(json.loads(said))
     assert code == results.run.exit_code == 1
-    verdicts = {rule.id: rule.verdict for rule in results.requirements}
+    verdicts = {rule.id: rule.verdict for rule in results.rules}
     assert verdicts == {"FRM-01": "fail", "FRM-09": "pass"}
-    broken = results.requirements[0]
+    broken = results.rules[0]
     assert "ACCEPT of" in (out / broken.checks[0].transcript).read_text(encoding="utf-8")
     assert "--only FRM-01 --seed 3" in broken.reproduce
     assert (out / "report.html").is_file()

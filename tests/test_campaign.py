@@ -198,13 +198,13 @@ def test_wrong_usage(
 
 def test_verdicts_that_differ_are_named() -> None:
     whole = document()
-    judged = whole["requirements"][0]
+    judged = whole["rules"][0]
 
     def run(**verdicts: str) -> Results:
         rules = [
             judged | {"id": name.replace("_", "-"), "verdict": v} for name, v in verdicts.items()
         ]
-        return parse(whole | {"requirements": rules})
+        return parse(whole | {"rules": rules})
 
     good, bad = run(ACK_01="pass", ACK_02="pass"), run(ACK_01="pass", ACK_02="fail")
     assert repeats.differing([good, bad, run(ACK_01="pass")]) == {
@@ -484,7 +484,7 @@ def test_no_rule_forbids_a_repair(name: str) -> None:
     ]
     played = {case.name: play(f"{HONEST}:{name}", case, seed=1) for case in cases}
     assert {case: seen.observations for case, seen in played.items() if not seen.held} == {}
-    assert near <= {seen.requirement for one in played.values() for seen in one.observations}
+    assert near <= {seen.rule for one in played.values() for seen in one.observations}
 
 
 def test_campaigns_begin_without_the_extras() -> None:

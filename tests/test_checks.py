@@ -117,7 +117,7 @@ def test_the_rule_that_was_next_is_broken() -> None:
     judge = Judge(["ACK-01", "ACK-02", "ACK-03"])
     judge["ACK-01"].holds(True, "fine")
 
-    seen = {one.requirement: one for one in observe("check", judge, Stalled("nothing came"), 0.0)}
+    seen = {one.rule: one for one in observe("check", judge, Stalled("nothing came"), 0.0)}
 
     assert seen["ACK-02"].verdict is Verdict.FAIL
     assert seen["ACK-02"].reason == "nothing came"
@@ -125,7 +125,7 @@ def test_the_rule_that_was_next_is_broken() -> None:
     for rule in judge.rules:
         judge[rule].holds(True, "fine")
     last = observe("check", judge, Stalled("nothing came"), 0.0)[-1]
-    assert (last.requirement, last.verdict) == ("ACK-03", Verdict.FAIL)
+    assert (last.rule, last.verdict) == ("ACK-03", Verdict.FAIL)
 
 
 def test_a_quota_leaves_open_what_it_may_have_caused() -> None:

@@ -20,7 +20,7 @@ from shareproof.commands import cluster
 from shareproof.manual import EXAMPLES, SETTINGS, rules
 from shareproof.runner import run
 from shareproof.runner.run import Ended
-from spec.requirement import Level, load_requirements
+from spec.rule import Level, load_rules
 from spec.verdict import EnvironmentFault
 from suites.options import Client, RunOptions
 from tests.fake import ROOT
@@ -44,8 +44,9 @@ from tools.documents.manpage import page
         ("broker", "--target", "reference", "--topics", "mine"),
         ("broker", "--only", "NOPE"),
         ("broker", "--level", "WISH"),
-        ("broker", "--profile", "nobody"),
-        ("broker", "--profile", "missing.toml"),
+        ("broker", "--ledger", "nobody"),
+        ("broker", "--profile", "strict"),
+        ("broker", "--ledger", "missing.toml"),
         ("broker", "--target", "kafka:4.4.0", "--expect-version", "4.3.0"),
         ("risks", "--fail-on", "serious"),
         ("risks", "--release", "new"),
@@ -79,8 +80,8 @@ def test_what_is_wrong_with_names_and_files_is_told(shell: Shell, tmp_path: Path
     said = f"shareproof: {tmp_path}: no history is there: give the directory of a run.\n"
     assert shell("analyse", str(tmp_path)) == (2, "", said)
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
-    _, _, err = shell("broker", "--profile", str(tmp_path / "x.toml"))
-    assert err.splitlines()[-1].startswith(f"shareproof: --profile {tmp_path / 'x.toml'}: ")
+    _, _, err = shell("broker", "--ledger", str(tmp_path / "x.toml"))
+    assert err.splitlines()[-1].startswith(f"shareproof: --ledger {tmp_path / 'x.toml'}: ")
     assert shell("broker", "--out", str(tmp_path))[0] == 2, "a directory of other things stays"
 
 
@@ -141,7 +142,7 @@ def test_options_reach_the_run_as_one_value(
     out = ("--out", str(tmp_path), "--seed", "7")
 
     shell("broker", *out, "--expect-version", "4.3", "--fast", "--drafts", "--level", "must")
-    shell("client", *out, "--client", "java:4.3.1", "--target", "reference", "--profile", "strict")
+    shell("client", *out, "--client", "java:4.3.1", "--target", "reference", "--ledger", "strict")
 
     assert given == [
         RunOptions(
@@ -157,7 +158,7 @@ def test_options_reach_the_run_as_one_value(
             seed=7,
             target="reference",
             brokers=1,
-            profile="strict",
+            ledger="strict",
             client=Client.asked_for(client="java:4.3.1", adapter=""),
         ),
     ]
@@ -165,7 +166,7 @@ def test_options_reach_the_run_as_one_value(
 
 def test_list_prints_every_rule_and_no_command_the_help(shell: Shell) -> None:
     code, out, _ = shell("list", "--json")
-    assert (code, [entry["id"] for entry in json.loads(out)]) == (0, list(load_requirements()))
+    assert (code, [entry["id"] for entry in json.loads(out)]) == (0, list(load_rules()))
     code, out, _ = shell("list", "--only", "SEC")
     assert (code, "SEC-01" in out, "ACK-01" in out) == (0, True, False)
     code, out, _ = shell()
@@ -200,13 +201,13 @@ def test_doctor_reports_in_json_and_keeps_words_in_brackets(
 
 def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
     before, after = document(), document()
-    first = after["requirements"][0]
+    first = after["rules"][0]
     first["verdict"] = "pass" if first["verdict"] != "pass" else "fail"
     for name, found in (("z-old", before), ("a-new", after)):
         keep(tmp_path / name, found)
     given = ("report", str(tmp_path / "z-old"), str(tmp_path / "a-new"), "--diff")
     code, out, _ = shell(*given)
-    was = before["requirements"][0]["verdict"]
+    was = before["rules"][0]["verdict"]
     assert code == 0
     assert f"{first['id']} was {was}: " in out
     changed = json.loads(shell(*given, "--json")[1])["changes"]
@@ -239,13 +240,13 @@ def test_examples_are_understood(name: str, words: str) -> None:
     ("typed", "offered"),
     [
         ("shareproof br", ["broker"]),
-        ("shareproof broker --prof", ["--profile"]),
+        ("shareproof broker --prof", ["--ledger"]),
         ("shareproof broker --level M", ["MUST", "MAY"]),
         ("shareproof broker --target ref", ["reference"]),
         ("shareproof broker --only LC", ["LCK"]),
         ("shareproof broker --only ACK,LC", ["ACK,LCK"]),
         ("shareproof client --client kraf", ["krafka"]),
-        ("shareproof broker --profile kf", ["kfake"]),
+        ("shareproof broker --ledger kf", ["kfake"]),
     ],
 )
 def test_words_are_completed(typed: str, offered: list[str]) -> None:

@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 
 from shareproof.cli import app
 from spec.findings import load_findings, rank_of
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 from tests.fake import ROOT
 from tools.documents import architecture
 from tools.findings.__main__ import PROGRAMS, Program, main
@@ -182,7 +182,7 @@ def heads() -> dict[str, re.Match[str]]:
 
 
 def test_every_finding_is_ranked() -> None:
-    rules = load_requirements()
+    rules = load_rules()
     wrong = [
         (name, rule, level)
         for name, head in heads().items()

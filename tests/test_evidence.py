@@ -18,7 +18,7 @@ from reports.evidence import FILE, FOLDER, Entry, read
 from shareproof.detected import EXEMPT, own_kills
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
 from spec.catalogue import Past, load_track_record, past_of
-from spec.requirement import SpecError, load_requirements
+from spec.rule import SpecError, load_rules
 from suites.chaos.scenarios import SCENARIOS
 from tools.campaign import record
 from tools.campaign.__main__ import gone
@@ -113,7 +113,7 @@ def test_the_agent_has_every_mutant_of_kafka_and_each_breaks_live_rules() -> Non
     assert known(find_java()) == list(KAFKA_MUTANTS)
     assert all(mutant.sentence and mutant.rules for mutant in KAFKA_MUTANTS.values())
     broken = {rule for mutant in KAFKA_MUTANTS.values() for rule in mutant.rules}
-    assert broken <= load_requirements().keys()
+    assert broken <= load_rules().keys()
 
 
 def test_every_mutant_of_kafka_is_dead_or_explained(entries: list[Entry]) -> None:
@@ -128,7 +128,7 @@ def test_every_mutant_of_kafka_is_dead_or_explained(entries: list[Entry]) -> Non
 
 
 def test_mutants_of_the_client_break_live_rules() -> None:
-    rules = load_requirements()
+    rules = load_rules()
     reached = {rule for check in read_checks(CLIENT) for rule in check.rules}
     strange = [
         (mutant.name, rule)
@@ -202,7 +202,7 @@ GENERIC = {
 def test_rules_have_kills_of_their_own_or_say_why_not() -> None:
     left = without(evidence.read(), judged())
     assert len(judged()) - len(left) >= LEAST
-    assert EXEMPT.keys() <= set(left) <= load_requirements().keys()
+    assert EXEMPT.keys() <= set(left) <= load_rules().keys()
     assert all(len(why) > len("nothing") for why in EXEMPT.values())
     assert {rule for one in ALTERATIONS.values() for rule in one.rules} <= set(judged())
     assert by_alteration(["ACQ-08"])["records-null"]
@@ -236,7 +236,7 @@ WHOLE = Seen("pass", "")
 
 
 def test_every_entry_of_the_track_record_is_reached_and_confirmed() -> None:
-    rules, checked = load_requirements(), by_rule(read_checks())
+    rules, checked = load_rules(), by_rule(read_checks())
     invariants = {invariant.id for invariant in load_invariants()}
     found, past = answers(read()), load_track_record()
     text = track_record_page(past, found)
@@ -254,7 +254,7 @@ def test_confirmed_on_both_sides() -> None:
     text = track_record_page([LOCK], found)
     assert doubt(LOCK, found) == ""
     assert questions([LOCK]) == {OLD: ["LCK-18"], NEW: ["LCK-18"]}
-    assert "$ shareproof broker --target kafka:4.1.1 --only LCK-18 --profile strict" in text
+    assert "$ shareproof broker --target kafka:4.1.1 --only LCK-18 --ledger strict" in text
     assert "LCK-18 fail: expected [0, 1], got [0]" in text
     # A scenario is a run of its own.
     played = replace(LOCK, rule="INV-26", scenario="members-die", seed=7)

@@ -10,13 +10,13 @@ from reports.reading import parse
 from reports.results import KnownFailure, Results, Word
 from reports.telling import causes
 from shareproof.findings import Fate, Finding, chosen, fates
-from spec.profile import Expected
+from spec.ledger import Expected
 from spec.verdict import Verdict
 from tests.shell import Shell
 from tests.test_results import document
 
 ENTRY = Expected(
-    requirement="ACK-01",
+    rule="ACK-01",
     verdict=Verdict.FAIL,
     versions="<4.1",
     match="no such record",
@@ -25,16 +25,16 @@ ENTRY = Expected(
     finding="901-a-record-is-lost",
 )
 AT_TIMES = replace(ENTRY, intermittent=True)
-IN_HISTORIES = replace(ENTRY, requirement="INV-02")
+IN_HISTORIES = replace(ENTRY, rule="INV-02")
 
 
 def results(verdict: Word, reason: str, *, expected: bool = False) -> Results:
     found = parse(document())
-    (rule,) = [rule for rule in found.requirements if rule.id == "ACK-01"]
+    (rule,) = [rule for rule in found.rules if rule.id == "ACK-01"]
     rule = replace(
         rule, verdict=verdict, reason=reason, witness=(), checks=(), expected=expected, problem=""
     )
-    return replace(found, requirements=(rule,))
+    return replace(found, rules=(rule,))
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_fates(fate: Fate, entry: Expected, run: Results | None) -> None:
     finding = Finding(page=entry.finding, entries=(entry,))
     (played,) = fates([finding], run)
     assert played.fate is fate
-    assert entry.requirement in played.why
+    assert entry.rule in played.why
 
 
 def test_a_page_shows_the_worst_cause_first() -> None:
     found = results("fail", "no such record", expected=True)
-    (rule,) = found.requirements
+    (rule,) = found.rules
     known = KnownFailure(
         verdict=Verdict.FAIL,
         versions="",
@@ -77,7 +77,7 @@ def test_a_page_shows_the_worst_cause_first() -> None:
             "051-state-writes-sent-together-share-one-answer",
         )
     ]
-    shown = causes(replace(found, requirements=tuple(rules)))
+    shown = causes(replace(found, rules=tuple(rules)))
     assert list(shown) == ["duplicate", "wrong response", ""]
 
 

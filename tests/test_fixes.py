@@ -7,7 +7,7 @@ import pytest
 
 from fixtures.mutants import ALL, FIX, FIXES, fixes_of
 from fixtures.targets import UsageFault, open_target, started
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 from spec.verdict import EnvironmentFault
 from tests.shell import judged
 
@@ -16,7 +16,7 @@ PAGES = Path(__file__).parents[1] / "docs/findings"
 
 def test_each_fix_belongs_to_a_finding_that_tells_cause_and_fix() -> None:
     assert len(FIXES) > 25
-    assert {rule for fix in FIXES.values() for rule in fix.rules} <= load_requirements().keys()
+    assert {rule for fix in FIXES.values() for rule in fix.rules} <= load_rules().keys()
     for name, fix in FIXES.items():
         (page,) = PAGES.glob(f"{name}-*.md")
         text = page.read_text(encoding="utf-8")

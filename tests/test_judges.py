@@ -42,7 +42,7 @@ from spec.history import (
     log_numbers,
 )
 from spec.model.release import release_of
-from spec.requirement import Honesty, SpecError, load_requirements
+from spec.rule import Honesty, SpecError, load_rules
 from tests.agreement import broken_at
 from tests.small_histories import (
     FIRST_RANDOM,
@@ -106,7 +106,7 @@ def test_spark_and_the_oracle_agree(version: str, verdicts: ByVersion) -> None:
 def test_every_invariant_has_both_sides() -> None:
     for breaks in (False, True):
         assert RULES.keys() - {case.rule for case in CASES if case.breaks is breaks} == set()
-    known_rules = load_requirements()
+    known_rules = load_rules()
     assert [r for r in RULES if known_rules[r].honesty is Honesty.UNTESTED] == []
 
 

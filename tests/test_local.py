@@ -12,7 +12,7 @@ from fixtures.interface.names import KafkaName, UsageFault, parse_target
 from fixtures.machine.local import is_path, local_release
 from fixtures.machine.maven import clients_jar, kafka_release
 from fixtures.targets.asked import asked_target
-from spec.profile import covers
+from spec.ledger import covers
 from spec.releases import line_of, release_notice
 
 

@@ -27,7 +27,7 @@ from spec.model.release import RELEASES, Release
 from spec.model.sessions import LAST, Place, Session, Sessions
 from spec.model.settings import Settings, Slack
 from spec.model.table import ACK_EVENTS, NEXT, TABLE, TERMINAL, Effect, Event, Guard, State, step
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 
 # --- Taking records and assignments -----------------------------------------------------------
 
@@ -399,7 +399,7 @@ def test_what_the_table_says_of_events_and_states() -> None:
 
 
 def test_model_names_only_live_rules() -> None:
-    rules = load_requirements()
+    rules = load_rules()
     named = {
         rule
         for file in (ROOT / "spec" / "model").glob("*.py")

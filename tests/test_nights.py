@@ -56,7 +56,7 @@ class Children:
         results = document() | {"chaos": []}
         if not self.breaking:
             results["run"]["exit_code"] = OK
-            for rule in results["requirements"]:
+            for rule in results["rules"]:
                 rule["verdict"] = "pass"
         keep(run, results)
         return int(results["run"]["exit_code"])
@@ -162,7 +162,7 @@ def results(folder: Path, *, runs: list[str]) -> Path:
 def verdict_of(folder: Path, rule: str, verdict: str) -> None:
     file = folder / "results.json"
     found = json.loads(file.read_text(encoding="utf-8"))
-    (wanted,) = (one for one in found["requirements"] if one["id"] == rule)
+    (wanted,) = (one for one in found["rules"] if one["id"] == rule)
     wanted["verdict"] = verdict
     file.write_text(json.dumps(found), encoding="utf-8")
 
@@ -185,7 +185,7 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
     assert told["same"]["changed"] == []
     assert told["other"]["changed"] == [{"id": "INV-02", "before": "pass", "now": "fail"}]
     kept = json.loads((archive / "other" / "analysis" / "results.json").read_text("utf-8"))
-    assert next(one for one in kept["requirements"] if one["id"] == "INV-02")["verdict"] == "pass"
+    assert next(one for one in kept["rules"] if one["id"] == "INV-02")["verdict"] == "pass"
 
     assert rejudge_archive([archive / "other"], replace=True, as_json=False) == 1
     assert rejudge_archive([archive], replace=False, as_json=False) == 0

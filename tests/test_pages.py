@@ -82,7 +82,7 @@ def browser() -> Iterator[Browser]:
 def results(text: str = "A rule that holds.") -> Any:
     """Return results with every verdict, all of whose words are ``text``."""
     found = document(text)
-    first, untested = found["requirements"]
+    first, untested = found["rules"]
     words = ("pass", "error", "unknown", "vacuous", "unsupported")
     more = [
         first | {"id": f"SES-{number:02}", "area": "SES", "verdict": word, "level": "SHOULD"}
@@ -91,7 +91,7 @@ def results(text: str = "A rule that holds.") -> Any:
     for rule in more:
         rule |= {"expected": True, "problem": "", "checks": []}
     first["checks"][0]["transcript"] = "transcripts/x.txt"
-    found["requirements"] = [first, untested, *more]
+    found["rules"] = [first, untested, *more]
     found["summary"] |= dict.fromkeys((*words, "fail", "untested"), 1)
     return found
 
@@ -184,8 +184,8 @@ def test_accessible_and_fits_a_phone(browser: Browser, page: Path, anchor: str) 
 
 def test_certificate_is_one_sheet(browser: Browser, tmp_path: Path) -> None:
     found = results()
-    known = found["requirements"][0] | {"expected": True, "problem": ""}
-    found["requirements"] = [known | {"id": f"ACK-{number}"} for number in range(10, 60)]
+    known = found["rules"][0] | {"expected": True, "problem": ""}
+    found["rules"] = [known | {"id": f"ACK-{number}"} for number in range(10, 60)]
     with look(browser, html.write(tmp_path, parse(found)), "#certificate") as seen:
         assert not seen.page.locator("#rules").is_visible()
         assert seen.page.get_by_text("This is no certificate: the run was cut short").is_visible()

@@ -20,8 +20,8 @@ from fixtures.targets import Target, TargetOptions, open_target, started
 from fixtures.wire.records import encode_batch
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import Security
-from spec.profile import load_profile
-from spec.requirement import AREAS, load_requirements
+from spec.ledger import load_ledger
+from spec.rule import AREAS, load_rules
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites.broker.secure.realm import GuestRealm
 from suites.broker.share import Share
@@ -58,8 +58,8 @@ def test_names_and_properties_that_cannot_be() -> None:
     impossible = {"group.share.delivery.count.limit": "1"}
     with pytest.raises(EnvironmentFault, match="does not start"):
         open_target("reference", TargetOptions(properties=impossible)).start()
-    profile = load_profile("reference")
-    assert (profile.expected, profile.absent) == ((), ())
+    ledger = load_ledger("reference")
+    assert (ledger.expected, ledger.absent) == ((), ())
 
 
 async def use(info: ClusterInfo, schemas: Schemas) -> list[int]:
@@ -92,7 +92,7 @@ async def test_end_to_end(running: Target) -> None:
 
 
 def test_mutants_are_many_and_of_every_area() -> None:
-    rules = load_requirements()
+    rules = load_rules()
     assert len(MUTANTS) >= ENOUGH
     for mutant in MUTANTS.values():
         assert mutant.sentence.endswith(".")

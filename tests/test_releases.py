@@ -25,7 +25,7 @@ from spec.releases import (
     parse,
     release_notice,
 )
-from spec.requirement import SpecError, load_requirements
+from spec.rule import SpecError, load_rules
 from spec.verdict import OutOfReach
 from tests.release import cluster_info
 
@@ -314,7 +314,7 @@ def test_rules_that_name_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     configs = iter([{}, key])
     monkeypatch.setattr("shareproof.definitions.configs_in", lambda _: next(configs))
 
-    work = compare("4.1.2", "4.3.1", load_requirements(), everything=False)
+    work = compare("4.1.2", "4.3.1", load_rules(), everything=False)
 
     assert [one.change.part or one.change.definition for one in work] == [
         "ShareAcquireMode",
@@ -325,7 +325,7 @@ def test_rules_that_name_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rules_rest_on_what_changed() -> None:
-    rules = load_requirements()
+    rules = load_rules()
 
     def change(definition: str, what: str, old: str, new: str) -> Change:
         return Change(definition=definition, part="", what=what, old=old, new=new)

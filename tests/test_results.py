@@ -25,9 +25,9 @@ from reports.writing import write
 from shareproof.detected import detection
 from shareproof.runner.allured import CONFIG, RESULTS
 from shareproof.runner.allured import write as write_allure
+from spec.ledger import Expected, Ledger
 from spec.plain import text_of, to_plain
-from spec.profile import Expected, Profile
-from spec.requirement import Basis, Honesty, Level, Requirement
+from spec.rule import Basis, Honesty, Level, Rule
 from spec.source import Kind, Source
 from spec.verdict import Observation, Verdict
 from tests.fake import ROOT
@@ -62,7 +62,7 @@ def _results(
 ) -> Results:
     rule = contract_rule(text)
     entry = Expected(
-        requirement="ACK-01",
+        rule="ACK-01",
         verdict=Verdict.FAIL,
         versions="",
         match="nothing",
@@ -71,13 +71,13 @@ def _results(
         expires=date(2027, 1, 1),
     )
     seen = Observation(
-        requirement="ACK-01",
+        rule="ACK-01",
         check=f"suites/broker/test_x.py::test_{text}",
         verdict=Verdict.FAIL,
         reason=text,
         evidence={text: 1},
         witness=(text,),
-        first=Observation(requirement="ACK-01", check=text, verdict=Verdict.UNKNOWN, reason=text),
+        first=Observation(rule="ACK-01", check=text, verdict=Verdict.UNKNOWN, reason=text),
     )
     never = {"level": Level.MAY, "honesty": Honesty.UNTESTED, "why": text}
     untested = contract_rule(text, id="ACK-02", **never)
@@ -85,9 +85,9 @@ def _results(
         RunRecord(
             rules={"ACK-01": rule, "ACK-02": untested},
             observations=[seen],
-            ledger=Profile(name="p", expected=(entry,)),
+            ledger=Ledger(name="p", expected=(entry,)),
             target=Target(
-                name=text, version="4.4.0", profile=text, brokers=3, properties={text: text}
+                name=text, version="4.4.0", ledger=text, brokers=3, properties={text: text}
             ),
             client=client,
             problems=[text],
@@ -106,7 +106,7 @@ def _results(
     return replace(found, run=run(text), target=target, newer_than_target=("ACK-09",))
 
 
-def contract_rule(text: str, **changes: Any) -> Requirement:
+def contract_rule(text: str, **changes: Any) -> Rule:
     known: dict[str, Any] = {
         "id": "ACK-01",
         "level": Level.MUST,
@@ -114,7 +114,7 @@ def contract_rule(text: str, **changes: Any) -> Requirement:
         "since": "4.1",
     }
     known |= {"honesty": Honesty.STOCHASTIC, "source": (Source(kind=Kind.ISSUE, name=text),)}
-    return Requirement(text=text, **{**known, **changes})
+    return Rule(text=text, **{**known, **changes})
 
 
 def client(text: str, **known: str) -> Client:
@@ -152,7 +152,7 @@ def test_results_follow_the_shipped_schema() -> None:
 
 def test_certificates_tell_which_broker_was_faced() -> None:
     found = certificate()
-    judged, untested = found["requirements"]
+    judged, untested = found["rules"]
     assert judged["facing"] == [found["client"]["facing"]]
     assert "facing" not in untested
     assert found["client"]["brokers"] == {judged["facing"][0]: {judged["verdict"]: 1}}
@@ -202,18 +202,18 @@ def test_runtime_of_a_client_is_told_once(language: str, runtime: str, told: str
 
 def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
     """Return results of a run that could not ask some rules, for these reasons."""
-    rules: dict[str, Requirement] = {}
+    rules: dict[str, Rule] = {}
     seen: list[Observation] = []
     for number, reason in enumerate([*reasons, *[""] * passing], 1):
         rule = contract_rule("A rule.", id=f"ACK-{number:02}")
         rules[rule.id] = rule
         verdict = Verdict.OUT_OF_REACH if reason else Verdict.PASS
-        seen.append(Observation(requirement=rule.id, check="x", verdict=verdict, reason=reason))
+        seen.append(Observation(rule=rule.id, check="x", verdict=verdict, reason=reason))
     record = RunRecord(
         rules=rules,
         observations=seen,
-        ledger=Profile(name="p"),
-        target=Target(name="t", version="4.4.0", profile="p", brokers=1, properties={}),
+        ledger=Ledger(name="p"),
+        target=Target(name="t", version="4.4.0", ledger="p", brokers=1, properties={}),
         seed=7,
         level=Level.SHOULD,
         strict_reach=strict,
@@ -282,16 +282,14 @@ Spoil = Callable[[dict[str, Any]], object]
         (lambda found: found["target"].pop("name"), "target: 'name' is a required property"),
         (lambda found: found["run"].update(started="once"), "run.started: 'once' is no time"),
         (
-            lambda found: found["requirements"][0].update(verdict="fine"),
-            "requirements[0].verdict: 'fine' is not one of",
+            lambda found: found["rules"][0].update(verdict="fine"),
+            "rules[0].verdict: 'fine' is not one of",
         ),
         (lambda found: found["target"].update(name="\ud83d"), "half of a character"),
-        (lambda found: found["requirements"][0].update(id="../../x"), "requirements[0].id: '../"),
+        (lambda found: found["rules"][0].update(id="../../x"), "rules[0].id: '../"),
         *[
             (
-                lambda found, name=name: found["requirements"][0]["checks"][0].update(
-                    transcript=name
-                ),
+                lambda found, name=name: found["rules"][0]["checks"][0].update(transcript=name),
                 f"ACK-01: its transcript {name!r} is not below the run",
             )
             for name in ("../../.ssh/id_rsa", "/etc/passwd")

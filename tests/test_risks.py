@@ -17,9 +17,9 @@ from shareproof.risks.facts import Facts
 from shareproof.risks.found import risks_of
 from shareproof.risks.table import look
 from spec.findings import load_findings, load_risks
+from spec.ledger import load_ledger
 from spec.plain import from_plain
-from spec.profile import load_profile
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 from tests.fake import ROOT
 from tests.restricted import restricted
 from tests.shell import Shell
@@ -48,10 +48,10 @@ def test_each_risk_is_seen_where_it_is(risk: str) -> None:
 
 
 def test_the_table_is_whole() -> None:
-    findings, rules = load_findings(), load_requirements()
+    findings, rules = load_findings(), load_rules()
     places = {finding.where for finding in findings.values()} - {""}
     assert set(CARELESS) == {*load_risks(), *places}
-    known = {entry.finding for entry in load_profile("apache-kafka").expected}
+    known = {entry.finding for entry in load_ledger("apache-kafka").expected}
     assert known - {""} <= findings.keys()
     named = re.findall(r"[A-Z]{3}-[0-9]{2,3}\b(?!-)", str([*load_risks().values()]))
     assert {name for name in named if not name.startswith("KIP")} <= rules.keys()
@@ -72,7 +72,7 @@ def test_findings_go_by_release_and_configuration(
     release: str, finding: str, applies: bool
 ) -> None:
     facts = replace(from_plain(Facts, CAREFUL), release=release)
-    found = risks_of(facts, load_profile("apache-kafka"))
+    found = risks_of(facts, load_ledger("apache-kafka"))
     assert (finding in {one.risk.number for one in found}) is applies
 
 

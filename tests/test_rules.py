@@ -22,8 +22,8 @@ from reports.telling import bases, headline
 from shareproof.runner.inventory import CLIENT, Check, by_rule, in_tier, read_checks, tiers
 from spec.catalogue import Entry, entries_of, load_catalogue, load_defects
 from spec.configs import load_configs
-from spec.profile import load_profile
-from spec.requirement import Basis, Honesty, Internal, Level, SpecError, load_requirements
+from spec.ledger import load_ledger
+from spec.rule import Basis, Honesty, Internal, Level, SpecError, load_rules
 from spec.source import Kind, Source, load_kips, parse_sources
 from spec.tiers import (
     ALL,
@@ -42,7 +42,7 @@ from tests.release import RELEASE, schemas
 from tests.shell import judged
 from tests.test_results import document
 
-RULES = load_requirements()
+RULES = load_rules()
 # How many behaviours upstream covers in each area. An entry cannot be lost without a change here.
 BEHAVIOURS: Mapping[str, int] = {
     "MEM": 25, "SES": 13, "FET": 19, "ACK": 18, "LCK": 13, "DLV": 8, "OFF": 11, "GAP": 8,
@@ -141,7 +141,7 @@ def test_every_check_names_live_rules(checks: list[Check]) -> None:
 
 def test_every_feature_is_declared_used_and_has_a_probe(checks: list[Check]) -> None:
     named = {feature for check in checks for feature in check.features}
-    absent = load_profile("apache-kafka").absent
+    absent = load_ledger("apache-kafka").absent
     assert sorted({entry.feature for entry in absent} - named) == []
     assert sorted((named | {entry.probe for entry in absent}) - PROBES.keys()) == []
 
@@ -153,13 +153,13 @@ def test_inventory_reads_what_pytest_would(tmp_path: Path) -> None:
         import pytest
         pytestmark = [pytest.mark.fast]
 
-        @pytest.mark.requirement("ACK-01", "ACK-02")
+        @pytest.mark.rule("ACK-01", "ACK-02")
         @pytest.mark.parametrize("x", ["not a rule"])
         async def test_one(x):
             """ACK-01: One."""
 
         class TestMore:
-            pytestmark = pytest.mark.requirement("ACK-03")
+            pytestmark = pytest.mark.rule("ACK-03")
 
             @pytest.mark.feature("renew")
             @pytest.mark.solo({"a": "b"})
@@ -295,11 +295,11 @@ INTERNAL = {rule.id for rule in RULES.values() if rule.internal}
     ("options", "held"),
     [
         (RunOptions(target="kafka:4.4.0"), True),
-        (RunOptions(target="kafka:4.4.0", profile="strict"), True),
+        (RunOptions(target="kafka:4.4.0", ledger="strict"), True),
         (RunOptions(target="reference"), True),
         (RunOptions(target="external:127.0.0.1:9092"), False),
-        (RunOptions(target="external:127.0.0.1:9092", profile="strict"), False),
-        (RunOptions(target="external:127.0.0.1:9092", profile="apache-kafka"), True),
+        (RunOptions(target="external:127.0.0.1:9092", ledger="strict"), False),
+        (RunOptions(target="external:127.0.0.1:9092", ledger="apache-kafka"), True),
         (RunOptions(target="kfake"), False),
     ],
 )
@@ -312,13 +312,13 @@ def test_internals_can_be_named_and_are_all_used() -> None:
     options = RunOptions(target="external:127.0.0.1:9092", only=("LAG-16", "PER"))
     assert options.selected().keys() & INTERNAL == {"LAG-16"}
     assert {rule.internal for rule in RULES.values()} - {None} == set(Internal)
-    known = {entry.requirement for entry in load_profile("kfake").expected}
+    known = {entry.rule for entry in load_ledger("kfake").expected}
     assert known & INTERNAL == set()
 
 
 def test_contract_rules_are_counted_first() -> None:
     told = parse_results(document())
-    one = replace(told.requirements[0], verdict="pass", problem="", expected=True)
+    one = replace(told.rules[0], verdict="pass", problem="", expected=True)
     rules = (
         one,
         replace(one, id="ACK-02", verdict="fail"),
@@ -326,7 +326,7 @@ def test_contract_rules_are_counted_first() -> None:
         replace(one, id="ACK-04", internal=Internal.JMX),
     )
     green = replace(told.run, exit_code=0, partial=False, only=(), fast=False)
-    results = replace(told, requirements=rules, problems=(), run=green)
+    results = replace(told, rules=rules, problems=(), run=green)
 
     assert headline(results).sentence.startswith("1 of 2 contract rules hold; 2 of 2 others")
     assert bases(results) == [
@@ -355,7 +355,7 @@ def test_tiers_of_requests_checks_and_rules() -> None:
 
 
 def test_tiers_of_known_rules() -> None:
-    rules = load_requirements()
+    rules = load_rules()
     first, second = (set(in_tier(rules, tier)) for tier in (1, 2))
     assert {"ACQ-01", "ACK-01", "SES-01", "MEM-01"} & first
     assert {"ADM-01", "OFF-20", "GAP-01"} & second

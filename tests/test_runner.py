@@ -22,29 +22,29 @@ from shareproof.runner.scheduling import (
 from tests.fake import FakeHouse, Ran
 
 EVERY = """
-@requirement("ACK-01")
+@rule("ACK-01")
 async def test_pass(judge, rng, transcripts):
     judge.equal(1, 1, "one")
     judge.saw(redeliveries=3, nothing=0)
 
-@requirement("ACK-02")
+@rule("ACK-02")
 async def test_violation(judge, transcripts):
     transcripts.append("frame <1>")
     judge.holds(False, "it came back", witness=("first", "second"))
 
-@requirement("ACK-03")
+@rule("ACK-03")
 def test_assertion():
     assert 1 == 2, "plainly wrong"
 
-@requirement("ACK-04")
+@rule("ACK-04")
 async def test_undecided():
     raise Undecided("nobody knows")
 
-@requirement("ACK-05")
+@rule("ACK-05")
 async def test_vacuous(judge):
     judge.saw(redeliveries=0)
 
-@requirement("ACK-06")
+@rule("ACK-06")
 async def test_harness():
     raise RuntimeError("we broke")
 
@@ -52,7 +52,7 @@ async def test_harness():
 def no_cluster():
     raise EnvironmentFault("no broker answers")
 
-@requirement("ACK-07")
+@rule("ACK-07")
 async def test_setup(no_cluster, judge):
     judge.holds(True, "never reached")
 
@@ -61,48 +61,48 @@ async def dirty():
     yield
     raise RuntimeError("cannot clean up")
 
-@requirement("ACK-08")
+@rule("ACK-08")
 async def test_teardown(dirty, judge):
     judge.holds(True, "fine")
 
-@requirement("ACK-09")
+@rule("ACK-09")
 @pytest.mark.feature("renew")
 async def test_refused(judge):
     judge.holds(False, "must not run")
 
-@requirement("ACK-10")
+@rule("ACK-10")
 @pytest.mark.feature("lag")
 async def test_present(judge):
     judge.holds(True, "it is there after all")
 
-@requirement("ACK-11")
+@rule("ACK-11")
 @pytest.mark.feature("undeclared")
 async def test_undeclared(judge):
     judge.holds(False, "refused, and nobody declared it")
 
 @pytest.mark.parametrize("good", [True, False])
-@requirement("ACK-13")
+@rule("ACK-13")
 async def test_worst(judge, good):
     judge.holds(good, "half of it")
 
-@requirement("ACK-14")
+@rule("ACK-14")
 @pytest.mark.timeout(0.1)
 async def test_time_limit():
     await asyncio.Event().wait()
 
-@requirement("ACK-15")
+@rule("ACK-15")
 async def test_stranger(judge):
     judge["ACK-16"].holds(True, "not named")
 
-@requirement("ACK-17")
+@rule("ACK-17")
 def test_skipped():
     pytest.skip("not today")
 
-@requirement("ACK-18")
+@rule("ACK-18")
 async def test_no_answer():
     raise CallTimeout("ShareFetch: no response within 10 s")
 
-@requirement("ACK-19", "ACK-20")
+@rule("ACK-19", "ACK-20")
 async def test_one_masks_the_other(judge):
     judge["ACK-19"].holds(True, "fine so far")
     async with asyncio.TaskGroup() as group:
@@ -111,29 +111,29 @@ async def test_one_masks_the_other(judge):
 async def broken(judge):
     judge["ACK-20"].holds(False, "broken inside")
 
-@requirement("ACK-21")
+@rule("ACK-21")
 async def test_out_of_reach():
     raise OutOfReach("needs a cluster of its own")
 
-@requirement("ACK-22")
+@rule("ACK-22")
 @pytest.mark.solo({"group.share.max.size": 5}, **{"x": 1})
 async def test_solo(solo_info, cluster_info, judge):
     properties = {"group.share.max.size": "5", "x": "1"}
     judge.equal(properties, dict(solo_info.properties), "properties")
     judge.equal(3, len(cluster_info.bootstrap), "brokers")
 
-@requirement("ACK-23")
+@rule("ACK-23")
 async def test_raises(judge):
     with judge.raises(ConnectionError, "the broker hangs up"):
         raise ConnectionError
     source = "KIP-932 §In-flight records: either"
     judge.one_of({1: source, 2: source}, 2, "choice")
 
-@requirement("ACK-41")
+@rule("ACK-41")
 async def test_younger():
     raise AssertionError("must not run")
 
-@requirement("ACK-42")
+@rule("ACK-42")
 def test_may(judge):
     judge.holds(False, "a MAY")
 """
@@ -226,7 +226,7 @@ def test_out_of_reach_fails_a_strict_run_only(house: FakeHouse) -> None:
     house.checks(
         says("ACK-01")
         + """
-@requirement("ACK-02")
+@rule("ACK-02")
 def test_one_broker():
     raise OutOfReach("there is one broker")
 """
@@ -294,7 +294,7 @@ def test_interrupted_run_leaves_a_partial_report(house: FakeHouse, workers: str)
     house.checks(
         says("ACK-01")
         + """
-@requirement("ACK-02")
+@rule("ACK-02")
 @pytest.mark.parametrize("number", range(4))
 async def test_long(judge, number):
     open(os.environ["SEEN"], "w").close()
@@ -340,7 +340,7 @@ def says(
     rule: str, holds: bool = True, said: str = "fine", *, mark: str = "", fixtures: str = "judge"
 ) -> str:
     return f"""
-@requirement("{rule}")
+@rule("{rule}")
 {mark}
 def test_{rule[4:]}({fixtures}):
     judge.holds({holds}, "{said}")
@@ -420,19 +420,19 @@ def sleep():
     while True:
         time.sleep(0.05)
 
-@pytest.mark.requirement("ACK-01")
+@pytest.mark.rule("ACK-01")
 async def test_blocking_the_loop(judge):
     sleep()
 
-@pytest.mark.requirement("ACK-02")
+@pytest.mark.rule("ACK-02")
 async def test_swallowing_cancellation(judge):
     await swallow()
 
-@pytest.mark.requirement("ACK-03")
+@pytest.mark.rule("ACK-03")
 async def test_waiting_for_a_thread(judge):
     await asyncio.to_thread(time.sleep, 3)
 
-@pytest.mark.requirement("ACK-04")
+@pytest.mark.rule("ACK-04")
 def test_no_coroutine(judge):
     sleep()
 
@@ -440,7 +440,7 @@ def test_no_coroutine(judge):
 async def waits():
     await asyncio.Event().wait()
 
-@pytest.mark.requirement("ACK-05")
+@pytest.mark.rule("ACK-05")
 async def test_before(waits, judge):
     judge.holds(True, "never reached")
 
@@ -449,15 +449,15 @@ async def never_done():
     yield
     await swallow()
 
-@pytest.mark.requirement("ACK-06")
+@pytest.mark.rule("ACK-06")
 async def test_after(never_done, judge):
     judge.holds(True, "fine")
 
-@pytest.mark.requirement("ACK-07")
+@pytest.mark.rule("ACK-07")
 async def test_after_a_failure(never_done, judge):
     judge.holds(False, "broken")
 
-@pytest.mark.requirement("ACK-08")
+@pytest.mark.rule("ACK-08")
 @pytest.mark.parametrize("number", range(6))
 async def test_fine(judge, number):
     await asyncio.sleep(0.01)
@@ -487,11 +487,11 @@ def littered():
     gc.set_threshold(*before)
     ON.clear()
 
-@pytest.mark.requirement("ACK-01")
+@pytest.mark.rule("ACK-01")
 def test_broken(littered, judge):
     judge.holds(False, "broken")
 
-@pytest.mark.requirement("ACK-02")
+@pytest.mark.rule("ACK-02")
 def test_fine(judge):
     judge.holds(True, "fine")
 """
@@ -511,7 +511,7 @@ def test_what_hangs_is_broken_into(house: FakeHouse, workers: str) -> None:
 def test_what_cannot_be_broken_into_ends_with_its_worker(house: FakeHouse) -> None:
     house.checks(
         """
-@pytest.mark.requirement("ACK-01")
+@pytest.mark.rule("ACK-01")
 @pytest.mark.timeout(0.1)
 def test_deaf(judge):
     with open(os.environ["SEEN"], "a") as seen:
@@ -519,7 +519,7 @@ def test_deaf(judge):
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
     signal.sigwait({signal.SIGUSR1})
 
-@pytest.mark.requirement("ACK-02")
+@pytest.mark.rule("ACK-02")
 @pytest.mark.parametrize("number", range(6))
 def test_fine(judge, number):
     judge.holds(True, "fine")
@@ -555,39 +555,39 @@ def undecided_at_first(name):
     if played(name) == 1:
         raise Undecided(f"{name} was slow")
 
-@requirement("ACK-01", "ACK-02")
+@rule("ACK-01", "ACK-02")
 async def test_slow(judge, transcripts):
     transcripts.append("frame")
     undecided_at_first("slow")
     judge["ACK-01"].holds(True, "fine")
     judge["ACK-02"].holds(True, "fine")
 
-@requirement("ACK-03")
+@rule("ACK-03")
 def test_never(judge, transcripts, rng):
     transcripts.append(f"frame {played('never')}")
     raise Undecided(f"nobody knows {rng.random()}")
 
-@requirement("ACK-04")
+@rule("ACK-04")
 def test_worse(judge):
     undecided_at_first("worse")
     judge.holds(False, "it came back")
 
-@requirement("ACK-05", "ACK-06")
+@rule("ACK-05", "ACK-06")
 def test_broken(judge):
     played("broken")
     judge["ACK-05"].holds(False, "broken")
 
-@requirement("ACK-07")
+@rule("ACK-07")
 def test_harness():
     played("harness")
     raise RuntimeError("we broke")
 
-@requirement("ACK-08")
+@rule("ACK-08")
 def test_known():
     played("known")
     raise Undecided("as the ledger says")
 
-@requirement("ACK-09")
+@rule("ACK-09")
 def test_far():
     played("far")
     raise OutOfReach("needs a cluster of its own")
@@ -597,12 +597,12 @@ async def dirty():
     yield
     raise RuntimeError("cannot clean up")
 
-@requirement("ACK-10")
+@rule("ACK-10")
 async def test_dirty(dirty):
     played("dirty")
     raise Undecided("nobody knows")
 
-@requirement("ACK-11")
+@rule("ACK-11")
 @pytest.mark.parametrize("number", range(20))
 def test_fine(judge, number):
     played("fine")
@@ -612,14 +612,14 @@ def test_fine(judge, number):
 KNOWN = entry("ACK-08", "as the ledger says", verdict="unknown")
 
 DYING = """
-@pytest.mark.requirement("ACK-01")
+@pytest.mark.rule("ACK-01")
 def test_deadly(judge):
     if not os.path.exists(os.environ["SEEN"]):
         open(os.environ["SEEN"], "w").close()
         os._exit(9)
     judge.holds(True, "fine")
 
-@pytest.mark.requirement("ACK-02")
+@pytest.mark.rule("ACK-02")
 @pytest.mark.parametrize("number", range(6))
 def test_fine(judge, number):
     judge.holds(True, "fine")
@@ -662,7 +662,7 @@ def test_undecided_checks_are_played_again_and_both_tries_told(
 
 
 def test_a_pass_on_the_second_try_is_a_pass_unless_played_once(house: FakeHouse) -> None:
-    house.checks(CHECKS.partition('@requirement("ACK-03")')[0])
+    house.checks(CHECKS.partition('@rule("ACK-03")')[0])
     assert house.run(SEEN=str(house.folder / "seen")).code == 0
     ran = house.run("--once", SEEN=str(house.folder / "seen once"))
     assert (ran.code, ran.verdicts["01"]) == (1, "unknown")

@@ -20,7 +20,7 @@ from reports.site.detecting import Detection, Missed, Noticed, figures
 from shareproof.detected import detection
 from spec.catalogue import load_track_record
 from spec.plain import to_plain
-from spec.requirement import Honesty, load_requirements
+from spec.rule import Honesty, load_rules
 from tests.shell import without_extras
 from tests.test_results import HOSTILE, client, document, keep
 
@@ -44,7 +44,7 @@ def judged(verdict: str, *, day: int, target: str = "kafka:4.4.0", **summary: in
     found = document()
     found["target"] |= {"name": target, "version": target.partition(":")[2] or "4.4.0"}
     found["run"] |= {"started": f"2026-03-{day:02}T00:00:00+00:00", "partial": False, "errors": []}
-    found["requirements"][0] |= {"verdict": verdict, "known_failures": []}
+    found["rules"][0] |= {"verdict": verdict, "known_failures": []}
     found["summary"] |= dict.fromkeys(("pass", "fail", "unknown", "vacuous"), 0) | {verdict: 1}
     found["summary"] |= summary
     return found
@@ -90,7 +90,7 @@ def test_clients_and_histories_are_subjects_of_their_own() -> None:
     assert archive.changes == ()
     # What judged a part only does not stand for a whole run.
     whole, glance = judged("pass", day=1), judged("fail", day=2)
-    whole["requirements"].append(whole["requirements"][0] | {"id": "ACK-03"})
+    whole["rules"].append(whole["rules"][0] | {"id": "ACK-03"})
     assert to_plain(_archive(whole, glance).newest[0].results) == whole
 
 
@@ -213,7 +213,7 @@ def test_matrix_is_made_of_the_records() -> None:
     seen = {one.rule for one in detection().noticed}
     owed = {
         rule.id
-        for rule in load_requirements().values()
+        for rule in load_rules().values()
         if rule.honesty is not Honesty.UNTESTED and rule.area not in {"INV", "FRM"}
     }
     assert owed - seen == set()
@@ -224,7 +224,7 @@ def test_track_record_leads_to_runs(tmp_path: Path) -> None:
     past = load_track_record()[0]
     for day, (release, verdict) in enumerate(((past.seen, "fail"), (past.mended, "pass")), 1):
         found = judged(verdict, day=day, target=f"kafka:{release}")
-        found["requirements"][0]["id"] = past.rule
+        found["rules"][0]["id"] = past.rule
         keep(tmp_path / release, found)
     first = build(find([tmp_path]), tmp_path / "site", SEEN)
     page = unescape((first.parent / "track-record.html").read_text(encoding="utf-8"))

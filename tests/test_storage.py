@@ -58,7 +58,7 @@ def _history(folder: Path, *planted: str) -> Path:
 def _analysed(run: str, out: Path, *more: str) -> tuple[dict[str, str], str]:
     done = shareproof("analyse", run, "--json", "--brief", "--out", str(out), *FEW, *more)
     document: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
-    rules = document.get("requirements", [])
+    rules = document.get("rules", [])
     return {rule["id"]: rule["verdict"] for rule in rules}, done.stderr
 
 

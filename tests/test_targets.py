@@ -25,9 +25,9 @@ from fixtures.targets.doctor import examine
 from fixtures.targets.metrics import Sample
 from fixtures.targets.metrics import parse as parse_metrics
 from fixtures.wire.schema import Schemas
-from spec.profile import load_profile, parse_profile
+from spec.ledger import load_ledger, parse_ledger
 from spec.releases import line_by_levels, newest
-from spec.requirement import SpecError
+from spec.rule import SpecError
 from spec.verdict import EnvironmentFault, OutOfReach, Undecided
 from tests.release import cluster_info
 
@@ -255,7 +255,7 @@ def test_the_closest_release_line(
 
 # --- Fakes ------------------------------------------------------------------------------------
 
-HEAD = """[profile]
+HEAD = """[ledger]
 name = "p"
 [[absent]]
 feature = "f"
@@ -270,7 +270,7 @@ def test_a_fake_has_a_newest_edition_and_a_ledger(fake: str) -> None:
     named = parse_target(fake)
     assert isinstance(named, FakeName)
     assert (named.edition, named.version) == FAKES[fake]
-    assert load_profile(fake).name == fake
+    assert load_ledger(fake).name == fake
 
 
 def test_what_a_fake_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,15 +308,15 @@ def test_only_the_records_of_a_share_fetch_may_be_null() -> None:
 
 
 def test_an_absence_can_name_rules_areas_or_all() -> None:
-    entry = parse_profile(HEAD + 'rules = ["PER", "ACK-01"]', "p.toml").absent[0]
-    every = parse_profile(HEAD + 'rules = ["*"]', "p.toml").absent[0]
-    none = parse_profile(HEAD, "p.toml").absent[0]
+    entry = parse_ledger(HEAD + 'rules = ["PER", "ACK-01"]', "p.toml").absent[0]
+    every = parse_ledger(HEAD + 'rules = ["*"]', "p.toml").absent[0]
+    none = parse_ledger(HEAD, "p.toml").absent[0]
     concerned = [rule for rule in ("PER-07", "ACK-01", "ACK-02") if entry.concerns(rule)]
     assert concerned == ["PER-07", "ACK-01"]
     assert every.concerns("ACK-02")
     assert not none.concerns("ACK-02")
     with pytest.raises(SpecError, match="rules must be a list"):
-        parse_profile(HEAD + 'rules = "PER"', "p.toml")
+        parse_ledger(HEAD + 'rules = "PER"', "p.toml")
 
 
 # --- Metrics ----------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from fixtures.reference.mutants import MUTANTS as BROKERS
 from reports.analysis.rules import load_invariants
 from shareproof.cli import app
 from shareproof.runner.inventory import CLIENT, read_checks
-from spec.profile import load_profile, shipped
-from spec.requirement import load_requirements
+from spec.ledger import load_ledger, shipped
+from spec.rule import load_rules
 from suites.chaos.scenarios import SCENARIOS
 from tools.campaign.player import cases
 from tools.documents.generated import ROOT
@@ -32,7 +32,7 @@ def _checks() -> Iterator[str]:
         yield f"check {check.id} rules={','.join(check.rules)} cases={' '.join(played)}"
         for rule in check.rules:
             judged.setdefault(rule, []).append(check.id)
-    for rule, one in load_requirements().items():
+    for rule, one in load_rules().items():
         text = " ".join(one.text.split())
         by = ",".join(judged.get(rule, ()))
         yield f"rule {rule} {one.level} {one.honesty.value} by={by}: {text}"
@@ -55,7 +55,7 @@ def _others() -> Iterator[str]:
         options = sorted(option for one in command.params for option in one.opts)
         yield f"command {name} {' '.join(options)}"
     for name in shipped():
-        yield from (f"ledger {name} {one}" for one in load_profile(name).expected)
+        yield from (f"ledger {name} {one}" for one in load_ledger(name).expected)
     pages = chain(
         (ROOT / "reports/page").glob("*.html.jinja"), (ROOT / "reports/site/pages").iterdir()
     )

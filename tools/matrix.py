@@ -59,7 +59,7 @@ class Run:
 
     @property
     def rules(self) -> dict[str, RuleResult]:
-        return {rule.id: rule for rule in self.results.requirements}
+        return {rule.id: rule for rule in self.results.rules}
 
     @property
     def title(self) -> str:
@@ -70,7 +70,7 @@ class Run:
 
     @property
     def broken(self) -> list[RuleResult]:
-        return [rule for rule in self.results.requirements if rule.verdict in _BROKEN]
+        return [rule for rule in self.results.rules if rule.verdict in _BROKEN]
 
 
 def findings(rule: RuleResult) -> list[str]:
@@ -141,7 +141,7 @@ def releases(names: Sequence[str]) -> str:
             folder = Path("out", name.replace(":", "-"))
             subprocess.run([*words, name, "--out", str(folder)], check=False)
         results = read_results(folder)
-        found = fates(chosen(results.target.profile, ()), results)
+        found = fates(chosen(results.target.ledger, ()), results)
         played.append({one.page: str(one.fate) for one in found})
         head.append(f"{results.target.version}, {results.run.started[:10]}")
     rows = [

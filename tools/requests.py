@@ -71,7 +71,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def play(checks: Sequence[str]) -> int:
     """Play checks on the reference broker, which writes the table; return pytest's exit code."""
     command = [sys.executable, "-m", "pytest", "-p", "tools.requests", "-p", "no:cacheprovider"]
-    command += ["-q", "-n", "2", "--target", "reference", "--profile", "reference"]
+    command += ["-q", "-n", "2", "--target", "reference", "--ledger", "reference"]
     command += ["-m", "not crossed"]  # set-ups need more than the check, and tier 1 has none
     return subprocess.run([*command, *checks], check=False, stdout=sys.stderr).returncode
 

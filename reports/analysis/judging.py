@@ -166,7 +166,7 @@ def observation(
             f"{sentence}, in the control run the rule was {said}" for sentence in witness
         )
     return Observation(
-        requirement=rule.id,
+        rule=rule.id,
         check=f"reports/analysis/invariants::{rule.id}[{history.folder.parent.name}]",
         verdict=verdict,
         reason=reason,

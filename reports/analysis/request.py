@@ -8,7 +8,7 @@ from typing import Any
 from reports.analysis.files import History
 from reports.analysis.judging import Found
 from reports.results import Measure, Reached, Results
-from spec.requirement import Level
+from spec.rule import Level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Request:
         runs: The runs to judge.
         control: A run without faults that broken rules are compared with; its own verdicts do not
             count. Without it, one of the runs serves if nothing was done to it.
-        profile, version: What the runs say unless given.
+        ledger, version: What the runs say unless given.
         brief: Verdicts and witnesses only: no distributions, states, timeline or stories.
         owed: The rules that each run had to put to the test, where that is not what it says itself.
             That it never exercised another one is not held against it.
@@ -33,7 +33,7 @@ class Request:
     level: Level = Level.SHOULD
     only: tuple[str, ...] = ()
     owed: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
-    profile: str = ""
+    ledger: str = ""
     version: str = ""
     brief: bool = False
     strict: bool = False

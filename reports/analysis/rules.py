@@ -2,7 +2,7 @@
 
 A declaration says nothing of how it is asked: :mod:`reports.analysis.queries` composes those over
 one relation into one query. The text, level and source of its rule stand in
-``spec/requirements/inv.toml``.
+``spec/rules/inv.toml``.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 
 from reports.analysis import invariants
 from reports.analysis.relations import Relation
-from spec.requirement import SpecError
+from spec.rule import SpecError
 
 LOAD = "its share-partition may have been loaded meanwhile"
 LOG_START = "the start of its log may have passed it"
@@ -30,7 +30,7 @@ class Invariant:
     """One rule over a whole history; all expressions are Spark's SQL over one row.
 
     Attributes:
-        id: That of its rule in ``spec/requirements/inv.toml``.
+        id: That of its rule in ``spec/rules/inv.toml``.
         over: The relation whose rows put it to the test.
         columns: The columns of ``over`` that the expressions name.
         cases: Which rows put the rule to the test.

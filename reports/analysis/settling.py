@@ -11,9 +11,9 @@ from reports.analysis.rules import Invariant
 from reports.building import RunRecord, about, document, timing_of
 from reports.results import Results, Target
 from reports.verdicts import FAULT, OK
-from spec.profile import load_profile
+from spec.ledger import load_ledger
 from spec.releases import release_notice
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 from spec.verdict import Observation, Verdict
 
 
@@ -40,8 +40,8 @@ def results_of(
     """
     target = judged[0].history.run.get("target", {})
     version = request.version or str(target.get("version", ""))
-    profile = load_profile(request.profile or str(target.get("profile") or "apache-kafka"))
-    known = load_requirements()
+    ledger = load_ledger(request.ledger or str(target.get("ledger") or "apache-kafka"))
+    known = load_rules()
     rules = {rule.id: known[rule.id] for rule in invariants}
     spoiled = any(one.history.spoiled for one in judged) or len(judged) < len(request.runs)
     began, ready, ended = times
@@ -50,11 +50,11 @@ def results_of(
     run = RunRecord(
         rules=rules,
         observations=seen,
-        ledger=about(profile, rules),
+        ledger=about(ledger, rules),
         target=Target(
             name=str(target.get("name", "history")),
             version=version,
-            profile=profile.name,
+            ledger=ledger.name,
             brokers=int(judged[0].history.run.get("brokers", 0)),
             properties=judged[0].history.run.get("properties", {}),
         ),

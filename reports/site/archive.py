@@ -70,7 +70,7 @@ class Run:
 
 def judged(results: Results) -> dict[str, RuleResult]:
     """Return the rules that a run judged, by id; those that no check reaches are left out."""
-    return {rule.id: rule for rule in results.requirements if rule.verdict != "untested"}
+    return {rule.id: rule for rule in results.rules if rule.verdict != "untested"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

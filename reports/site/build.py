@@ -25,7 +25,7 @@ from reports.site.detecting import KINDS as BROKEN
 from reports.site.detecting import Detection, Row, figures, matrix
 from reports.telling import NEEDS, SIGNS, WORDS, uncrossed
 from spec.catalogue import Past, load_track_record
-from spec.requirement import AREAS, load_requirements
+from spec.rule import AREAS, load_rules
 
 KEPT = ("results.json", "run.json", "junit.xml", "chaos.json", "timelines.json", "transcripts")
 """What of a run goes into the site beside its page."""
@@ -213,7 +213,7 @@ def _write_rules(
 
     Returns the rows of that, by rule.
     """
-    areas = matrix(detection, load_requirements().values())
+    areas = matrix(detection, load_rules().values())
     pages.write(
         "detection.html",
         "detection.html",

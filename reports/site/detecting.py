@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from reports.evidence import ALTERATION, CLIENT_MUTANT, KAFKA_MUTANT, REFERENCE_MUTANT
-from spec.requirement import APP_AREA, AREAS, Honesty, Requirement
+from spec.rule import APP_AREA, AREAS, Honesty, Rule
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -74,7 +74,7 @@ class Detection:
 class Row:
     """One rule of the matrix, what was noticed by it, by kind, and what broke just this rule."""
 
-    rule: Requirement
+    rule: Rule
     noticed: Mapping[str, tuple[Noticed, ...]]
     kill: Noticed | None = None
     exempt: str = ""
@@ -93,7 +93,7 @@ def figures(detection: Detection) -> dict[str, str]:
     }
 
 
-def matrix(detection: Detection, rules: Iterable[Requirement]) -> dict[str, tuple[Row, ...]]:
+def matrix(detection: Detection, rules: Iterable[Rule]) -> dict[str, tuple[Row, ...]]:
     """Return the rows of each area: all rules that a check reaches, noticed by them or not.
 
     Invariants of whole histories, and rules for programs, are no rows: no check reaches them.

@@ -116,9 +116,9 @@ def with_chaos(results: Results, played: Sequence[ChaosRun], *, strict: bool = F
     )
     again = tuple(
         replace(rule, reproduce=_again(results, rule, played)) if rule.reproduce else rule
-        for rule in results.requirements
+        for rule in results.rules
     )
-    return replace(results, run=run, requirements=again, chaos=tuple(played))
+    return replace(results, run=run, rules=again, chaos=tuple(played))
 
 
 def excused_too_much(results: Results, run: ChaosRun) -> list[str]:

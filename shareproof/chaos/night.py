@@ -361,7 +361,7 @@ def _rules_of(run: Path) -> list[str]:
     """Return what a run broke: unexpectedly, or if nothing was unexpected, at all."""
     if not (run / "results.json").is_file():
         return sorted(_broken_by_oracle(run))
-    failed = [rule for rule in read_results(run).requirements if rule.verdict == "fail"]
+    failed = [rule for rule in read_results(run).rules if rule.verdict == "fail"]
     new = [rule.id for rule in failed if not rule.expected]
     return new or [rule.id for rule in failed]
 

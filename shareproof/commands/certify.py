@@ -44,7 +44,7 @@ Workers = Annotated[
     int | None, Option("Number of checks run in parallel.", "--workers", "-n", min=0)
 ]
 _SHARED = (
-    "target brokers only level seed out fast drafts strict_reach workers profile broker_option "
+    "target brokers only level seed out fast drafts strict_reach workers ledger broker_option "
     "broker_jvm command_config prefix as_json"
 )
 
@@ -71,7 +71,7 @@ def client(
 
 @takes(
     RunOptions,
-    "numbers target brokers seed out workers profile broker_option broker_jvm command_config "
+    "numbers target brokers seed out workers ledger broker_option broker_jvm command_config "
     "prefix as_json",
     out=Path("out"),
 )
@@ -91,12 +91,12 @@ def finding(
     as_json: AsJson = False,
 ) -> None:
     """Play findings about brokers again, and say which are still there."""
-    from fixtures.targets.kafka import PROFILE
+    from fixtures.targets.kafka import LEDGER
     from reports.verdicts import BROKEN, OK
     from shareproof.findings import Fate, chosen, fates
     from spec.plain import to_plain
 
-    findings, results = chosen(options.profile or PROFILE, numbers), None
+    findings, results = chosen(options.ledger or LEDGER, numbers), None
     if rules := tuple(dict.fromkeys(rule for each in findings for rule in each.rules)):
         results = _results(replace(options, only=rules), workers, as_json=as_json)
     played = fates(findings, results)
@@ -135,7 +135,7 @@ def _results(options: RunOptions, workers: int | None, *, as_json: bool) -> Resu
 @takes(
     RunOptions,
     "client adapter target only list_cases hostile_brokers settings sequences minutes replay level "
-    "seed out profile brokers broker_option broker_jvm command_config prefix as_json",
+    "seed out ledger brokers broker_option broker_jvm command_config prefix as_json",
     out=Path("out"),
     target="",
     brokers=1,

@@ -131,8 +131,8 @@ def risks(
     from shareproof.risks.facts import read
     from shareproof.risks.found import risks_of
     from shareproof.risks.telling import lines, page
+    from spec.ledger import load_ledger
     from spec.plain import text_of
-    from spec.profile import load_profile
     from spec.releases import numbers
 
     if fail_on not in RANKS:
@@ -145,8 +145,8 @@ def risks(
     if external := isinstance(innermost(name), ExternalName):
         cluster.start()  # and no stop, which looks for what a run would have left
     with nullcontext() if external else started(cluster):
-        facts, ledger = run_blocking(read(cluster.info, release)), cluster.info.profile
-    found = risks_of(facts, load_profile(ledger))
+        facts, ledger = run_blocking(read(cluster.info, release)), cluster.info.ledger
+    found = risks_of(facts, load_ledger(ledger))
     if out is not None:
         with writing():
             out.mkdir(parents=True, exist_ok=True)

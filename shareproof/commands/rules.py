@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shareproof.options import takes
-from spec.requirement import APP_AREA, Honesty, Level, Requirement, load_requirements
+from spec.rule import APP_AREA, Honesty, Level, Rule, load_rules
 from suites.options import AsJson, Only, Option, RunOptions, checked
 
 
@@ -21,14 +21,14 @@ def list_rules(
     ] = Level.MAY,
     as_json: AsJson = False,
 ) -> None:
-    """List the rules, and which checks reach each."""
+    """List the rules, and how many checks reach each; with --only, which."""
     from shareproof.runner.inventory import BROKER, CLIENT, by_rule, read_checks
 
     options = checked(RunOptions(only=only, level=level))
     order = list(Level)
     rules = [
         rule
-        for rule in load_requirements().values()
+        for rule in load_rules().values()
         if options.wants(rule.id) and order.index(rule.level) <= order.index(level)
     ]
     checks = by_rule([*read_checks(BROKER), *read_checks(CLIENT)])
@@ -51,12 +51,13 @@ def list_rules(
 
     table = Table("rule", "level", "since", "reached", "text", box=None)
     for rule in rules:
-        reached = _reached(rule, len(checks.get(rule.id, [])))
+        found = [check.id for check in checks.get(rule.id, [])]
+        reached = "\n".join(found) if only and found else _reached(rule, len(found))
         table.add_row(rule.id, rule.level.value, rule.since, reached, escape(rule.text))
     screen().print(table)
 
 
-def _reached(rule: Requirement, checks: int) -> str:
+def _reached(rule: Rule, checks: int) -> str:
     if rule.honesty is Honesty.UNTESTED:
         return "untested"
     if not checks and rule.area == "INV":
@@ -77,7 +78,7 @@ def definitions(
     """Compare two releases' message definitions and configs; name the rules about what changed."""
     from shareproof.definitions import compare
 
-    work = compare(old, new, load_requirements(), everything=everything)
+    work = compare(old, new, load_rules(), everything=everything)
     if as_json:
         plain = [{**asdict(one.change), "rules": list(one.rules)} for one in work]
         typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from shareproof.risks.facts import Facts
 from shareproof.risks.table import look
 from spec.findings import RANKS, Risk, load_findings, load_risks
-from spec.profile import Profile, covers
+from spec.ledger import Ledger, covers
 from spec.releases import line_of
 
 
@@ -21,12 +21,12 @@ class Found:
     avoidable: bool
 
 
-def risks_of(facts: Facts, profile: Profile) -> tuple[Found, ...]:
+def risks_of(facts: Facts, ledger: Ledger) -> tuple[Found, ...]:
     """Return the risks of a cluster, the worst first, those that can be avoided before others."""
     seen = look(facts)
     risks = [risk for risk in load_risks().values() if risk.id in seen]
     for finding in load_findings().values():
-        ranges = [known.versions for known in profile.expected if known.finding == finding.id]
+        ranges = [known.versions for known in ledger.expected if known.finding == finding.id]
         ranges += [] if finding.versions is None else [finding.versions]
         there = not finding.where or finding.where in seen
         if there and any(_has(versions, facts.release) for versions in ranges):

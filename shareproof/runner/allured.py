@@ -69,7 +69,7 @@ def _environment(results: Results) -> dict[str, str]:
         "target": target.name,
         "version": target.version or "unknown",
         "brokers": target.brokers,
-        "ledger": target.profile,
+        "ledger": target.ledger,
         "seed": run.seed,
         "exit code": run.exit_code,
         **run.versions,

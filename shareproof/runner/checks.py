@@ -17,15 +17,15 @@ from reports.verdicts import known_failure
 from shareproof.runner import allured, second_try
 from shareproof.runner.inventory import tiers
 from shareproof.runner.outcome import PROPERTY, besides, broken, observe, pack
-from spec.profile import Absent, defined_in
-from spec.requirement import Requirement
+from spec.ledger import Absent, defined_in
+from spec.rule import Rule
 from spec.tiers import ALL
 from spec.verdict import Observation, Undecided, Verdict, Violation
 from suites import canary
 from suites.broker.observer import contradictions
 from suites.canary import CANARY, is_canary
 from suites.judge import MAKESHIFT, REFUSED, Judge
-from suites.options import UNSEEN, RunOptions, load_ledger
+from suites.options import UNSEEN, RunOptions, named_ledger
 
 JUDGE = pytest.StashKey[Judge]()
 TRANSCRIPTS = pytest.StashKey[list[Transcript]]()
@@ -35,7 +35,7 @@ def rules_of(item: pytest.Item) -> tuple[str, ...]:
     """Return the rules that a test names; a test that names none carries no verdict."""
     if is_canary(item):
         return (CANARY,)
-    named = [str(rule) for mark in item.iter_markers("requirement") for rule in mark.args]
+    named = [str(rule) for mark in item.iter_markers("rule") for rule in mark.args]
     return tuple(dict.fromkeys(named))
 
 
@@ -52,7 +52,7 @@ def lacking(item: pytest.Item, absent: Mapping[str, Absent]) -> tuple[str, ...]:
     )
 
 
-def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement]) -> bool:
+def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Rule]) -> bool:
     """Tell whether a test belongs to the run; those without rules always do.
 
     A check whose rules are all younger than the release under test is left out, unless it names a
@@ -181,17 +181,17 @@ def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterIn
     Only for display: the controller settles the verdicts. Allure writes its files in the worker.
     """
     # A stage has a cluster of its own: this process may never have seen the common one.
-    ledger = load_ledger(options.ledger(info.profile if info else UNSEEN))
+    ledger = named_ledger(options.ledger_for(info.ledger if info else UNSEEN))
     entries = ledger.expectations(options.judged(info.version if info else options.version))
     reasons: list[str] = []
     for seen in troubled:
         if seen.excused or (seen.verdict is Verdict.OUT_OF_REACH and not options.strict_reach):
             reasons.append(f"{seen.verdict}: {seen.reason}")
             continue
-        entry = known_failure(seen, entries.get(seen.requirement, ()))
+        entry = known_failure(seen, entries.get(seen.rule, ()))
         if entry is None:
             return ""
-        reasons.append(f"known {seen.verdict} of {seen.requirement}: {entry.reason}")
+        reasons.append(f"known {seen.verdict} of {seen.rule}: {entry.reason}")
     return "; ".join(reasons)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import suites
 from shareproof.runner.scheduling import scope
-from spec.requirement import Requirement
+from spec.rule import Rule
 from spec.tiers import ALL, rule_tiers
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -65,7 +65,7 @@ def tiers() -> Mapping[str, int]:
     return rule_tiers((check.id, check.solo, check.rules) for check in read_checks())
 
 
-def in_tier(rules: Mapping[str, Requirement], tier: int) -> dict[str, Requirement]:
+def in_tier(rules: Mapping[str, Rule], tier: int) -> dict[str, Rule]:
     """Return the rules of a tier and of those below; a rule without a check is in the last."""
     if tier == ALL:
         return dict(rules)
@@ -100,7 +100,7 @@ def _check(node: Function, where: str, marks: list[ast.expr]) -> Check:
             named.setdefault(name, []).extend(arguments)
     return Check(
         id=f"{where}::{node.name}",
-        rules=tuple(dict.fromkeys(named.get("requirement", []))),
+        rules=tuple(dict.fromkeys(named.get("rule", []))),
         features=tuple(dict.fromkeys(named.get("feature", []))),
         fast="fast" in named,
         solo="solo" in named or scope(where) != where,
@@ -114,7 +114,7 @@ def _mark(mark: ast.expr) -> Iterator[tuple[str, list[str]]]:
     call = mark if isinstance(mark, ast.Call) else None
     target = call.func if call else mark
     if call and isinstance(target, ast.Name) and target.id == "check":
-        yield "requirement", _texts(call.args)
+        yield "rule", _texts(call.args)
         for one in call.keywords:
             several = one.value.elts if isinstance(one.value, ast.Tuple) else [one.value]
             yield str(one.arg), _texts(several)

@@ -18,7 +18,7 @@ from fixtures.interface.names import UsageFault
 from reports import results
 from reports.results import Results
 from shareproof.runner.inventory import CLIENT, read_checks
-from spec.requirement import Level
+from spec.rule import Level
 from suites.options import LISTED, Client, RunOptions, checked, options_of
 
 

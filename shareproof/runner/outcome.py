@@ -70,7 +70,7 @@ def observe(
         proof = error.witness if isinstance(error, Violation) else ()
         found.append(
             Observation(
-                requirement=rule,
+                rule=rule,
                 check=check,
                 verdict=verdict,
                 reason=reason,
@@ -91,7 +91,7 @@ def besides(check: str, judge: Judge, error: BaseException | None) -> list[Obser
     failed = [observe(check, Judge(()), leaf, 0.0) for leaf in leaves]
     rules = judge.evidence_besides()
     return [one for each in failed for one in each] + [
-        Observation(requirement=rule, check=check, verdict=Verdict.PASS, evidence=counted)
+        Observation(rule=rule, check=check, verdict=Verdict.PASS, evidence=counted)
         for rule, counted in rules.items()
         if counted
     ]
@@ -109,10 +109,7 @@ def broken(
     check: str, rules: Iterable[str], sentence: str, verdict: Verdict = Verdict.ERROR
 ) -> list[Observation]:
     """Return ``error`` for rules whose check the harness itself could not carry through."""
-    return [
-        Observation(requirement=rule, check=check, verdict=verdict, reason=sentence)
-        for rule in rules
-    ]
+    return [Observation(rule=rule, check=check, verdict=verdict, reason=sentence) for rule in rules]
 
 
 def pack(observations: Sequence[Observation]) -> str:

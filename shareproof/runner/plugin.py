@@ -2,7 +2,7 @@
 
 Works with and without pytest-xdist. The controller owns the target, the seed and the reports;
 workers run the checks and send what they observed home inside their test reports. Only tests that
-name a requirement carry verdicts. All other tests are plain pytest and start no cluster of their
+name a rule carry verdicts. All other tests are plain pytest and start no cluster of their
 own accord.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import spec.rule
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import FakeName, innermost
 from fixtures.targets import TargetOptions
@@ -33,13 +34,12 @@ from shareproof.runner.options import add_options
 from shareproof.runner.recorder import PRESENT
 from shareproof.runner.scheduling import wait
 from shareproof.runner.session import Controller
-from spec import requirement
 from spec.plain import from_plain
-from spec.requirement import AREAS
+from spec.rule import AREAS
 from suites import clusters
 from suites.canary import is_canary
 from suites.judge import REFUSED, Judge, Vacuous
-from suites.options import RunOptions, load_ledger
+from suites.options import RunOptions, named_ledger
 
 OPTIONS = pytest.StashKey[RunOptions]()
 MEETING = pytest.StashKey[lifecycle.Meeting]()
@@ -81,7 +81,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     options = config.stash[OPTIONS]
-    known = requirement.load_requirements()
+    known = spec.rule.load_rules()
     chosen = config.stash.get(second_try.CHOSEN, None)
     kept = [
         item
@@ -95,9 +95,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if id(item) not in gone])
     items[:] = sorted(kept, key=lambda item: wait(item.nodeid))
     named = innermost(options.target)
-    name = options.profile or (named.fake if isinstance(named, FakeName) else "")
-    absences = load_ledger(name).absences(options.version) if name else {}
-    # Every check of a profile may need a look; only fakes have such a ledger unasked, and whoever
+    name = options.ledger or (named.fake if isinstance(named, FakeName) else "")
+    absences = named_ledger(name).absences(options.version) if name else {}
+    # Every check of a ledger may need a look; only fakes have such a ledger unasked, and whoever
     # brings a ledger may.
     broad = {feature: entry for feature, entry in absences.items() if entry.rules}
     for item in items:
@@ -173,8 +173,8 @@ def transcripts(request: pytest.FixtureRequest) -> list[Transcript]:
 async def refusal_of_absent_features(
     request: pytest.FixtureRequest, cluster_info: ClusterInfo, run_options: RunOptions
 ) -> None:
-    """Skip a check only if the profile declares its feature absent and the target refuses it."""
-    ledger = load_ledger(run_options.profile or cluster_info.profile)
+    """Skip a check only if the ledger declares its feature absent and the target refuses it."""
+    ledger = named_ledger(run_options.ledger or cluster_info.ledger)
     absent = ledger.absences(run_options.expect_version or cluster_info.version)
     for name in lacking(request.node, absent):
         if sentence := await features.refusal(cluster_info, absent[name].probe):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import spec.rule
 from fixtures.interface.info import ClusterInfo
 from reports.building import RunRecord, document, timing_of
 from reports.results import Canary, Results, Target
@@ -18,14 +19,13 @@ from shareproof.runner.inventory import Check, by_rule, in_tier, read_checks
 from shareproof.runner.options import faced, facing
 from shareproof.runner.outcome import PROPERTY, broken, unpack
 from shareproof.runner.second_try import AGAIN, merged
-from spec import requirement
-from spec.profile import check_profile
+from spec.ledger import check_ledger
 from spec.releases import release_notice
 from spec.tiers import ALL
 from spec.verdict import Observation, Verdict
 from suites import canary
 from suites.canary import CANARY
-from suites.options import UNSEEN, RunOptions, load_ledger
+from suites.options import UNSEEN, RunOptions, named_ledger
 
 INTERRUPTED = 130  # exit code after Ctrl-C or SIGTERM, as shells have it
 DIED = "harness: the worker process died while it ran"
@@ -72,7 +72,7 @@ class Recorder:
             self.again.add(report.nodeid)
         if PROPERTY in carried:
             observed = unpack(str(carried[PROPERTY]))
-            if any(one.requirement == CANARY for one in observed):
+            if any(one.rule == CANARY for one in observed):
                 self.canary += observed
             else:
                 self.seen.setdefault(report.nodeid, []).extend(observed)
@@ -94,9 +94,9 @@ class Recorder:
     def _observations(self) -> list[Observation]:
         found = []
         for nodeid in self.seen:
-            first = {one.requirement: one for one in self.first.get(nodeid, ())}
+            first = {one.rule: one for one in self.first.get(nodeid, ())}
             for one in self.seen[nodeid]:
-                before = first.get(one.requirement)
+                before = first.get(one.rule)
                 found.append(merged(before, one) if before else one)
         open_ones = self.first.keys() - self.seen.keys()
         found += [one for nodeid in open_ones for one in self.first[nodeid]]
@@ -125,15 +125,15 @@ class Recorder:
     def results(self, info: ClusterInfo | None, start_seconds: float) -> Results:
         """Settle the run, with the ledger; ``info`` is None if the target never came up."""
         options = self.options
-        profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
+        ledger = named_ledger(options.ledger_for(info.ledger if info else UNSEEN))
         release = options.expect_version or (info.version if info else options.version)
         version = options.judged(release)
         observations = self._observations()
-        strangers = {o.requirement for o in observations} - requirement.load_requirements().keys()
+        strangers = {o.rule for o in observations} - spec.rule.load_rules().keys()
         for rule in sorted(strangers):
             self.faults.append(f"harness: a check judges {rule}, not a live rule")
         ran = {nodeid.split("[", 1)[0] for nodeid in (*self.seen, *self.first)}
-        absent = profile.absences(version)
+        absent = ledger.absences(version)
         notices = info.notices if info else (release_notice(options.version),)
         now = time.monotonic()
         vouched = canary.told(self.canary)
@@ -142,11 +142,11 @@ class Recorder:
             RunRecord(
                 rules=in_tier(options.selected(), options.tier),
                 observations=observations,
-                ledger=profile,
+                ledger=ledger,
                 target=Target(
                     name=options.client.asked[1] if options.client else options.target,
                     version=version,
-                    profile=profile.name,
+                    ledger=ledger.name,
                     brokers=len(info.bootstrap) if info else options.brokers,
                     properties=info.properties if info else {},
                 ),
@@ -158,7 +158,7 @@ class Recorder:
                     if any(check.id not in ran for check in checks)
                 },
                 problems=[
-                    *check_profile(profile, requirement.load_requirements()),
+                    *check_ledger(ledger, spec.rule.load_rules()),
                     *(
                         f"stale: the ledger declares {feature} absent ({absent[feature].reason}), "
                         "but this target has it"

@@ -20,7 +20,7 @@ from shareproof import ROOT
 from shareproof.runner.inventory import read_checks
 from shareproof.runner.options import Commission, introduced
 from shareproof.runner.outcome import PROPERTY, unpack
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 from spec.verdict import SEVERITY, Verdict
 from suites.canary import CANARY
 from suites.options import RunOptions, checked
@@ -46,7 +46,7 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     ``workers`` are those of pytest-xdist, or None to let the number of checks decide.
     """
     checked(options)
-    folder, known = ROOT / "suites" / options.suite, load_requirements()
+    folder, known = ROOT / "suites" / options.suite, load_rules()
     selected = [
         check
         for check in read_checks(folder, drafts=options.drafts)
@@ -136,10 +136,10 @@ class ProgressLine:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
             if name == PROPERTY:
-                for seen in (one for one in unpack(str(value)) if one.requirement != CANARY):
-                    before = self._verdicts.get(seen.requirement, SEVERITY[0])
+                for seen in (one for one in unpack(str(value)) if one.rule != CANARY):
+                    before = self._verdicts.get(seen.rule, SEVERITY[0])
                     worse = max(before, seen.verdict, key=SEVERITY.index)
-                    self._verdicts[seen.requirement] = worse
+                    self._verdicts[seen.rule] = worse
         if report.when == "teardown":
             counted = Counter(one.value for one in self._verdicts.values())
             told = " ".join(f"[{COLOURS[w]}]{counted[w]} {w}[/]" for w in COLOURS if counted[w])

@@ -28,7 +28,7 @@ from shareproof.runner.options import commission_of, introduced, run_options_of
 from shareproof.runner.recorder import Recorder
 from shareproof.runner.scheduling import MOVING, scope, stage_scheduler
 from spec.plain import text_of
-from spec.requirement import SpecError
+from spec.rule import SpecError
 from spec.verdict import EnvironmentFault
 from suites.options import OWN
 

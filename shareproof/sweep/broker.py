@@ -52,7 +52,7 @@ def run(
         shown = results.Target(
             name=info.name,
             version=options.judged(info.version),
-            profile=options.ledger(info.profile),
+            ledger=options.ledger_for(info.ledger),
             brokers=options.brokers,
             properties=dict(info.properties),
         )

@@ -32,13 +32,13 @@ from shareproof.runner.outcome import broken
 from shareproof.runner.recorder import INTERRUPTED
 from shareproof.runner.run import moving_line
 from shareproof.runner.second_try import merged
-from spec.profile import check_profile
-from spec.requirement import load_requirements
+from spec.ledger import check_ledger
+from spec.rule import load_rules
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from suites.client import settings
 from suites.client.sweep.rules import RULES
 from suites.client.sweep.working import TOGETHER, AnyCase, work
-from suites.options import RunOptions, load_ledger, typed
+from suites.options import RunOptions, named_ledger, typed
 from suites.sweep import Named, Played
 
 SILENCE = 400.0  # seconds without news after which a worker is taken for hung
@@ -88,7 +88,7 @@ def run(
     target = Target(
         name=client.asked[1],
         version=client.version,
-        profile=options.ledger(""),
+        ledger=options.ledger_for(""),
         brokers=3,
         properties={},
     )
@@ -124,7 +124,7 @@ def judged(
     swept.sort(key=lambda one: order[one.played.case])
     seconds = time.monotonic() - began
     by_check = {_PREFIX + one.played.case: one.played.seconds for one in swept}
-    profile, rules = load_ledger(target.profile), load_requirements()
+    ledger, rules = named_ledger(target.ledger), load_rules()
     seen = observations(swept)
     frames = _transcripts(swept, out, lambda case: command(options, case, subject))
 
@@ -140,12 +140,12 @@ def judged(
         RunRecord(
             rules={id_: rule for id_, rule in rules.items() if id_ in subject.rules},
             observations=seen,
-            ledger=profile,
+            ledger=ledger,
             target=target,
             client=facing(options, None) if options.client else None,
             release=options.version,
             unfinished=() if len(swept) == len(cases) and not words else subject.rules,
-            problems=check_profile(profile, rules),
+            problems=check_ledger(ledger, rules),
             seed=options.seed,
             level=options.level,
             only=words,
@@ -170,7 +170,7 @@ def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
     client = options.client
     asked = client.asked if client else ("--target", options.target, *typed(options, _OF_BROKERS))
     words = ["shareproof", "sweep", *asked, *subject.option, "--only", case]
-    return shlex.join([*words, "--seed", str(options.seed), *typed(options, "profile")])
+    return shlex.join([*words, "--seed", str(options.seed), *typed(options, "ledger")])
 
 
 def observations(swept: Sequence[Swept]) -> list[Observation]:
@@ -178,9 +178,9 @@ def observations(swept: Sequence[Swept]) -> list[Observation]:
     found = []
     for one in swept:
         tried = _seen(one.first) if one.first else []
-        first = {o.requirement: o for o in tried if o.verdict is not Verdict.PASS}
+        first = {o.rule: o for o in tried if o.verdict is not Verdict.PASS}
         for seen in _seen(one.played):
-            before = first.get(seen.requirement)
+            before = first.get(seen.rule)
             found.append(merged(before, seen) if before else seen)
     return found
 
@@ -193,7 +193,7 @@ def _seen(played: Played) -> list[Observation]:
         return broken(check, [played.rule], f"{played.case}: {trouble}", verdict)
     return [
         Observation(
-            requirement=one.rule,
+            rule=one.rule,
             check=check,
             verdict=Verdict.FAIL if one.broken else Verdict.PASS,
             reason=one.broken,

@@ -103,7 +103,7 @@ class Effect(StrEnum):
 class Transition:
     """One row of the table.
 
-    ``rule`` is the requirement it rests on; for a terminal ``after``, the one that a later
+    ``rule`` is the rule it rests on; for a terminal ``after``, the one that a later
     delivery of the record would break.
     """
 

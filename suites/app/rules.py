@@ -61,7 +61,7 @@ def observe(rule: str, seen: ScenarioResult, *, owed: bool = True) -> Observatio
     JUDGES[rule](seen, found)
     verdict, reason = found.verdict(seen)
     return Observation(
-        requirement=rule,
+        rule=rule,
         check=check_of(seen.scenario),
         verdict=verdict,
         reason=reason,

@@ -40,8 +40,8 @@ class AppRun:
             found += [replace(one, seconds=took) for one in seen]
         # What one scenario put to the test, another need not.
         exercised = [one for one in found if one.verdict is not Verdict.VACUOUS]
-        known = {one.requirement for one in exercised}
-        last = {one.requirement: one for one in found if one.requirement not in known}
+        known = {one.rule for one in exercised}
+        last = {one.rule: one for one in found if one.rule not in known}
         return [*exercised, *last.values()]
 
     async def _play(
@@ -70,7 +70,7 @@ class AppRun:
                 verdict, open_ones = Verdict.OUT_OF_REACH, [r for r in rules if r not in ALWAYS]
             check, said = check_of(scenario), str(why)
             return [
-                Observation(requirement=rule, check=check, verdict=verdict, reason=said)
+                Observation(rule=rule, check=check, verdict=verdict, reason=said)
                 for rule in open_ones
             ]
         owed = {"FRM-04": self.spec.uses("dead_letters"), "FRM-09": self.spec.uses("output")}
@@ -84,5 +84,5 @@ def transcript_of(check: str) -> str:
 def _described(seen: Sequence[Observation]) -> str:
     if seen and all(one.verdict is Verdict.OUT_OF_REACH for one in seen):
         return f"out of reach: {seen[0].reason}"
-    broken = [one.requirement for one in seen if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}]
+    broken = [one.rule for one in seen if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}]
     return f"broken: {', '.join(broken)}" if broken else f"{len(seen)} rules judged"

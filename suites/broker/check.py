@@ -129,7 +129,7 @@ def check(
     Args:
         *rules: their ids. One rule is judged by ``judge.equal``, several by ``judge[rule].equal``.
         fast: whether it takes less than about two seconds, and so is part of the ``--fast`` subset.
-        feature: what it needs that a profile may declare absent.
+        feature: what it needs that a ledger may declare absent.
         needs: what it needs of the client under test; ``a|b`` needs one of them.
         crossed: set-ups in which it is played again, see :mod:`suites.broker.check`.
         meets: situations that it brings about itself.
@@ -140,7 +140,7 @@ def check(
             cluster.
         draft: why it is not trusted yet.
     """
-    marks = [pytest.mark.requirement(*rules)]
+    marks = [pytest.mark.rule(*rules)]
     marks += [pytest.mark.feature(name) for name in _names(feature)]
     marks += [pytest.mark.needs(*_names(needs))] if needs else []
     marks += [pytest.mark.fast] if fast else []

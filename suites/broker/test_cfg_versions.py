@@ -5,7 +5,7 @@ from pathlib import Path
 from fixtures.wire.connection import Connection
 from fixtures.wire.schema import SHARE_APIS, SchemaError
 from spec.releases import numbers
-from spec.requirement import SpecError
+from spec.rule import SpecError
 from suites.broker.kit import *
 
 Ranges = dict[str, tuple[int, int] | None]

@@ -17,12 +17,12 @@ from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.reference.clock import VirtualClock
 from fixtures.reference.cluster import ReferenceCluster
 from fixtures.reference.mutants import parts_of
-from fixtures.reference.target import PROFILE
+from fixtures.reference.target import LEDGER
 from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.schema import Schemas
+from spec.ledger import load_ledger
 from spec.model.release import Release, release_of
 from spec.model.table import State
-from spec.profile import load_profile
 from spec.verdict import Verdict, Violation
 from suites.broker.share import Share
 from suites.model.actions import Action, Do
@@ -88,7 +88,7 @@ class Environment:
         self.rng = Random(seed)
         self._schemas = Schemas.from_jar(info.schema_jar)
         self._cluster: Cluster | None = None
-        expected = load_profile(info.profile).expectations(self.version)
+        expected = load_ledger(info.ledger).expectations(self.version)
         self._known = {
             rule
             for rule, entries in expected.items()
@@ -164,7 +164,7 @@ def _reference(
     info = ClusterInfo(
         name="reference",
         version=name.version,
-        profile=PROFILE,
+        ledger=LEDGER,
         bootstrap=bootstrap,
         schema_jar=jar,
         prefix="sp-",

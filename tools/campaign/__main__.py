@@ -28,7 +28,7 @@ from shareproof.detected import BROKEN as BROKEN_THINGS
 from shareproof.options import takes
 from shareproof.runner.inventory import CLIENT, read_checks
 from shareproof.runner.run import moving_line
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 from tools import requests
 from tools.campaign import alterations, clients, kafka, points, reference, releases, repeats, rules
 from tools.campaign.options import Options, Outcome, Progress, means_rule, meant
@@ -176,7 +176,7 @@ def _replayed(options: Options) -> dict[str, Outcome]:
 def gone(entries: Iterable[Entry]) -> list[Entry]:
     known: dict[str, Mapping[str, Any]] = {**BROKEN_THINGS, evidence.ALTERATION: ALTERATIONS}
     checks = {one.id: one.rules for one in (*read_checks(drafts=True), *read_checks(CLIENT))}
-    rules = load_requirements()
+    rules = load_rules()
     return [
         one
         for one in entries

@@ -26,7 +26,7 @@ from tools.campaign.record import entry_of
 PATIENCE = 0.25
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
 
-PROFILE = ("--profile", "apache-kafka")
+LEDGER = ("--ledger", "apache-kafka")
 RELEASE = DEFAULT_TARGET.partition(":")[2]
 
 
@@ -108,7 +108,7 @@ def _sweep(options: Options, checks: Sequence[Check], target: str, names: Sequen
 
 def behind(options: Options, name: str, target: str, checks: Iterable[Check]) -> int:
     """Run checks behind one alteration and keep what failed; return how many rules did."""
-    ids = [*PROFILE, *(check.id for check in checks)]
+    ids = [*LEDGER, *(check.id for check in checks)]
     found = runs.results(f"altered:{name}@{target}", ids, patience=PATIENCE)
     # An address tells its release by what it speaks; of our own clusters we know it.
     own = options.target.startswith("kafka:")
@@ -125,7 +125,7 @@ def sweep_stage(
     """Play the checks of one stage behind one alteration after the other, on one cluster."""
     words = ["--alterations", ",".join(names), *more, *(["--full"] if options.full else [])]
     target = f"altered:{HONEST.name}@{DEFAULT_TARGET}"
-    for name, _, one in runs.sweep(target, checks, [*words, *PROFILE], patience=PATIENCE):
-        options.say(f"{name}: {one.requirement} {one.verdict} {one.reason}".rstrip())
+    for name, _, one in runs.sweep(target, checks, [*words, *LEDGER], patience=PATIENCE):
+        options.say(f"{name}: {one.rule} {one.verdict} {one.reason}".rstrip())
         if one.verdict is Verdict.FAIL and name != HONEST.name:
             options.keeper.add([entry_of(evidence.ALTERATION, name, one, RELEASE)])

@@ -61,9 +61,9 @@ def control(check: str, seed: int) -> Control:
     within = [one for one in played if one.reachable]
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     for seen in (seen for one in within for seen in one.observations):
-        counted[seen.requirement].update(seen.evidence)
+        counted[seen.rule].update(seen.evidence)
     broken = [
-        f"{o.requirement} {o.verdict}: {o.reason}"
+        f"{o.rule} {o.verdict}: {o.reason}"
         for one in within
         if not one.held
         for o in one.observations
@@ -86,7 +86,7 @@ def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | Non
     for at, case in enumerate(cases_of(check)):
         played = play(target, case, seed)
         broken = played.broken_of(rule) if rule else played.broken
-        if broken and broken.requirement in rules and _honest(check, at, seed).held:
+        if broken and broken.rule in rules and _honest(check, at, seed).held:
             return entry_of(*broken_by(target), broken, seed=seed)
     return None
 

@@ -84,9 +84,9 @@ def hunt(name: str, options: Options) -> Observation | None:
     for rule in MUTANTS[name].rules:
         ids = [check.id for check in found.get(rule, ()) if check.solo]
         for one in played(f"{DEFAULT_TARGET}:{name}", ids):
-            if one.verdict is Verdict.FAIL and one.requirement in MUTANTS[name].rules:
+            if one.verdict is Verdict.FAIL and one.rule in MUTANTS[name].rules:
                 sound = played(DEFAULT_TARGET, [one.check.partition("[")[0]])
-                same = (each for each in sound if each.requirement == one.requirement)
+                same = (each for each in sound if each.rule == one.rule)
                 if all(each.verdict is Verdict.PASS for each in same):
                     return one
             _say(name, one, options)
@@ -95,7 +95,7 @@ def hunt(name: str, options: Options) -> Observation | None:
 
 def _say(name: str, seen: Observation, options: Options, where: str = "") -> None:
     told = f"{seen.verdict}{where} {seen.check} {seen.reason[:200]}"
-    options.say(f"  {name}: {seen.requirement} {told}")
+    options.say(f"  {name}: {seen.rule} {told}")
 
 
 def _keep(name: str, killer: Observation | None, options: Options) -> None:
@@ -141,7 +141,7 @@ class Switched(Broker):
             cases = [case for check in named for case in cases_of(check)]
             async for seen in self.in_turns(cases):
                 for case, one in ((case, one) for case, told in seen for one in told):
-                    mine = one.requirement in MUTANTS[name].rules
+                    mine = one.rule in MUTANTS[name].rules
                     if mine and await self._kills(name, case, one):
                         return
 

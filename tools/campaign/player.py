@@ -119,7 +119,7 @@ class Played:
         return next((seen for seen in self.observations if seen.verdict is Verdict.FAIL), None)
 
     def broken_of(self, rule: str) -> Observation | None:
-        mine = (one for one in self.observations if one.requirement == rule)
+        mine = (one for one in self.observations if one.rule == rule)
         return next((one for one in mine if one.verdict is Verdict.FAIL), None)
 
     @property

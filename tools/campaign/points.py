@@ -188,7 +188,7 @@ class Hunt:
                 return Fate(
                     point=point,
                     fate=NOTICED,
-                    rule=one.requirement,
+                    rule=one.rule,
                     check=where,
                     reason=one.reason[:160],
                     played=played,

@@ -61,7 +61,7 @@ def entry_of(
     return Entry(
         kind=kind,
         name=name,
-        rule=seen.requirement,
+        rule=seen.rule,
         check=seen.check.partition("[")[0],
         verdict=seen.verdict.value,
         release=release,

@@ -1,7 +1,7 @@
 """Past defects of Kafka: found again on the releases that had them, gone on those that have not.
 
 Every release named in ``spec/track_record.toml`` is asked about the rules named there, with the
-profile ``strict``, which expects no failure; or a chaos scenario is played on it, and Spark judges
+ledger ``strict``, which expects no failure; or a chaos scenario is played on it, and Spark judges
 the history. A defect counts as found again when the rule is broken on the release that has it and
 holds on the one that has not.
 """
@@ -45,14 +45,14 @@ def words(question: Question, rules: Iterable[str]) -> list[str]:
         played = ["--scenario", question.scenario, "--seed", str(question.seed)]
         return ["shareproof", "chaos", *target, *played]
     only = [word for rule in rules for word in ("--only", rule)]
-    return ["shareproof", "broker", *target, *only, "--profile", "strict"]
+    return ["shareproof", "broker", *target, *only, "--ledger", "strict"]
 
 
 def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
     with tempfile.TemporaryDirectory(prefix="shareproof-track-") as folder:
         found = runs.results_of(words(question, rules), Path(folder) / "run")
     seen = {}
-    for rule in (one for one in found.requirements if one.id in rules):
+    for rule in (one for one in found.rules if one.id in rules):
         reasons = (c.reason for c in rule.checks if c.verdict == rule.verdict and c.reason)
         seen[rule.id] = Seen(rule.verdict, next(reasons, rule.reason))
     return seen

@@ -64,11 +64,11 @@ def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
         brokers = 3 if group == TOGETHER else 1
         seen = [*runs.sweep(options.target, mine, words, brokers=brokers)]
         outcome.broken += [
-            f"round {number}: {one.requirement} {one.verdict} {one.check}: {one.reason}"
+            f"round {number}: {one.rule} {one.verdict} {one.check}: {one.reason}"
             for _, number, one in seen
             if one.verdict is not Verdict.PASS
         ]
-        counted.update((one.check, one.requirement) for _, _, one in seen)
+        counted.update((one.check, one.rule) for _, _, one in seen)
         outcome.broken += [
             f"{check.id} {rule}: {counted[check.id, rule]} of {options.rounds} rounds were played"
             for check in mine
@@ -80,12 +80,12 @@ def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
 
 
 def executions(results: Results) -> int:
-    return len({check.check for rule in results.requirements for check in rule.checks})
+    return len({check.check for rule in results.rules for check in rule.checks})
 
 
 def differing(runs: list[Results]) -> dict[str, Counter[str]]:
     """Return the rules whose verdict is not the same in all runs, with how often each was seen."""
-    seen = [{rule.id: rule.verdict for rule in results.requirements} for results in runs]
+    seen = [{rule.id: rule.verdict for rule in results.rules} for results in runs]
     rules = sorted({rule for run in seen for rule in run})
     counted = {rule: Counter(run.get(rule, "missing") for run in seen) for rule in rules}
     return {rule: counter for rule, counter in counted.items() if len(counter) > 1}

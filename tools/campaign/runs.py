@@ -96,11 +96,9 @@ def results(
 
 
 def seen(found: Results) -> Iterator[Observation]:
-    for rule in found.requirements:
+    for rule in found.rules:
         for one in rule.checks:
-            yield Observation(
-                requirement=rule.id, check=one.check, verdict=one.verdict, reason=one.reason
-            )
+            yield Observation(rule=rule.id, check=one.check, verdict=one.verdict, reason=one.reason)
 
 
 def sweep(
@@ -142,7 +140,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Play each check behind each alteration, as often as there are rounds."""
-    if any(metafunc.definition.iter_markers("requirement")):
+    if any(metafunc.definition.iter_markers("rule")):
         option = metafunc.config.option
         names = option.alterations.split(",")
         if option.declared:
@@ -199,7 +197,7 @@ class Sweep:
         check = report.nodeid.partition("[")[0]
         for one in unpack(str(told)):
             if one.verdict is Verdict.FAIL:
-                self._failed[check].setdefault(one.requirement, set()).add(name)
+                self._failed[check].setdefault(one.rule, set()).add(name)
             line = {"name": name, "round": int(number), "seen": to_plain(replace(one, check=check))}
             if self._seen is not None:
                 with self._seen.open("a", encoding="utf-8") as file:

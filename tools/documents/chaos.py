@@ -21,7 +21,7 @@ from reports.oracle.judging import Verdicts, judge
 from reports.results import ChaosRun, InjectedFault
 from shareproof.chaos.judging import read as read_run
 from suites.chaos.scenarios import SCENARIOS
-from suites.options import load_ledger
+from suites.options import named_ledger
 
 RECORD = Path(__file__).parents[2] / "evidence" / "scenarios.jsonl"
 
@@ -87,7 +87,7 @@ def judged(run: Path) -> Played:
     target = parse_target(history.run["target"]["name"])
     if not isinstance(target, KafkaName) or target.mutant:
         raise UsageFault(f"{run}: {history.run['target']['name']} is no release as published.")
-    ledger = load_ledger(history.run["target"]["profile"])
+    ledger = named_ledger(history.run["target"]["ledger"])
     verdict, rules = verdict_of(record, judge(history.folder), ledger.expectations(target.version))
     return Played(
         name=record.scenario or f"seed {record.seed}",

@@ -16,7 +16,7 @@ from shareproof.detected import BROKEN
 from shareproof.detected import detection as detected
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
 from spec.catalogue import Past
-from spec.requirement import load_requirements
+from spec.rule import load_rules
 from tools.campaign.releases import Answers, about, words
 
 LONGEST = 160  # characters of a cell
@@ -32,7 +32,7 @@ TRACK_RECORD = """\
 
 Past defects of Apache Kafka that shareproof finds again on the releases from Maven Central that had
 them. Each was confirmed on both sides: the rule is broken on the release named first and holds on
-the one named last. The commands of checks use the profile `strict`, which expects no failure, so a
+the one named last. The commands of checks use the ledger `strict`, which expects no failure, so a
 broken rule makes them exit with 1. A rule INV is one about whole histories: a
 [chaos scenario](chaos.md) was played on the release, and Spark judged what it left. A bug id is our
 attribution by symptom and release; where there is none we know of no public report.
@@ -120,7 +120,7 @@ def badge(entries: Iterable[Entry]) -> Badge:
 
 
 def track_record(entries: Iterable[Past], answers: Answers) -> str:
-    rules = load_requirements()
+    rules = load_rules()
     rows = ["| bug | what went wrong | rule | broken on | holds on |", "|---|---|---|---|---|"]
     parts: list[str] = []
     for entry in entries:

@@ -78,25 +78,25 @@ def _outside(page: File) -> dict[str, Path]:
     return {link: to for link, to in found.items() if not to.is_relative_to(ROOT / "docs")}
 
 
-def _causes(ledger: str) -> str:
-    from spec.profile import load_profile
+def _causes(name: str) -> str:
+    from spec.ledger import load_ledger
 
-    profile = load_profile(ledger)
+    ledger = load_ledger(name)
     broken: dict[str, set[str]] = {}
-    for entry in profile.expected:
-        broken.setdefault(entry.reason, set()).add(entry.requirement)
+    for entry in ledger.expected:
+        broken.setdefault(entry.reason, set()).add(entry.rule)
     rows = [
         f"| {reason.replace('|', 'or')} | {' '.join(sorted(rules))} |"
         for reason, rules in sorted(broken.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
-    rows += [f"| {one.reason}: *absent* | {' '.join(one.rules)} |" for one in profile.absent]
+    rows += [f"| {one.reason}: *absent* | {' '.join(one.rules)} |" for one in ledger.absent]
     return "\n".join(["| cause | rules |", "| --- | --- |", *rows])
 
 
 def _rules() -> str:
-    from spec.requirement import AREAS, load_requirements
+    from spec.rule import AREAS, load_rules
 
-    rules = load_requirements().values()
+    rules = load_rules().values()
     parts = ["# The rules", f"{len(rules)} rules. An *untested* rule has no check, and a reason."]
     for area, title in AREAS.items():
         parts += [f"## {area}: {title}", "| rule | level | since | sentence | basis | source |"]

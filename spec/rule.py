@@ -1,6 +1,6 @@
-"""Numbered requirements: what a share-group implementation must do, one sentence each.
+"""Numbered rules: what a share-group implementation must do, one sentence each.
 
-The TOML files in ``spec/requirements`` are the specification this suite certifies against. A rule
+The TOML files in ``spec/rules`` are the specification this suite certifies against. A rule
 is a table under its id; its sentence stands under its level::
 
     [ACK-07]
@@ -31,9 +31,9 @@ __all__ = [
     "Honesty",
     "Internal",
     "Level",
-    "Requirement",
+    "Rule",
     "SpecError",
-    "load_requirements",
+    "load_rules",
 ]
 
 AREAS: Mapping[str, str] = {
@@ -134,7 +134,7 @@ _SUBJECTS: Mapping[str, About] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
+class Rule:
     """One rule.
 
     ``since`` is the minor release that brought the feature, such as ``4.1``. ``basis`` says whether
@@ -159,7 +159,7 @@ class Requirement:
         return self.id[:3]
 
 
-def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requirement:
+def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Rule:
     match, label = re.match(r"^([A-Z]{3})-(\d{2,3})$", identity), f"{where}: {identity}"
     if not match or match[1] not in AREAS:
         raise SpecError(f"{where}: {identity!r} is not an id of a known area, such as ACK-07")
@@ -168,7 +168,7 @@ def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requir
         raise SpecError(f"{label} has exactly one of {', '.join(Level)}")
     plain = {key: value for key, value in raw.items() if key not in {*levels, *NAMES, "source"}}
     rule = record(
-        Requirement,
+        Rule,
         {"about": _SUBJECTS.get(match[1], About.STATE), **plain},
         label,
         id=identity,
@@ -185,8 +185,8 @@ def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requir
     return rule
 
 
-def _read() -> Iterator[Requirement]:
-    folder = resources.files("spec") / "requirements"
+def _read() -> Iterator[Rule]:
+    folder = resources.files("spec") / "rules"
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".toml"):
             for identity, raw in parse(file.read_text(encoding="utf-8"), file.name).items():
@@ -196,13 +196,13 @@ def _read() -> Iterator[Requirement]:
                 yield rule
 
 
-def load_requirements() -> dict[str, Requirement]:
+def load_rules() -> dict[str, Rule]:
     """Return every live rule by id, areas in the order of ``AREAS``, numbers rising.
 
     Raises:
         SpecError: a file is malformed, an id is used twice, or a rule lacks a reason it owes.
     """
-    rules: dict[str, Requirement] = {}
+    rules: dict[str, Rule] = {}
     for rule in _read():
         if rule.id in rules:
             raise SpecError(f"{rule.id} is defined twice; ids are never reused")

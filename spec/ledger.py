@@ -1,6 +1,6 @@
 """The ledger: what one implementation is known to lack, and which rules it is known to break.
 
-A profile is data that an implementation's owners can argue with: every entry says why, for which
+A ledger is data that an implementation's owners can argue with: every entry says why, for which
 versions, under which public bug, and until when it is believed. The ledger cannot rot silently. An
 entry that no longer matches what the run saw is a problem of its own and fails the run.
 """
@@ -14,7 +14,7 @@ from importlib import resources
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from spec.requirement import Requirement
+from spec.rule import Rule
 from spec.tables import SpecError, parse, record
 from spec.verdict import Verdict
 
@@ -51,7 +51,7 @@ class Expected:
     loses now and then; its entry is never called stale, and still expires.
     """
 
-    requirement: str
+    rule: str
     verdict: Verdict
     versions: str
     match: str
@@ -67,7 +67,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Ledger:
     """What is known of one implementation, over all of its versions.
 
     ``internals`` says that it has the inside of Apache Kafka, so that the rules about that are its
@@ -89,7 +89,7 @@ class Profile:
         found: dict[str, list[Expected]] = {}
         for entry in self.expected:
             if covers(entry.versions, version):
-                found.setdefault(entry.requirement, []).append(entry)
+                found.setdefault(entry.rule, []).append(entry)
         return found
 
 
@@ -109,7 +109,7 @@ def covers(versions: str, version: str) -> bool:
         return False
 
 
-def defined_in(rule: Requirement, version: str) -> bool:
+def defined_in(rule: Rule, version: str) -> bool:
     """Tell whether a release already had a rule; an unknown version (``""``) owes every rule."""
     try:
         return not version or Version(version) >= Version(rule.since)
@@ -118,35 +118,35 @@ def defined_in(rule: Requirement, version: str) -> bool:
 
 
 def shipped() -> list[str]:
-    folder = resources.files("spec") / "profiles"
+    folder = resources.files("spec") / "ledgers"
     names = (entry.name for entry in folder.iterdir())
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
-def load_profile(name: str) -> Profile:
-    """Read a shipped profile by its name.
+def load_ledger(name: str) -> Ledger:
+    """Read a shipped ledger by its name.
 
     Raises:
-        SpecError: there is no such profile, or it is malformed; the message names the entry.
+        SpecError: there is no such ledger, or it is malformed; the message names the entry.
     """
     if name not in shipped():
-        raise SpecError(f"there is no profile {name!r}; shipped: {', '.join(shipped())}")
-    folder = resources.files("spec") / "profiles"
-    return parse_profile((folder / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
+        raise SpecError(f"there is no ledger {name!r}; shipped: {', '.join(shipped())}")
+    folder = resources.files("spec") / "ledgers"
+    return parse_ledger((folder / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
 
 
-def parse_profile(text: str, where: str) -> Profile:
-    """Read a profile from TOML; ``where`` names it in messages.
+def parse_ledger(text: str, where: str) -> Ledger:
+    """Read a ledger from TOML; ``where`` names it in messages.
 
     Raises:
         SpecError: it is malformed.
     """
     document = parse(text, where)
-    if surplus := set(document) - {"profile", "absent", "known"}:
+    if surplus := set(document) - {"ledger", "absent", "known"}:
         raise SpecError(f"{where}: unknown tables {sorted(surplus)}")
-    head = document.get("profile", {})
+    head = document.get("ledger", {})
     if not isinstance(head, Mapping) or not head.get("name"):
-        raise SpecError(f"{where}: [profile] has no name")
+        raise SpecError(f"{where}: [ledger] has no name")
     absent = tuple(_absent(raw, where) for raw in document.get("absent", []))
     expected = tuple(
         _expected(raw, where)
@@ -154,23 +154,23 @@ def parse_profile(text: str, where: str) -> Profile:
         for raw in _failures(cause, where)
     )
     _refuse_twins((f"{entry.feature} {entry.versions}" for entry in absent), where)
-    _refuse_twins((f"{e.requirement} {e.versions} {e.match}" for e in expected), where)
+    _refuse_twins((f"{e.rule} {e.versions} {e.match}" for e in expected), where)
     keys = {"name", "title", "internals", "as_written"} & head.keys()
-    label = f"{where}: [profile]"
+    label = f"{where}: [ledger]"
     found = record(
-        Profile, {key: head[key] for key in keys}, label, absent=absent, expected=expected
+        Ledger, {key: head[key] for key in keys}, label, absent=absent, expected=expected
     )
     if strange := [name for name in found.as_written if name not in SETUPS]:
         raise SpecError(f"{label}: as_written: {strange[0]} is none of {', '.join(SETUPS)}")
     return found
 
 
-def check_profile(profile: Profile, requirements: Mapping[str, Requirement]) -> list[str]:
-    """Return what is wrong between a profile and the rules: entries for rules that do not exist."""
+def check_ledger(ledger: Ledger, rules: Mapping[str, Rule]) -> list[str]:
+    """Return what is wrong between a ledger and the rules: entries for rules that do not exist."""
     return [
-        f"{profile.name}: the ledger expects something of {entry.requirement}, not a live rule"
-        for entry in profile.expected
-        if entry.requirement not in requirements
+        f"{ledger.name}: the ledger expects something of {entry.rule}, not a live rule"
+        for entry in ledger.expected
+        if entry.rule not in rules
     ]
 
 
@@ -195,13 +195,13 @@ def _failures(cause: Mapping[str, object], where: str) -> Iterator[dict[str, obj
         if len({"rule", "rules"} & failure.keys()) > 1 or not (isinstance(rules, list) and rules):
             raise SpecError(f"{label}: a failure has either rule or rules, a list")
         for rule in rules:
-            yield {"verdict": "fail", **common, **own, "requirement": rule}
+            yield {"verdict": "fail", **common, **own, "rule": rule}
 
 
 def _expected(raw: Mapping[str, object], where: str) -> Expected:
-    label = f"{where}: expected {raw.get('requirement', '?')}"
+    label = f"{where}: expected {raw.get('rule', '?')}"
     found = record(Expected, raw, label)
-    _refuse_empty(found, ("requirement", "match", "reason"), label)
+    _refuse_empty(found, ("rule", "match", "reason"), label)
     _check_range(found.versions, label)
     if found.verdict not in EXPECTABLE:
         words = ", ".join(EXPECTABLE)

@@ -11,27 +11,27 @@ from typing import Any
 import pytest
 
 from reports.verdicts import BROKEN, FAULT, OK, Judged, exit_code, settle, tally
-from spec.profile import (
+from spec.ledger import (
     SETUPS,
     Expected,
-    Profile,
-    check_profile,
+    Ledger,
+    check_ledger,
     covers,
-    load_profile,
-    parse_profile,
+    load_ledger,
+    parse_ledger,
     shipped,
 )
-from spec.requirement import Honesty, Level, Requirement, SpecError, load_requirements
+from spec.rule import Honesty, Level, Rule, SpecError, load_rules
 from spec.verdict import SEVERITY, Observation, Verdict
 from suites.broker import check
 from tests.test_results import contract_rule
 
 ROOT = Path(__file__).parents[1]
 FINDINGS = ROOT / "docs" / "findings"
-PROFILES = ROOT / "spec" / "profiles"
+LEDGERS = ROOT / "spec" / "ledgers"
 
 GOOD = """
-[profile]
+[ledger]
 name = "p"
 
 [[absent]]
@@ -55,36 +55,36 @@ failures = [
 
 
 def test_setups_that_are_left_out() -> None:
-    assert parse_profile(GOOD, "p").as_written == ()
+    assert parse_ledger(GOOD, "p").as_written == ()
     told = GOOD.replace('name = "p"', 'name = "p"\nas_written = ["beside"]')
-    assert parse_profile(told, "p").as_written == ("beside",)
+    assert parse_ledger(told, "p").as_written == ("beside",)
     with pytest.raises(SpecError, match="as_written must be a list of names"):
-        parse_profile(told.replace('["beside"]', '"beside"'), "p")
+        parse_ledger(told.replace('["beside"]', '"beside"'), "p")
     with pytest.raises(SpecError, match="as_written: besides is none of beside, "):
-        parse_profile(told.replace("beside", "besides"), "p")
+        parse_ledger(told.replace("beside", "besides"), "p")
     assert set(check.SETUPS) == set(SETUPS)
 
 
-def test_shipped_profile_is_sound() -> None:
-    profile = load_profile("apache-kafka")
-    assert profile.name == "apache-kafka"
-    assert check_profile(profile, load_requirements()) == []
-    assert "ACK-01" in check_profile(parse_profile(GOOD, "p.toml"), {})[0]
+def test_shipped_ledger_is_sound() -> None:
+    ledger = load_ledger("apache-kafka")
+    assert ledger.name == "apache-kafka"
+    assert check_ledger(ledger, load_rules()) == []
+    assert "ACK-01" in check_ledger(parse_ledger(GOOD, "p.toml"), {})[0]
     with pytest.raises(SpecError, match="apache-kafka"):
-        load_profile("other")
+        load_ledger("other")
 
 
-CLIENTS = sorted(path.stem for path in PROFILES.glob("client-*.toml"))
+CLIENTS = sorted(path.stem for path in LEDGERS.glob("client-*.toml"))
 
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_every_failure_of_a_client_was_reproduced(name: str) -> None:
     strange = []
-    for entry in load_profile(name).expected:
+    for entry in load_ledger(name).expected:
         page = FINDINGS / f"{entry.finding}.md"
         text = page.read_text(encoding="utf-8") if entry.finding and page.exists() else ""
-        if entry.requirement not in text or "**Reproduce**" not in text:
-            strange.append((entry.requirement, entry.finding))
+        if entry.rule not in text or "**Reproduce**" not in text:
+            strange.append((entry.rule, entry.finding))
     assert strange == []
 
 
@@ -98,18 +98,18 @@ def test_findings_name_scripts_that_are_there() -> None:
 
 
 def test_entries_are_read() -> None:
-    profile = parse_profile(GOOD, "p.toml")
+    ledger = parse_ledger(GOOD, "p.toml")
 
-    assert profile.absent[0].probe == "renew"
-    assert profile.expected[0].verdict is Verdict.FAIL
-    assert profile.expected[0].explains(Verdict.FAIL, "was redelivered 6 times")
-    assert not profile.expected[0].explains(Verdict.UNKNOWN, "was redelivered 6 times")
+    assert ledger.absent[0].probe == "renew"
+    assert ledger.expected[0].verdict is Verdict.FAIL
+    assert ledger.expected[0].explains(Verdict.FAIL, "was redelivered 6 times")
+    assert not ledger.expected[0].explains(Verdict.UNKNOWN, "was redelivered 6 times")
     witness = ("offset 3: was redelivered 6 times (during kill-leader)",)
-    assert profile.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule", witness)
-    assert not profile.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule")
-    second, third = profile.expected[1:]
-    assert (second.requirement, second.verdict, second.versions) == ("ACK-02", "unknown", "<4.2")
-    assert third == replace(second, requirement="ACK-03")
+    assert ledger.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule", witness)
+    assert not ledger.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule")
+    second, third = ledger.expected[1:]
+    assert (second.rule, second.verdict, second.versions) == ("ACK-02", "unknown", "<4.2")
+    assert third == replace(second, rule="ACK-03")
     assert (second.reason, second.bug, second.intermittent) == ("known", "KAFKA-1", True)
 
 
@@ -120,7 +120,7 @@ def test_entries_are_read() -> None:
         ('verdict = "unknown"', 'verdict = "error"', "verdict must be one of"),
         ('match = "redelivered .* times"', 'match = "("', "regular expression"),
         (', match = "redelivered .* times"', "", "match is missing"),
-        ('rule = "ACK-01", ', "", "requirement is missing"),
+        ('rule = "ACK-01", ', "", "rule is missing"),
         ('rule = "ACK-01", ', 'rules = "ACK-01", ', "either rule or rules, a list"),
         ('rule = "ACK-01", ', "rules = [], ", "either rule or rules, a list"),
         ("{ rules = [", '{ rule = "ACK-04", rules = [', "either rule or rules, a list"),
@@ -130,7 +130,7 @@ def test_entries_are_read() -> None:
         ('versions = "<4.2"', 'versions = "old"', "no version range"),
         ('probe = "renew"', "", "probe is missing"),
         ("[[absent]]", "[[missing]]", "unknown tables"),
-        ("[profile]", "[profile", "p.toml"),
+        ("[ledger]", "[ledger", "p.toml"),
         ('bug = "KAFKA-1"', "bug = 1", "must be a string"),
         (GOOD, GOOD + GOOD.split("\n\n")[1], "two entries"),
         (GOOD, GOOD + GOOD.split("\n\n")[2], "two entries"),
@@ -138,7 +138,7 @@ def test_entries_are_read() -> None:
 )
 def test_malformed_ledger_is_refused(old: str, new: str, complaint: str) -> None:
     with pytest.raises(SpecError, match=complaint):
-        parse_profile(GOOD.replace(old, new), "p.toml")
+        parse_ledger(GOOD.replace(old, new), "p.toml")
 
 
 @pytest.mark.parametrize(
@@ -192,18 +192,18 @@ FIRST, BELOW = (
 def test_known_defects_are_known_by_their_witness(
     rule: str, release: str, witness: tuple[str, ...], *, known: bool
 ) -> None:
-    profile = load_profile("apache-kafka")
-    (entry,) = profile.expectations(release)[rule]
+    ledger = load_ledger("apache-kafka")
+    (entry,) = ledger.expectations(release)[rule]
     assert entry.explains(Verdict.FAIL, "2 of 136 cases break the rule", witness) == known
-    assert release == "4.4.0" or rule not in profile.expectations("4.4.0")
+    assert release == "4.4.0" or rule not in ledger.expectations("4.4.0")
 
 
 @pytest.mark.parametrize("name", shipped())
 def test_every_known_failure_has_a_page_or_a_bug(name: str) -> None:
     pages = {page.stem for page in FINDINGS.glob("*.md")}
     bare = [
-        entry.requirement
-        for entry in load_profile(name).expected
+        entry.rule
+        for entry in load_ledger(name).expected
         if not (entry.bug or entry.finding) or (entry.finding and entry.finding not in pages)
     ]
     assert bare == []
@@ -213,7 +213,7 @@ SEEN = tomllib.loads((ROOT / "tests" / "known_reasons.toml").read_text(encoding=
 
 
 def explained(rule: str, release: str, verdict: str, reason: str) -> list[str]:
-    entries = load_profile("apache-kafka").expectations(release).get(rule, [])
+    entries = load_ledger("apache-kafka").expectations(release).get(rule, [])
     return [entry.match for entry in entries if entry.explains(Verdict(verdict), reason)]
 
 
@@ -234,12 +234,12 @@ def test_every_known_failure_was_seen() -> None:
             seen["rule"], seen["release"], seen.get("verdict", "fail"), seen["reason"]
         )
     }
-    entries = load_profile("apache-kafka").expected
+    entries = load_ledger("apache-kafka").expected
 
     assert [
-        (entry.requirement, entry.match)
+        (entry.rule, entry.match)
         for entry in entries
-        if not entry.intermittent and (entry.requirement, entry.match) not in shown
+        if not entry.intermittent and (entry.rule, entry.match) not in shown
     ] == []
 
 
@@ -248,18 +248,18 @@ def test_every_known_failure_was_seen() -> None:
 TODAY = date(2026, 6, 1)
 
 
-def rule(**changes: Any) -> Requirement:
+def rule(**changes: Any) -> Rule:
     return replace(contract_rule("text", honesty=Honesty.REQUIRED), **changes)
 
 
 def saw(verdict: Verdict, reason: str = "", **changes: object) -> Observation:
-    facts: dict[str, object] = {"requirement": "ACK-01", "check": "test", "verdict": verdict}
+    facts: dict[str, object] = {"rule": "ACK-01", "check": "test", "verdict": verdict}
     return Observation(**{**facts, "reason": reason, **changes})  # type: ignore[arg-type]
 
 
 def entry(**changes: object) -> Expected:
     facts: dict[str, object] = {
-        "requirement": "ACK-01",
+        "rule": "ACK-01",
         "verdict": Verdict.FAIL,
         "versions": ">=4.1",
         "match": "twice",
@@ -272,14 +272,14 @@ def entry(**changes: object) -> Expected:
 def judged(
     observations: Sequence[Observation],
     *entries: Expected,
-    subject: Requirement | None = None,
+    subject: Rule | None = None,
     unfinished: Sequence[str] = (),
 ) -> list[Judged]:
     subject = subject or rule()
     return settle(
         {subject.id: subject},
         observations,
-        profile=Profile(name="p", expected=entries),
+        ledger=Ledger(name="p", expected=entries),
         version="4.4.0",
         today=TODAY,
         unfinished=unfinished,
