@@ -240,7 +240,7 @@ def test_examples_are_understood(name: str, words: str) -> None:
     ("typed", "offered"),
     [
         ("shareproof br", ["broker"]),
-        ("shareproof broker --prof", ["--ledger"]),
+        ("shareproof broker --led", ["--ledger"]),
         ("shareproof broker --level M", ["MUST", "MAY"]),
         ("shareproof broker --target ref", ["reference"]),
         ("shareproof broker --only LC", ["LCK"]),

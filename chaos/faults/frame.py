@@ -95,13 +95,6 @@ _FRAME_FAULTS = (
         every=3,
     ),
     FrameFault(
-        name="fence-state-writes",
-        sentence="Refuse state writes as fenced, so that the share-partition is reloaded.",
-        listener=INTERNAL,
-        rule=lambda _: _refuse(ErrorCode.FENCED_STATE_EPOCH),
-        every=20,
-    ),
-    FrameFault(
         name="lose-state-responses",
         sentence="Reset the connection instead of passing the response to a state write.",
         listener=INTERNAL,

@@ -3,6 +3,7 @@
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import OFFSETS, STATE, World
+from fixtures.clients.cluster import SHARE
 from fixtures.interface.capability import Capability
 from fixtures.wire.state_records import partition_of, share_key
 from spec.verdict import Undecided
@@ -50,6 +51,55 @@ class Elect(Injection):
     async def healed(self) -> str:
         now = await self.world.leader(self.name, self.index)
         return f"broker {now} leads" if now >= 0 else ""
+
+
+@fault(
+    "fence-state-writes",
+    "Read the state with the next leader epoch, which fences the leader, until another one leads.",
+    Capability.REPLICAS,
+    relies_on={Resource.REPLICAS},
+)
+class Fence(Elect):
+    """Whoever reads the state fences those with lower leader epochs (KIP-932 §Share coordinator).
+
+    The proxies could answer a write so, too, and the leader would load anew. But a coordinator that
+    fences one write fences all that were begun with that epoch; the proxies let those pass.
+    """
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.epoch, self.proof = 0, ""
+
+    async def inject(self) -> str:
+        self.name, self.index = await self.whose()
+        cluster, group = self.world.cluster, self.world.group(self.subject)
+        topic = self.world.course.topic
+        part = await self.world.part(self.name, self.index)
+        self.before, self.epoch = part.leader_id, part.leader_epoch + 1
+        node = await cluster.coordinator(share_key(group, topic.id, self.index), SHARE)
+        wanted = {"partition": self.index, "leader_epoch": self.epoch}
+        answer = await (await cluster.to(node)).call(
+            "ReadShareGroupState",
+            group_id=group,
+            topics=[{"topic_id": topic.id, "partitions": [wanted]}],
+        )
+        (found,) = (one for each in answer.results for one in each.partitions)
+        if found.error_code:
+            raise Undecided(f"reading the state of {self.name}-{self.index}: {found.error_code}")
+        self.proof = f"share coordinator {node} has seen leader epoch {self.epoch}"
+        return f"{self.name}-{self.index} of {group}, led by broker {self.before}"
+
+    async def hit(self) -> str:
+        return self.proof
+
+    async def heal(self) -> None:
+        if self.proof and not await self.healed():
+            await super().inject()
+
+    async def healed(self) -> str:
+        part = await self.world.part(self.name, self.index)
+        led = part.leader_id >= 0 and part.leader_epoch >= self.epoch
+        return f"broker {part.leader_id} leads with epoch {part.leader_epoch}" if led else ""
 
 
 @fault(

@@ -52,7 +52,7 @@ def list_rules(
     table = Table("rule", "level", "since", "reached", "text", box=None)
     for rule in rules:
         found = [check.id for check in checks.get(rule.id, [])]
-        reached = "\n".join(found) if only and found else _reached(rule, len(found))
+        reached = ", ".join(found) if only and found else _reached(rule, len(found))
         table.add_row(rule.id, rule.level.value, rule.since, reached, escape(rule.text))
     screen().print(table)
 
