@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from chaos.schedule import Overlap
 from fixtures.interface.names import UsageFault
 from fixtures.targets import DEFAULT_TARGET
 from shareproof import manual
@@ -179,6 +180,15 @@ class AnalyseOptions(SparkOptions):
         return (self.out or self.runs[0] / "analysis").absolute()
 
 
+MayOverlap = Annotated[
+    Overlap,
+    Option(
+        "Which faults of a random schedule may overlap: whole, those that do not break what the "
+        "other one relies on; free, all but two that take a broker away."
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChaosOptions(SparkOptions):
     target: Target = DEFAULT_TARGET
@@ -195,13 +205,7 @@ class ChaosOptions(SparkOptions):
     list_faults: Annotated[bool, Option("List the faults, and exit.")] = False
     minutes: Annotated[float, Option("Duration of the load.", min=0.1)] = 2.0
     schedule: Annotated[Path | None, Option("Replay the schedule.json of an earlier run.")] = None
-    overlap: Annotated[
-        str,
-        Option(
-            "Which faults of a random schedule may overlap: whole, those that do not break "
-            "what the other one relies on; free, all but two that take a broker away."
-        ),
-    ] = "whole"
+    overlap: MayOverlap = Overlap.WHOLE
     scenario: Annotated[
         tuple[str, ...],
         Option("Run a scenario, several, or all; repeatable.", kind=LISTED, parse=lowered),
@@ -250,9 +254,7 @@ class NightOptions:
     hours: Annotated[float, Option("How long to play; one run at least.", min=0)] = 8.0
     minutes: Annotated[float, Option("Duration of each run's load.", min=0.1)] = 2.0
     rate: Annotated[float, Option("Records per second.", min=1)] = 600.0
-    overlap: Annotated[
-        str, Option("Which faults may overlap: whole or free; see shareproof chaos.")
-    ] = "whole"
+    overlap: MayOverlap = Overlap.WHOLE
     seed: Seed = 0
     archive: Annotated[Path, Option("Where nights are kept, each in a directory of its own.")] = (
         Path("nights")

@@ -85,7 +85,7 @@ def new_night(options: NightOptions) -> Night:
         seed=options.seed,
         minutes=options.minutes,
         hours=options.hours,
-        overlap=options.overlap,
+        overlap=options.overlap.value,
         rate=options.rate,
         began=began,
     )

@@ -25,7 +25,7 @@ from chaos.run import (
     running,
     usual_load,
 )
-from chaos.schedule import Schedule, draw
+from chaos.schedule import Overlap, Schedule, draw
 from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
@@ -44,9 +44,6 @@ from shareproof.chaos.warming import Tell, telling
 from shareproof.options import ChaosOptions
 from suites.chaos.scenario import CALM, DYING, MIXED, SLOW, TARDY, Scenario
 from suites.chaos.scenarios import SCENARIOS, chosen
-
-WHOLE, FREE = "whole", "free"
-OVERLAPS = (WHOLE, FREE)
 
 _CALM = Group(name="calm", members=(PLAIN, PLAIN))
 _ODD = Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit")))
@@ -248,9 +245,7 @@ def _schedule(options: ChaosOptions) -> Schedule:
             hooks=_hooks(options),
             on_hosts=bool(options.workers_on),
         )
-        if options.overlap not in OVERLAPS:
-            raise UsageFault(f"--overlap {options.overlap}: give {' or '.join(OVERLAPS)}.")
-        free = options.overlap == FREE
+        free = options.overlap is Overlap.FREE
         drawn = draw(options.seed, seconds, fitting(options.faults, offers), free=free)
         if not drawn.strikes:
             raise UsageFault(f"{options.minutes:g} minutes are too short for any of these faults.")

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from fixtures.targets import UsageFault
 from shareproof.commands import end
 from shareproof.options import (
     AnalyseOptions,
@@ -82,14 +81,11 @@ def night(options: NightOptions) -> None:
 
     histories.require("pyarrow", "numpy", "pyspark")
     from shareproof.chaos.night import shrink_run, spend
-    from shareproof.chaos.run import OVERLAPS
     from spec.plain import text_of
 
     def tell(line: str) -> None:
         typer.echo(line, err=True)
 
-    if options.overlap not in OVERLAPS:
-        raise UsageFault(f"--overlap {options.overlap}: give {' or '.join(OVERLAPS)}.")
     if options.shrink is not None:
         run = options.shrink.absolute()
         raise typer.Exit(shrink_run(run, options.target, options.brokers, options.rate, tell))
