@@ -69,10 +69,64 @@ async def _two_brokers(harness: Harness, **options: Any) -> tuple[Handle, Record
     raise OutOfReach("no poll of this client brings records of two brokers")
 
 
+# What becomes of one topic of two.
+FORBIDDEN, DELETED, RECREATED = "forbidden", "deleted", "recreated"
+
+
+@check("CLI-128", "CLI-111", timeout=120)
+@pytest.mark.parametrize("trouble", [FORBIDDEN, DELETED, RECREATED])
+async def test_one_topic_of_two(hostile: Harness, judge: Judge, trouble: str) -> None:
+    queue = await hostile.queue(2)
+    other = await hostile.admin.create_topic(2)
+    await hostile.admin.produce(other, 2, 1)
+    mode = "implicit" if hostile.has_implicit else None
+    consumer = await hostile.consumer(queue, queue.topic.name, other.name, mode=mode)
+    given = list[Delivery]()
+
+    async def polls(done: Callable[[], object], within: float = ARRIVES) -> bool:
+        def look(polled: Polled) -> object:
+            given[before:] = polled.records
+            return done()
+
+        before = len(given)
+        await hostile.polls(consumer, look, within, kind=None if mode else "accept")
+        return bool(done())
+
+    def offsets() -> list[int]:
+        return sorted({one.offset for one in given if one.topic == queue.topic.name})
+
+    def accepted() -> list[int]:
+        mine = [a for a in hostile.acks(consumer, AckType.ACCEPT) if a.topic_id == queue.topic.id]
+        return sorted({one.offset for one in mine if one.error == 0})
+
+    if not await polls(lambda: len(given) >= 4, READY):
+        raise Undecided(f"{len(given)} of 4 records of two topics came")
+    if trouble == FORBIDDEN:  # the partition that only the other topic has
+        denied = {"code": "TOPIC_AUTHORIZATION_FAILED", "only": 1}
+        hostile.play({"on": list(SHARE), "do": "partition-error", "times": 0, **denied})
+    else:
+        await hostile.admin.delete_topics(other.name)
+    await polls(lambda: False, 1.5)
+    if trouble == RECREATED:
+        again = await hostile.admin.create_topic(2, name=other.name)
+        await hostile.admin.produce(again, 2, 1)
+    await queue.produce(2)
+    await polls(lambda: len(offsets()) == 4)
+    judge["CLI-111"].equal([0, 1, 2, 3], offsets(), f"of the other topic, one being {trouble}")
+    await polls(lambda: len(accepted()) == 4, 6.0)
+    if len(accepted()) < 4 and hostile.adapter.has(Capability.COMMIT_SYNC):
+        await refusal(hostile.settle(consumer))
+    judge["CLI-128"].equal([0, 1, 2, 3], accepted(), f"accepted, the other topic being {trouble}")
+
+
 TROUBLES: dict[str, dict[str, Any]] = {
     "silent": {"do": "drop", "applied": False},
+    "slow": {"do": "pass", "delay": 2.0},
     "cut": {"do": "close", "applied": False},
+    "gone": {},
     "refusing": {"do": "error", "code": REFUSAL, "applied": False},
+    "without the session": {"do": "error", "code": "SHARE_SESSION_NOT_FOUND", "applied": False},
+    "no leader": {"do": "partition-error", "code": "NOT_LEADER_OR_FOLLOWER", "applied": False},
 }
 
 
@@ -80,7 +134,10 @@ TROUBLES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_one_broker_of_several(hostile: Harness, judge: Judge, trouble: str) -> None:
     consumer, found, bad = await _two_brokers(hostile, request_timeout_ms=20000)
-    hostile.play({"on": list(SHARE), "when": {"node": bad}, "times": 0, **TROUBLES[trouble]})
+    if trouble == "gone":
+        hostile.tap.disappear(bad)
+    else:
+        hostile.play({"on": list(SHARE), "when": {"node": bad}, "times": 0, **TROUBLES[trouble]})
     await consumer.acknowledge(found)
     try:
         results = await consumer.commit_sync(5.0)
@@ -139,3 +196,59 @@ async def test_without_leader(hostile: Harness, judge: Judge) -> None:
     got += (await hostile.polls(consumer, lambda seen: len(seen.records) >= 9, 7.0)).records
     seen = {one.offset for one in acquired(hostile.seen(consumer))}
     judge.equal([], sorted(seen - {*got.offsets}), "acquired and not given without a leader")
+
+
+@check("CLI-127", "CLI-08", timeout=90)
+async def test_without_leader_for_a_moment(hostile: Harness, judge: Judge) -> None:
+    """Metadata that another partition asks for knows no leader of the one that is fetched."""
+    topic = await hostile.admin.create_topic(assignments=[[1], [2]])
+    queue = await hostile.queue_of(topic, 1)
+    consumer = await hostile.consumer(queue, max_wait_ms=2000)
+    got = await hostile.take(consumer, 1, kind="accept")
+    moved = {"on": "ShareFetch", "when": {"node": 2}, "do": "partition-error", "only": 1}
+    nobody = {"on": "Metadata", "do": "metadata-error", "level": "partition", "only": 0}
+    (_, asked) = hostile.play(
+        {**moved, "code": "NOT_LEADER_OR_FOLLOWER"},
+        {**nobody, "code": "LEADER_NOT_AVAILABLE", "times": 0},
+    )
+    await queue.produce(1)
+    got += (await hostile.polls(consumer, lambda _: asked.taken)).records
+    if not asked.taken:
+        raise OutOfReach(f"it asks for no metadata {ARRIVES:g} s after NOT_LEADER_OR_FOLLOWER")
+    await queue.produce(2)  # to a fetch that waits, or to nobody
+    got += (await hostile.polls(consumer, within=1.5)).records
+    hostile.tap.script.clear()
+    await queue.produce(1)
+    wanted = {0, 1, 2, 3, 4}
+    got += (await hostile.polls(consumer, lambda o: wanted <= {*got.offsets, *o.offsets})).records
+    seen = {one.offset for one in acquired(hostile.seen(consumer)) if one.partition == 0}
+    said = "without a leader for a moment"
+    judge["CLI-127"].equal([], sorted(seen - {*got.offsets}), f"acquired and not given {said}")
+    judge["CLI-08"].equal([], sorted(wanted - {*got.offsets}), f"did not come: {said}")
+
+
+@check("CLI-128", needs="explicit|mixed")
+async def test_lock_begins_with_the_response(harness: Harness, judge: Judge) -> None:
+    """A fetch waits for nearly a lock, and what it brings is worked on for half of one."""
+    lock = harness.share.bounds.lock(4000) / 1000
+    queue, consumer = await harness.consuming(
+        1, settle=True, lock_ms=4000, max_wait_ms=round(lock * 1250)
+    )
+    before = len(harness.seen(consumer, "ShareFetch"))
+    async with harness.meanwhile(consumer.poll(3 * lock)) as polling:
+        await harness.until(lambda: len(harness.seen(consumer, "ShareFetch")) > before)
+        await harness.until(polling.done, lock * 0.8)
+        await queue.produce(1)
+        got = Records(await polling)
+    got = got or await harness.take(consumer, 1)
+    since = next(one.by for one in acquired(harness.seen(consumer)) if one.offset == 1)
+    await harness.until(lambda: time.monotonic() - since.responded > lock / 2)
+    with contextlib.suppress(Refused):
+        await consumer.acknowledge(got)
+        await harness.settle(consumer)
+    await harness.polls(consumer, lambda _: len(harness.acks(consumer)) > 1, 1.0)
+    sent = [ack for ack in harness.acks(consumer) if ack.offset == 1]
+    if time.monotonic() - since.responded > lock - 0.2 and not any(a.error == 0 for a in sent):
+        raise Undecided("the lock ran out: the machine is slow")
+    waited = f"of a record that came after {since.responded - since.sent:.1f} s of waiting"
+    judge.equal([(1, 0)], [(int(a.kind), a.error) for a in sent], f"sent and answered {waited}")

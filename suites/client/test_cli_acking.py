@@ -1,5 +1,7 @@
 """Acknowledging: what is sent, of what, in which order, and what the application is told."""
 
+from math import inf
+
 from suites.client.kit import *
 
 KINDS = {"accept": AckType.ACCEPT, "release": AckType.RELEASE, "reject": AckType.REJECT}
@@ -309,6 +311,32 @@ async def test_commit_async(harness: Harness, judge: Judge) -> None:
         return {a.offset for a in harness.acks(consumer) if a.error == 0} == {0, 1, 2}
 
     judge.holds(await harness.until(done, 5), "not acknowledged 5 s after commit_async")
+
+
+LONG = 3.0  # Seconds that a fetch waits at the broker.
+
+
+@check("CLI-78", needs=("explicit|mixed", "commit-async"))
+async def test_commit_behind_a_long_poll(harness: Harness, judge: Judge) -> None:
+    queue = await harness.queue(2, lock_ms=30000)
+    limit = 1 if harness.adapter.has(Capability.MAX_POLL_RECORDS) else None
+    wait = round(LONG * 1000)
+    consumer = await harness.consumer(queue, max_wait_ms=wait, max_poll_records=limit)
+    got = await harness.take(consumer, 2 if limit is None else 1, kind="accept" if limit else None)
+    if limit:
+        got = await harness.take(consumer, 1)
+    under_way = [one for one in harness.seen(consumer, "ShareFetch") if one.responded == inf]
+    began = time.monotonic()
+    await consumer.acknowledge(got)
+    await consumer.commit_async()
+
+    def sent() -> list[Acked]:
+        return [ack for ack in harness.acks(consumer) if ack.offset == got[-1].offset]
+
+    await harness.until(sent, LONG + 8)
+    took = min((ack.by.sent for ack in sent()), default=inf) - began
+    said = f"{len(under_way)} fetches of {LONG:g} s were under way; it was sent after {took:.1f} s"
+    judge.holds(took <= LONG + 2.5, said)
 
 
 @check("CLI-79", needs=("explicit|mixed", "commit-sync|callback"))

@@ -138,6 +138,64 @@ async def test_two_threads(harness: Harness, judge: Judge) -> None:
         judge.equal("", await first, "the poll that ran")
 
 
+SLOW = 1.5  # Seconds that a broker takes for acknowledgements, while another thread calls.
+SERVED = {
+    "": "CLI-95 of clients that say that several threads may use one",
+    "concurrent": "Javadoc of KafkaShareConsumer: ConcurrentModificationException",
+}
+
+
+@check("CLI-95", needs=("concurrent", "explicit|mixed", "commit-sync"), timeout=90)
+@pytest.mark.parametrize("first", ["commit_sync", "close"])
+async def test_acknowledging_beside(hostile: Harness, judge: Judge, first: str) -> None:
+    _, consumer, got = await hostile.holding(3)
+    hostile.play({"on": list(SHARE), "when": {"has": "acks"}, "do": "pass", "delay": SLOW})
+    await consumer.acknowledge(got[:2])
+    work = consumer.commit_sync() if first == "commit_sync" else consumer.close(within=60.0)
+    async with hostile.meanwhile(refusal(work)) as running:
+        await hostile.until(running.done, SLOW / 2)
+        second = await refusal(consumer.acknowledge(got[2:], concurrent=True))
+        judge.equal("", await running, f"{first}, beside which a record was acknowledged")
+    finished = "Javadoc of acknowledge: the record is not waiting to be acknowledged"
+    others = {"illegal-state": finished, "closed": "Javadoc of close: calls throw afterwards"}
+    judge.one_of(SERVED | others, second, f"acknowledging beside {first}")
+    if first == "commit_sync":
+        with contextlib.suppress(Refused):
+            if second:
+                await consumer.acknowledge(got[2:])
+            await hostile.settle(consumer)
+    sent = sorted(ack.offset for ack in hostile.acks(consumer, AckType.ACCEPT) if ack.error == 0)
+    wanted = [0, 1] if first == "close" and (second or 2 not in sent) else [0, 1, 2]
+    judge.equal(wanted, sent, f"accepted, one of them beside {first}, which said {second!r}")
+
+
+@check("CLI-95", needs="concurrent", timeout=90)
+@pytest.mark.parametrize("second", ["commit_sync", "unsubscribe", "close"])
+async def test_calls_beside_a_poll(hostile: Harness, judge: Judge, second: str) -> None:
+    if second != "close" and not hostile.adapter.has(second.replace("_", "-")):
+        raise OutOfReach(f"the client has no {second}")
+    _, consumer = await hostile.consuming(2, settle=True)
+    limit = 5000 if second == "commit_sync" or hostile.close_limit else None
+    fields = {} if second == "unsubscribe" else {"timeout_ms": limit}
+    async with hostile.meanwhile(refusal(consumer.poll(8.0))) as polling:
+        await hostile.until(polling.done, 1.0)
+        refused = "nothing"
+
+        async def call() -> None:
+            nonlocal refused
+            refused = await refusal(consumer.call(second, within=20.0, concurrent=True, **fields))
+
+        took, _ = await hostile.timed(call())
+        judge.holds(took <= 12, f"{second} beside a poll returned after {took:.1f} s")
+        judge.one_of(SERVED, refused, f"{second} beside a poll")
+        # A closed consumer has nothing to wait for; otherwise a poll may wait for its time.
+        more = 4.0 if second == "close" and not refused else 10.5
+        ended = await hostile.until(polling.done, more)
+        judge.holds(ended, f"a poll of 8 s went on for {more:g} s after {second} had returned")
+    sent = sorted(ack.offset for ack in hostile.acks(consumer, AckType.ACCEPT))
+    judge.equal([0, 1], sent, f"accepted, with a {second} beside a poll")
+
+
 @check("CLI-96")
 async def test_two_consumers(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(40, batches=20)

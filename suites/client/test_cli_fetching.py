@@ -134,6 +134,44 @@ async def test_record_limit(harness: Harness, judge: Judge) -> None:
     judge.equal({1}, modes, "ShareAcquireMode of the fetches")
 
 
+SOON = 2.5  # Seconds within which a poll has to return what has arrived.
+
+
+@check("CLI-132")
+async def test_beside_a_slow_broker(hostile: Harness, judge: Judge) -> None:
+    topic = await hostile.admin.create_topic(assignments=[[1], [2], [3]])
+    queue = await hostile.queue_of(topic, 1)
+    consumer = await hostile.consumer(queue, max_wait_ms=500)
+    await hostile.take(consumer, 1, kind="accept")
+    await hostile.polls_until(
+        consumer, lambda: {one.node for one in hostile.seen(consumer, "ShareFetch")} == {1, 2, 3}
+    )
+    slow = {"when": {"node": 3}, "do": "pass", "delay": 6.0, "times": 0}
+    hostile.play({"on": "ShareFetch", **slow})
+    late = list[float]()
+    for partition in (0, 1, 0, 1):
+        before = len(acquired(hostile.seen(consumer)))
+        await queue.produce(1, partition)
+        got = await hostile.take(consumer, 1, kind="accept", seconds=8.0)
+        came = acquired(hostile.seen(consumer))[before:]
+        late += [time.monotonic() - one.by.responded for one in came if got][:1]
+    judge.holds(late, "no record arrived")
+    said = f"seconds that records of two brokers waited for a third: {[round(s, 1) for s in late]}"
+    judge.holds(max(late, default=0) <= SOON, said)
+
+
+@check("CLI-132", needs=("record-limit", "max-poll-records"))
+async def test_one_record_a_poll(harness: Harness, judge: Judge) -> None:
+    number, limit = 12, 18.0
+    queue = await harness.queue(number)
+    options = {"acquire": "record_limit", "max_poll_records": 1, "max_wait_ms": 3000}
+    consumer = await harness.consumer(queue, **options)
+    await harness.take(consumer, 1, kind="accept")
+    got = await harness.comes(consumer, number - 1, limit, "accept", seconds=3.0)
+    said = f"{number} records, one a poll: {len(got) + 1} came within {limit:g} s"
+    judge.equal(number - 1, len(got), said)
+
+
 @check("CLI-61", needs="max-poll-records")
 async def test_asks_for_no_more(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(3, max_poll_records=7)

@@ -17,11 +17,23 @@ def _memory(harness: Harness) -> int:
 
 
 @check("CLI-130", timeout=120)
-@pytest.mark.parametrize("shape", ["backwards", "2^31", "2^32", "2^62"])
+@pytest.mark.parametrize("shape", ["backwards", "2^31", "2^32", "2^62", "16 of 2^28"])
 async def test_impossible_range(doomed: Harness, judge: Judge, shape: str) -> None:
+    said = f"a range {shape} was acquired, by a response with one record"
+    await _impossible(doomed, judge, said, do="ranges", shape=shape)
+
+
+@check("CLI-130", timeout=120)
+@pytest.mark.parametrize("what", ["topics", "partitions"])
+async def test_impossible_count(doomed: Harness, judge: Judge, what: str) -> None:
+    said = f"a response of a hundred bytes had 2^31 - 1 {what}"
+    await _impossible(doomed, judge, said, do="frame", flaw=f"too many {what}")
+
+
+async def _impossible(doomed: Harness, judge: Judge, said: str, **step: str) -> None:
     queue, consumer = await doomed.consuming(1, settle=True)
     before, most, got = _memory(doomed), 0, set[int]()
-    doomed.play({"on": "ShareFetch", "when": {"min_epoch": 0}, "do": "ranges", "shape": shape})
+    doomed.play({"on": "ShareFetch", "when": {"min_epoch": 0}, **step})
     await queue.produce([b"odd"])
 
     async def watch() -> None:
@@ -31,10 +43,11 @@ async def test_impossible_range(doomed: Harness, judge: Judge, shape: str) -> No
             if most > MEMORY:
                 await doomed.adapter.crash()
 
-    said = f"a range {shape} was acquired, by a response with one record"
     async with doomed.meanwhile(watch()):
         try:
             await doomed.polls(consumer, lambda _: any(o.scripted for o in doomed.seen(consumer)))
+            if doomed.adapter.has(Capability.COMMIT_SYNC):
+                await refusal(doomed.settle(consumer, 3.0))
             await queue.produce([b"after"])
             other = await doomed.consumer(queue)
             for each in (consumer, other) * 2:
