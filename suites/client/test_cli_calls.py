@@ -123,6 +123,16 @@ async def test_lock_duration(harness: Harness, judge: Judge) -> None:
     judge.equal(7000, await consumer.lock_ms(), "after it")
 
 
+@check("CLI-43", needs=("explicit", "renew", "lock-duration"))
+async def test_lock_duration_after_a_renewal(hostile: Harness, judge: Judge) -> None:
+    _, consumer, got = await hostile.holding(1, lock_ms=7000)
+    other = {"name": "acquisition_lock_timeout_ms", "value": 5000}
+    (step,) = hostile.play({"on": list(SHARE), "do": "field", "times": 0, **other})
+    await consumer.acknowledge(got, "renew")
+    await hostile.settle(consumer)
+    judge.equal(5000 if step.taken else 7000, await consumer.lock_ms(), "after a renewal")
+
+
 @check("CLI-95", needs="concurrent")
 async def test_two_threads(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.reading()
@@ -179,13 +189,8 @@ async def test_calls_beside_a_poll(hostile: Harness, judge: Judge, second: str) 
     fields = {} if second == "unsubscribe" else {"timeout_ms": limit}
     async with hostile.meanwhile(refusal(consumer.poll(8.0))) as polling:
         await hostile.until(polling.done, 1.0)
-        refused = "nothing"
-
-        async def call() -> None:
-            nonlocal refused
-            refused = await refusal(consumer.call(second, within=20.0, concurrent=True, **fields))
-
-        took, _ = await hostile.timed(call())
+        call = consumer.call(second, within=20.0, concurrent=True, **fields)
+        took, refused = await hostile.timed(refusal(call))
         judge.holds(took <= 12, f"{second} beside a poll returned after {took:.1f} s")
         judge.one_of(SERVED, refused, f"{second} beside a poll")
         # A closed consumer has nothing to wait for; otherwise a poll may wait for its time.
