@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
 
+import psutil
+
 from fixtures.clients.adapter import Adapter, AdapterFault, AdapterHang, Refused, Unsupported
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.handle import Delivery, Handle, Settled
@@ -438,6 +440,13 @@ class Harness:
         for handle in self._handles:
             with contextlib.suppress(Refused, Unsupported, AdapterFault):
                 await handle.close(self.close_limit, within=10.0)
+
+
+def memory(pid: int) -> int:
+    """Return the MiB that a process has in memory; 0 where the machine does not tell."""
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(pid).memory_info().rss) >> 20
+    return 0
 
 
 class AdapterTranscript(Transcript):

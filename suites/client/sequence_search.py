@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import psutil
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
-from suites.client.harness import AdapterProcess, harness_on, hostile_broker
+from suites.client.harness import AdapterProcess, harness_on, hostile_broker, memory
 from suites.client.sequences import TIMED, SequenceRun, Step, judge, play, sequences
 
 MEMORY = "memory"
@@ -161,7 +160,7 @@ class Searcher:
             # The next sequence begins with a process in which nothing hangs.
             await self._adapter.stop()
         else:
-            now, warm = _memory(adapter.pid), self.search.memory[0]
+            now, warm = memory(adapter.pid), self.search.memory[0]
             is_warming = time.monotonic() < self._half
             self.search.memory = (max(warm, now) if is_warming else warm, now)
         return run
@@ -169,10 +168,3 @@ class Searcher:
 
 class _OverError(BaseException):
     """The minutes are over. No failure, which Hypothesis would make shorter for five minutes."""
-
-
-def _memory(pid: int) -> int:
-    """Return the MiB that a process has in memory; 0 where the machine does not tell."""
-    with contextlib.suppress(psutil.Error):
-        return int(psutil.Process(pid).memory_info().rss) >> 20
-    return 0

@@ -60,7 +60,7 @@ async def test_closes_beside_a_silent_broker(
     judge.holds(took <= 3 + SLACK, f"close of 3 s took {took:.1f} s")
 
 
-@check("CLI-38", needs="explicit|mixed")
+@check("CLI-38", "CLI-55", needs="explicit|mixed")
 async def test_close_after_a_fatal_error(hostile: Harness, judge: Judge) -> None:
     _, consumer, got = await hostile.holding(3)
     await consumer.acknowledge(got)
@@ -70,7 +70,10 @@ async def test_close_after_a_fatal_error(hostile: Harness, judge: Judge) -> None
     await hostile.until(lambda: False, 0.5)
     await refusal(hostile.end(consumer, 40.0))
     accepted = sorted(a.offset for a in hostile.acks(consumer, AckType.ACCEPT))
-    judge.equal([0, 1, 2], accepted, "accepted by closing after a fatal error of the group")
+    said = "by closing after a fatal error of the group"
+    judge["CLI-38"].equal([0, 1, 2], accepted, f"accepted {said}")
+    last = hostile.seen(consumer)[-1].request["share_session_epoch"]
+    judge["CLI-55"].equal(-1, last, f"epoch of the last request {said}")
 
 
 @check("CLI-38")

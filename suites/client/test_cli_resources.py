@@ -10,12 +10,6 @@ WARM = 3.0  # Seconds in which a runtime compiles what a client does all the tim
 MEASURED = 6.0
 
 
-def _memory(harness: Harness) -> int:
-    with contextlib.suppress(psutil.Error):
-        return int(psutil.Process(harness.adapter.pid).memory_info().rss) >> 20
-    return 0
-
-
 SHAPES = ("backwards", "2^31", "2^32", "2^62", "16 of 2^28")
 NUMBERS = {f"a range {shape} was acquired": {"do": "ranges", "shape": shape} for shape in SHAPES}
 COUNTED = ("topics", "partitions")
@@ -26,14 +20,14 @@ NUMBERS |= {f"2^31 - 1 {what}": {"do": "frame", "flaw": f"too many {what}"} for 
 @pytest.mark.parametrize("number", NUMBERS)
 async def test_impossible_number(doomed: Harness, judge: Judge, number: str) -> None:
     queue, consumer = await doomed.consuming(1, settle=True)
-    before, most, got = _memory(doomed), 0, set[int]()
+    before, most, got = memory(doomed.adapter.pid), 0, set[int]()
     doomed.play({"on": "ShareFetch", "when": {"min_epoch": 0}, **NUMBERS[number]})
     await queue.produce([b"odd"])
 
     async def watch() -> None:
         nonlocal most
         async for _ in paced(0.02):
-            most = max(most, _memory(doomed) - before)
+            most = max(most, memory(doomed.adapter.pid) - before)
             if most > MEMORY:
                 await doomed.adapter.crash()
 
