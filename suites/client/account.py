@@ -379,6 +379,7 @@ def _told(life: _Life) -> Found:
         or any(c.fields.get("concurrent") for c in life.calls)
     ):
         return [], 0
+    known = {*life.names.values()}
     told = Counter((o.topic, o.partition, each) for o in life.callbacks for each in o.offsets or ())
     results = {
         (one.topic, one.partition, offset)
@@ -387,6 +388,8 @@ def _told(life: _Life) -> Found:
     }
     wrong, decided = list[str](), 0
     for at, made in life.made.items():
+        if at[0] not in known:
+            continue
         acks = life.acked_at[at]
         answered = {
             max(
