@@ -339,8 +339,10 @@ def _sent(life: _Life) -> Found:
         decided += len(final)
         for first, again in pairwise(final):
             since = first.by.number
-            got = [one for one in life.any_acquired[at] if since <= one.number < again.by.number]
-            if first.error == 0 and first.by.responded < again.by.sent and not got:
+            before = [one for one in life.any_acquired[at] if one.number < again.by.number]
+            taken = [a for a in final if a.error == 0 and a.by.number < again.by.number]
+            is_one_more = len(taken) >= len(before) and not any(o.number >= since for o in before)
+            if first.error == 0 and first.by.responded < again.by.sent and is_one_more:
                 wrong.append(f"{_where(at)}: {first}, taken, and again {again}")
     failed = {
         (one.topic, one.partition)
