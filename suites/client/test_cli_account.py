@@ -188,7 +188,7 @@ async def test_without_leader(hostile: Harness, judge: Judge) -> None:
 @check("CLI-127", "CLI-08", timeout=90)
 async def test_without_leader_for_a_moment(hostile: Harness, judge: Judge) -> None:
     """Metadata that another partition asks for knows no leader of the one that is fetched."""
-    topic = await hostile.admin.create_topic(assignments=[[1], [2]])
+    topic = await hostile.admin.create_topic(assignments=[[3], [2]])
     queue = await hostile.queue_of(topic, 1)
     consumer = await hostile.consumer(queue, max_wait_ms=2000)
     got = await hostile.take(consumer, 1, kind="accept")
