@@ -5,78 +5,27 @@ code and a rhythm, and selects a case on the command line. Others have fields at
 responses that cannot be decoded at all.
 """
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 Code = str | int
 Step = Mapping[str, Any]
 
-# --- Error codes --------------------------------------------------------------------------------
+# --- Tables -------------------------------------------------------------------------------------
+
+_FILE = resources.files("suites") / "client" / "sweep" / "cases.toml"
+_TABLES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
-def _words(table: Mapping[str, str]) -> Mapping[str, tuple[Code, ...]]:
-    return {api: tuple(words.split()) for api, words in table.items()}
+def _codes(kind: str) -> Mapping[str, tuple[Code, ...]]:
+    return {api: tuple(told[kind].split()) for api, told in _TABLES["codes"].items()}
 
 
-DEFINED = _words(
-    {
-        "ShareGroupHeartbeat": """GROUP_AUTHORIZATION_FAILED NOT_COORDINATOR
-            COORDINATOR_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS GROUP_ID_NOT_FOUND
-            UNKNOWN_MEMBER_ID GROUP_MAX_SIZE_REACHED INVALID_REQUEST TOPIC_AUTHORIZATION_FAILED""",
-        "ShareFetch": """GROUP_AUTHORIZATION_FAILED TOPIC_AUTHORIZATION_FAILED
-            SHARE_SESSION_NOT_FOUND INVALID_SHARE_SESSION_EPOCH UNKNOWN_TOPIC_OR_PARTITION
-            NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_ID INVALID_RECORD_STATE KAFKA_STORAGE_ERROR
-            CORRUPT_MESSAGE INVALID_REQUEST UNKNOWN_SERVER_ERROR""",
-        "ShareAcknowledge": """GROUP_AUTHORIZATION_FAILED TOPIC_AUTHORIZATION_FAILED
-            UNKNOWN_TOPIC_OR_PARTITION SHARE_SESSION_NOT_FOUND INVALID_SHARE_SESSION_EPOCH
-            NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_ID INVALID_RECORD_STATE KAFKA_STORAGE_ERROR
-            INVALID_REQUEST UNKNOWN_SERVER_ERROR""",
-        "Metadata": """UNKNOWN_TOPIC_OR_PARTITION LEADER_NOT_AVAILABLE INVALID_TOPIC_EXCEPTION
-            TOPIC_AUTHORIZATION_FAILED REPLICA_NOT_AVAILABLE LISTENER_NOT_FOUND
-            REBOOTSTRAP_REQUIRED""",
-        "FindCoordinator": """COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE
-            GROUP_AUTHORIZATION_FAILED INVALID_REQUEST INVALID_GROUP_ID""",
-        "ApiVersions": "UNSUPPORTED_VERSION INVALID_REQUEST REBOOTSTRAP_REQUIRED",
-    }
-)
-"""Codes of each API's response.
-
-The definitions of the share APIs list their codes ("Supported errors"); a test holds these tables
-against them. Those of Metadata, FindCoordinator and ApiVersions list none: their codes are those
-that Kafka's documentation of the responses and its brokers have.
-"""
-
-# Two codes for each API that its definition does not have; beside them there is UNKNOWN.
-OTHERS = _words(
-    {
-        "ShareGroupHeartbeat": "FENCED_MEMBER_EPOCH UNKNOWN_SERVER_ERROR",
-        "ShareFetch": "SHARE_SESSION_LIMIT_REACHED FENCED_STATE_EPOCH",
-        "ShareAcknowledge": "REQUEST_TIMED_OUT FENCED_STATE_EPOCH",
-        "Metadata": "UNKNOWN_SERVER_ERROR KAFKA_STORAGE_ERROR",
-        "FindCoordinator": "NOT_COORDINATOR UNKNOWN_SERVER_ERROR",
-        "ApiVersions": "UNKNOWN_SERVER_ERROR CLUSTER_AUTHORIZATION_FAILED",
-    }
-)
-
+DEFINED, OTHERS, FINAL = map(_codes, ("defined", "others", "final"))
 UNKNOWN = 9999  # A code that nobody knows.
-
-FINAL = _words(
-    {
-        "ShareGroupHeartbeat": "GROUP_AUTHORIZATION_FAILED TOPIC_AUTHORIZATION_FAILED "
-        "INVALID_REQUEST GROUP_MAX_SIZE_REACHED",
-        "ShareFetch": "GROUP_AUTHORIZATION_FAILED TOPIC_AUTHORIZATION_FAILED",
-        "ShareAcknowledge": "",
-        "Metadata": "TOPIC_AUTHORIZATION_FAILED INVALID_TOPIC_EXCEPTION",
-        "FindCoordinator": "GROUP_AUTHORIZATION_FAILED TOPIC_AUTHORIZATION_FAILED INVALID_GROUP_ID",
-        "ApiVersions": "",
-    }
-)
-"""Codes that do not pass by themselves, so that the application has to be told while they last.
-
-Javadoc of KafkaShareConsumer.poll: AuthorizationException, InvalidTopicException, and
-KafkaException for any other unrecoverable error.
-"""
 
 # --- Cases --------------------------------------------------------------------------------------
 
@@ -168,53 +117,6 @@ def _errors() -> Iterator[Case]:
 
 # --- Edges --------------------------------------------------------------------------------------
 
-HUGE = 2**31 - 1
-
-# For each API what becomes of its fields, by name.
-_FIELDS: dict[str, dict[str, Step]] = {
-    "ShareFetch": {
-        "hints-of-zeros": {"do": "hints", "leader": 0, "epoch": 0},
-        "hints-as-defined": {"do": "hints", "leader": -1, "epoch": -1},
-        "hint-to-nobody": {"do": "hints", "leader": 99, "epoch": 1000, "code": 6},
-        "hint-of-an-old-epoch": {"do": "hints", "leader": 1, "epoch": 0, "code": 6},
-        "no-partitions": {"do": "omit-partitions"},
-        "strangers": {"do": "strangers"},
-        "lock-of-zero": {"do": "field", "name": "acquisition_lock_timeout_ms", "value": 0},
-        "lock-below-zero": {"do": "field", "name": "acquisition_lock_timeout_ms", "value": -1},
-        "huge-lock": {"do": "field", "name": "acquisition_lock_timeout_ms", "value": HUGE},
-        "ranges-twice": {"do": "repeat-ranges"},
-        "ranges-overlap": {"do": "ranges", "shape": "overlap"},
-        "ranges-beyond": {"do": "ranges", "shape": "beyond"},
-        "ranges-reversed": {"do": "ranges", "shape": "reversed"},
-        "ranges-missing": {"do": "ranges", "shape": "none"},
-    },
-    "ShareAcknowledge": {
-        "hints-of-zeros": {"do": "hints", "leader": 0, "epoch": 0},
-        "hint-to-nobody": {"do": "hints", "leader": 99, "epoch": 1000, "code": 6},
-        "no-partitions": {"do": "omit-partitions"},
-        "strangers": {"do": "strangers"},
-        "lock-of-zero": {"do": "field", "name": "acquisition_lock_timeout_ms", "value": 0},
-        "huge-lock": {"do": "field", "name": "acquisition_lock_timeout_ms", "value": HUGE},
-    },
-    "ShareGroupHeartbeat": {
-        "strangers": {"do": "strangers"},
-        "interval-of-zero": {"do": "field", "name": "heartbeat_interval_ms", "value": 0},
-        "interval-below-zero": {"do": "field", "name": "heartbeat_interval_ms", "value": -1},
-        "no-member-id": {"do": "field", "name": "member_id", "value": None},
-        "epoch-goes-back": {"do": "field", "name": "member_epoch", "value": 1},
-    },
-    "Metadata": {
-        "no-brokers": {"do": "field", "name": "brokers", "value": []},
-        "no-topics": {"do": "field", "name": "topics", "value": []},
-        "leader-is-nobody": {"do": "leaders", "leader": 99},
-        "no-leader": {"do": "leaders", "leader": -1},
-        "epoch-goes-back": {"do": "leaders", "epoch": 0},
-        "no-cluster-id": {"do": "field", "name": "cluster_id", "value": None},
-    },
-    "FindCoordinator": {"nobody": {"do": "field", "name": "coordinators", "value": []}},
-    "ApiVersions": {"no-apis": {"do": "field", "name": "api_keys", "value": []}},
-}
-
 # What brokers may do for ever, and a client has to live with.
 _LASTS = {"hints-of-zeros", "hints-as-defined", "huge-lock", "lock-of-zero", "no-cluster-id"}
 
@@ -225,14 +127,15 @@ _FIRST = {"Metadata", "FindCoordinator", "ApiVersions"}
 
 
 def _edges() -> Iterator[Case]:
-    for api, fields in _FIELDS.items():
-        for name, step in fields.items():
+    for api, fields in _TABLES["fields"].items():
+        for name, told in fields.items():
+            step = told | {"value": told.get("value")} if told["do"] == "field" else told
             for rhythm in ("three", "lasting") if name in _LASTS else ("three",):
                 yield _case(api, f"fields/{name}", rhythm, step, joining=api in _FIRST)
     for flaw in _BATCHES.split():
         step = {"do": "batch", "flaw": flaw}
         yield _case("ShareFetch", f"batch/{flaw}", "three", step, unreadable=True)
-    for api in _FIELDS:
+    for api in _TABLES["fields"]:
         for flaw in ("garbage", "truncated", "header", "correlation"):
             for rhythm in ("once", "ten"):
                 step = {"do": "frame", "flaw": flaw}
