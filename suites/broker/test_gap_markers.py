@@ -69,7 +69,8 @@ async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, 
         judge.equal("NONE", result(part), "acknowledging markers as gaps")
 
     extra = await queue.produce(1)
-    judge.equal(count, extra, "offset of the first record")
+    if extra != count:
+        raise Undecided(f"{count} transactions without a record wrote {extra} markers")
     rest = await consumer.drain(until=extra)
     await consumer.acked(*acknowledge(rest, {extra}))
     await rewritten(consumer, await queue.produce(1))

@@ -1,5 +1,6 @@
 """The lag before there is a start offset, and after an administrator has set or deleted one."""
 
+from fixtures.clients.admin import ShareOffset
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("lag")
@@ -14,16 +15,27 @@ async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str
     queue = await share.queue(records=records, partitions=2, reset=reset, untouched=True)
     consumer = await queue.consumer()
     seen = await share.admin.share_offsets(queue.group, queue.topic)
-    lags = {index: offset.lag for index, offset in seen.items()}
-    judge.equal({0: UNKNOWN, 1: UNKNOWN}, lags, "lag with members, before any fetch")
+    for index, end in enumerate((records, 0)):
+        _judge_unknown(judge, seen[index], 0 if reset == "earliest" else end, end)
+    other = await share.admin.create_topic()
+    stranger = (await share.admin.share_offsets(queue.group, other))[0].lag
+    judge.equal(UNKNOWN, stranger, "lag of a topic that the group never subscribed to")
 
     # One partition in use does not make the other one known.
     async for _ in attempts():
         await queue.produce(1)
         if Consumer.sound(await consumer.fetch()).offsets:
             break
-    idle = (await queue.offsets(partition=1)).lag
-    judge.equal(UNKNOWN, idle, "lag of the partition that nobody fetched")
+    _judge_unknown(judge, await queue.offsets(partition=1), 0, 0)
+
+
+def _judge_unknown(judge: Judge, seen: ShareOffset, at: int, end: int) -> None:
+    """Demand what is true before the first fetch: nothing is known, or where the group begins."""
+    allowed = {
+        (UNKNOWN, UNKNOWN): "KIP-1226 §Proposed Changes: -1 where the start offset is not known",
+        (at, end - at): "KIP-932 §Managing the SPSO and SPEO: a first subscription initialises it",
+    }
+    judge.one_of(allowed, (seen.start, seen.lag), "start offset and lag before any fetch")
 
 
 async def _drained(share: Share, records: int) -> Queue:

@@ -17,7 +17,7 @@ async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> N
     session = await user.session(queue.group)
     response = await session.fetch((queue.topic, 0))
     judge.equal(NO_GROUP, error_name(response.error), "fetching without READ on the group")
-    judge.equal((), response.parts, "partitions in the refusal")
+    judge.equal([], response.offsets, "offsets acquired by the refused fetch")
 
     await user.allow(Operation.READ, GROUP, queue.group)
     response = await session.fetch(epoch=1)

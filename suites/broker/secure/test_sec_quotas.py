@@ -106,8 +106,6 @@ async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
         if number and delays[-1]:
             break
     judge.holds(delays[-1] > 0, f"delays of {len(delays)} requests: {delays}")
-    most = max(delays)
-    judge.holds(most <= LONGEST_FOR_REQUESTS, f"a request quota delayed for {most} ms")
 
 
 @check("SEC-33")
