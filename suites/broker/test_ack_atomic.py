@@ -132,9 +132,12 @@ async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> Non
                 share.rng.choice((AckType.ACCEPT, AckType.REJECT, AckType.GAP)) for _ in chosen
             ]
             await consumer.acked(*(Ack(o, o, (k,)) for o, k in zip(chosen, kinds, strict=True)))
+            starts.add((await queue.offsets()).start)
     finally:
         done.set()
         await watching
+    if len(starts) < rounds // 2:
+        raise Undecided(f"of {rounds} start offsets only {sorted(starts)} were seen")
     # -1 is no start offset: nothing was written yet, or the coordinator could not be asked.
     between = sorted(start for start in starts if start >= 0 and start % size)
     judge.equal([], between, f"start offsets seen within requests of {size} records")

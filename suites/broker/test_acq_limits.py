@@ -38,6 +38,8 @@ async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
             ranges += [acquired for part in response.parts for acquired in part.ranges]
         if sum(len(r.offsets) for r in ranges) >= 6 * size:
             break
+    else:
+        raise await members[0].stopped(f"only {ranges} of {6 * size} records were acquired")
 
     for start in range(0, 6 * size, size):
         whole = any(r.first <= start and start + size - 1 <= r.last for r in ranges)

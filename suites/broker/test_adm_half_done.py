@@ -17,6 +17,7 @@ async def _jam(share: Share, *, jammed: bool) -> None:
     async for _ in attempts():
         seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
         if (seen[name] == "1") == jammed:
+            await share.admin.in_force()
             return
     raise Undecided(f"{name} of {STATE_TOPIC} did not change")
 
