@@ -123,6 +123,20 @@ async def given_anew(queue: Queue, partition: int = 0, *, join: bool = True) -> 
     return (await up_to_new(queue, consumer, partition))[1].counts
 
 
+async def begun_by_latest(queue: Queue) -> dict[int, int]:
+    """Return what a new member is given first, with its counts, where a group begins by latest.
+
+    Only what comes after the policy was asked: one record is not enough.
+    """
+    consumer, catch = await queue.consumer(), Catch()
+    async for _ in attempts():
+        await queue.produce(1)
+        catch.add(consumer.sound(await consumer.fetch()))
+        if catch.counts:
+            break
+    return catch.counts
+
+
 async def judge_final(
     judge: Judge, queue: Queue, consumer: Consumer, offsets: Iterable[int]
 ) -> None:

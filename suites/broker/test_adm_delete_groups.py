@@ -10,7 +10,8 @@ async def _summary(queue: Queue, partition: int) -> int:
 
 
 @check("ADM-32", "ADM-34", fast=True, crossed=AMONG)
-async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
+@pytest.mark.parametrize("reset", ["earliest", "latest"])
+async def test_a_group_is_gone(share: Share, judge: Judge, reset: str) -> None:
     queue = await share.queue(partitions=2)
     beside = Queue(share=share, topic=await share.admin.create_topic(), group=queue.group)
     await use(queue)
@@ -26,8 +27,14 @@ async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
     stored = [await _summary(queue, 0), await _summary(queue, 1), await _summary(beside, 0)]
     judge["ADM-32"].equal([UNSET] * 3, stored, "start offsets stored afterwards")
 
-    counts = await given_anew(queue)
-    judge["ADM-34"].equal(dict.fromkeys(range(11), 1), counts, "delivered to the second group")
+    await share.admin.group_config(queue.group, {RESET: reset})
+    if reset == "earliest":
+        counts = await given_anew(queue)
+        judge["ADM-34"].equal(dict.fromkeys(range(11), 1), counts, "delivered to the second group")
+        return
+    counts = await begun_by_latest(queue)
+    afresh = min(counts, default=-1) >= 10 and {*counts.values()} == {1}
+    judge["ADM-34"].holds(afresh, f"delivered by latest: {counts}, the end was at 10")
 
 
 @check("ADM-33", fast=True, crossed=AMONG)

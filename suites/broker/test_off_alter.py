@@ -80,15 +80,7 @@ async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) ->
     if reset == "earliest":
         judge.equal(dict.fromkeys(range(11), 1), await given_anew(queue), "delivered by earliest")
         return
-    consumer = await queue.consumer()
-    catch = Catch()
-    async for _ in attempts():
-        # Only what comes after the policy was asked: one record is not enough.
-        await queue.produce(1)
-        catch.add(consumer.sound(await consumer.fetch()))
-        if catch.counts:
-            break
-    begins = min(catch.offsets, default=None)
+    begins = min(await begun_by_latest(queue), default=None)
     late = begins is not None and begins >= 10
     judge.holds(late, f"delivery by latest began at {begins}, the end was at 10")
 
