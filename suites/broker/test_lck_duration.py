@@ -26,6 +26,24 @@ async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> N
     judge.holds(0 in seen, sentence)
 
 
+@check("LCK-11", timeout=150)
+async def test_longer_value_wins_over_the_broker(share: Share, judge: Judge) -> None:
+    configs = await share.admin.broker_configs()
+    default = int(configs.get(BROKER_KEY.format("")) or 30_000)
+    lock = share.bounds.locks.high
+    if lock < default * SURE:
+        raise OutOfReach(f"a group's lock cannot be longer than the broker's of {default} ms")
+    _, holder, other = await share.with_pair(1, lock_ms=lock)
+    sent = time.monotonic()
+    await holder.acquire(1)
+
+    seen = await watch(other, [0], default / 1000 + NOT_FOR)
+
+    early = 0 in seen and seen[0].at - sent < lock / 1000 * EARLY
+    sentence = f"a lock of {lock} ms was over when the broker's {default} ms were"
+    judge.holds(not early, sentence)
+
+
 @check("LCK-01", "LCK-02", timeout=240)
 async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
     await judge_span(
