@@ -69,6 +69,25 @@ async def test_wakeup(harness: Harness, judge: Judge) -> None:
     judge["CLI-37"].equal([1, 2], sorted({*got}), "records after the wakeups")
 
 
+@check("CLI-37", needs="wakeup")
+async def test_wakeup_while_records_are_on_their_way(hostile: Harness, judge: Judge) -> None:
+    queue, consumer = await hostile.consuming(1, settle=True)
+    await hostile.until(lambda: False, 0.5)  # a fetch that is under way may end
+    (step,) = hostile.play({"on": "ShareFetch", "do": "pass", "times": 0, "delay": 1.5})
+    await queue.produce(2)
+    async with hostile.meanwhile(refusal(consumer.poll(20.0))) as polling:
+        await hostile.until(lambda: step.taken)
+        await consumer.wakeup()
+        ended = await hostile.until(polling.done, 10)
+        error = polling.result() if ended else "nothing within 10 s"
+    if not error:
+        raise Undecided("the poll ended before the wakeup")
+    judge.equal("wakeup", error, "how the poll that ran ended")
+    hostile.tap.script.clear()
+    got = await hostile.arrival(consumer, 2)
+    judge.equal([1, 2], got.offsets, "records that a fetch brought behind the wakeup")
+
+
 @check("CLI-40")
 @pytest.mark.parametrize("group", [None, "", "  "])
 async def test_no_group(harness: Harness, judge: Judge, group: str | None) -> None:

@@ -26,7 +26,8 @@ def _asked(harness: Harness, consumer: Handle, since: int = 0) -> set[int]:
 
 
 @check("CLI-60")
-async def test_stale_hint(hostile: Harness, judge: Judge) -> None:
+@pytest.mark.parametrize("behind", [1, 0], ids=["older", "the same"])
+async def test_stale_hint(hostile: Harness, judge: Judge, behind: int) -> None:
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
     topic = await hostile.admin.move_leader(topic, 2)
     queue = await hostile.queue_of(topic, 1)
@@ -34,8 +35,12 @@ async def test_stale_hint(hostile: Harness, judge: Judge) -> None:
     before = _asked(hostile, consumer)
     if before != {2}:
         raise Undecided(f"broker 2 leads, and {before} were asked before there was any hint")
+    metadata = await (await hostile.share.cluster.any()).call(
+        "Metadata", topics=[{"name": topic.name}]
+    )
+    known = metadata.topics[0].partitions[0].leader_epoch
     step = {"on": "ShareFetch", "when": {"node": 2}, "times": 3, "do": "partition-error"}
-    stale = {"code": "NOT_LEADER_OR_FOLLOWER", "leader": 3, "epoch": 0}
+    stale = {"code": "NOT_LEADER_OR_FOLLOWER", "leader": 3, "epoch": known - behind}
     hostile.play({**step, **stale, "applied": False})
     await hostile.meets(consumer)
     await queue.produce([b"after"])
@@ -89,8 +94,9 @@ async def test_order_and_counts(harness: Harness, judge: Judge) -> None:
             break
     judge.equal(list(range(20)), sorted(got), "delivered")
     wire = {one.offset: one.count for one in acquired(harness.seen(consumer))}
-    told = {offset: count for offset, count in counts.items() if count is not None}
-    judge.equal({o: wire[o] for o in told}, told, "delivery counts told")
+    # Some libraries tell none.
+    if any(counts.values()) or harness.adapter.hello.name in {"kafka-clients", "model"}:
+        judge.equal({o: wire[o] for o in counts}, counts, "delivery counts told")
 
 
 @check("CLI-17")
