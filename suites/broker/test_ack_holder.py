@@ -62,7 +62,7 @@ async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
     await judge_held(judge, consumer, range(1, 10), "acknowledging past them")
 
 
-@check("ACK-33", crossed=(BESIDE, RELOADED))
+@check("LCK-03", crossed=(BESIDE, RELOADED))
 async def test_lock_that_has_ended(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue, consumer = await share.with_holder(6, lock_ms=lock)

@@ -42,25 +42,6 @@ async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
     judge.equal([sentinel], rest.offsets, "offsets delivered after all were accepted")
 
 
-@check("ACQ-24", fast=True, crossed=BESIDE)
-async def test_groups_are_independent(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=9, batches=3)
-    sibling = await share.sibling(queue)
-    one, two = await queue.consumer(), await sibling.consumer()
-    await one.acquire(9)
-    await one.acked(accept(0, 2), reject(3, 4), release(5, 6))
-
-    last, catch = await up_to_new(queue, two)
-    expected = dict.fromkeys(range(10), 1)
-    judge.equal(expected, catch.counts, "counts in the other group")
-
-    settled = await two.ack(accept(0, 8))
-    judge.equal(0, settled.ack_error, "error of settling in the other group")
-    sentinel, rest = await up_to_new(queue, one)
-    expected = {5: 2, 6: 2, last: 1, sentinel: 1}
-    judge.equal(expected, rest.counts, "what the first group is still given")
-
-
 @check("ACQ-25", fast=True, crossed=(BESIDE, BEHIND))
 async def test_every_record_once(share: Share, judge: Judge) -> None:
     total = share.rng.randint(60, 150)

@@ -90,25 +90,6 @@ async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, emp
     judge.equal(["share"], await kind_of(share, queue.group), "kind of the group")
 
 
-@check("MEM-48")
-async def test_group_id_is_bound_until_deletion(share: Share, judge: Judge) -> None:
-    queue, newcomer = await share.queue(), share.member_id()
-    member = await share.member(queue.group, queue.topic)
-    await good_beat(member, member_epoch=-1)
-
-    early = await consumer_beat(share, queue.group, newcomer, queue.topic.name, 0)
-    refusal = f"a consumer heartbeat on an empty share group got {error_name(early.error_code)}"
-    judge.holds(early.error_code not in SILENT, refusal)
-
-    await delete_group(share, queue.group)
-    judge.equal([], await kind_of(share, queue.group), "kind once the group was deleted")
-    late = await consumer_beat(share, queue.group, newcomer, queue.topic.name, 0)
-    seen = await kind_of(share, queue.group)
-    await consumer_beat(share, queue.group, newcomer, queue.topic.name, -1)
-    judge.equal(ErrorCode.NONE, late.error_code, "error of joining under the free id")
-    judge.equal(["consumer"], seen, "kind of the group that took the id")
-
-
 @check("MEM-49", fast=True)
 async def test_states_of_a_group(share: Share, judge: Judge) -> None:
     queue, other = await share.queue(), await share.admin.create_topic()

@@ -77,17 +77,6 @@ async def test_by_duration(share: Share, judge: Judge) -> None:
     judge.equal(list(range(6 - hours, 6)), catch.offsets, f"records at most {hours} h 30 min old")
 
 
-@check("OFF-04", fast=True)
-async def test_bad_values_refused(share: Share, judge: Judge) -> None:
-    queue = await share.queue(reset="by_duration:PT1H")
-    bad = ["none", "nearest", "by_duration", "by_duration:", "by_duration:-PT1H", "by_duration:1h"]
-    for value in bad:
-        response = await share.admin.try_group_config(queue.group, {RESET: value})
-        judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error for {value!r}")
-    seen = (await share.admin.configs(32, queue.group))[RESET]
-    judge.equal("by_duration:PT1H", seen, "the value in force")
-
-
 @check("OFF-05", fast=True, crossed=AMONG)
 async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
     early = await share.queue(records=6)
