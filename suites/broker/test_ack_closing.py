@@ -25,15 +25,6 @@ async def judge_rest(
     judge.saw(freed=len(rest))
 
 
-@check("ACK-56", fast=True, crossed=(BESIDE, RELOADED))
-async def test_closing_acknowledge(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(COUNT)
-    cut = share.rng.randint(3, 6)
-    response = await consumer.close(accept(1, cut - 1), reject(cut), release(cut + 1))
-    rest = {0, *range(cut + 1, COUNT)}
-    await judge_rest(judge, queue, consumer, response, rest)
-
-
 @check("ACK-57", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closing_fetch(share: Share, judge: Judge) -> None:
     queue, consumer = await share.with_holder(COUNT)

@@ -5,7 +5,6 @@ from suites.broker.kit import *
 pytestmark = pytest.mark.feature("group-delivery-limit")
 
 LIMIT = "share.delivery.count.limit"
-BOUND = "group.share.{}.delivery.count.limit"
 
 
 async def _deliveries(queue: Queue, consumer: Consumer) -> dict[int, list[int]]:
@@ -37,23 +36,6 @@ async def test_group_limit_wins_over_the_broker(share: Share, judge: Judge) -> N
 
     judge.equal(alone, came.offsets, f"offsets delivered after {limit} deliveries")
     judge.saw(deliveries=3 * limit)
-
-
-@check("DLV-27", fast=True, crossed=AMONG)
-async def test_bounds_of_the_limit_are_kept(share: Share, judge: Judge) -> None:
-    configs = await share.admin.broker_configs()
-    low = int(configs.get(BOUND.format("min")) or 2)
-    high = int(configs.get(BOUND.format("max")) or 10)
-    queue = await share.queue(1, group_config={LIMIT: "2"})
-
-    for value in (low - 1, high + 1):
-        response = await share.admin.try_group_config(queue.group, {LIMIT: str(value)})
-        judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error of a limit of {value}")
-
-    consumer = await held_at(queue, 1, 2)
-    await consumer.acked(release(0))
-    alone, came = await sentinel_only(queue, consumer)
-    judge.equal(alone, came.offsets, "offsets delivered after a limit of 2 that stayed")
 
 
 @check("DLV-28", crossed=AMONG)
