@@ -62,18 +62,6 @@ async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
     await judge_held(judge, consumer, range(1, 10), "acknowledging past them")
 
 
-@check("LCK-03", crossed=(BESIDE, RELOADED))
-async def test_lock_that_has_ended(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue, consumer = await share.with_holder(6, lock_ms=lock)
-    # Nothing is settled, so however slow anybody is, the start offset stays at 0; and that another
-    # member gets the records proves that the first one's locks have ended.
-    other = await queue.consumer(join=False)
-    taken = await other.acquire(6, within=lock / 1000 + SLACK)
-    judge.holds(set(taken.counts) == set(range(6)), f"acquired anew: {taken.offsets}")
-    await judge_types_refused(judge, consumer, 1, 5)
-
-
 @check("ACK-34", fast=True, crossed=(BESIDE, RELOADED))
 async def test_offsets_below_the_start(share: Share, judge: Judge) -> None:
     settled = share.rng.randint(4, 9)
