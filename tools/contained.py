@@ -10,13 +10,11 @@ import sys
 from collections.abc import Sequence
 
 from fixtures.targets import doctor
+from fixtures.targets.container.engine import answers
 from reports.verdicts import OK
 from suites.chaos.scenarios import SHORT_CONTAINED
-from tools.containers.dockerd import lacking
-from tools.containers.images import KAFKA
 
-OURS = f"container:{KAFKA}:"
-TARGET = f"{OURS}4.4.0"
+TARGET = "container:apache/kafka:4.4.0"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -24,14 +22,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--target", default=TARGET)
     parser.add_argument("--scenario", default=SHORT_CONTAINED)
     asked, further = parser.parse_known_args(arguments)
-    if lacks := lacking():
-        doctor.not_run("the scenario in containers", lacks)
+    if not answers():
+        doctor.not_run("the scenario in containers", "a container engine")
         return OK
     command = [sys.executable, "-m", "shareproof", "chaos", "--target", asked.target]
     command += ["--strict", "--scenario", asked.scenario, *further]
-    if asked.target.startswith(OURS):
-        version = asked.target.removeprefix(OURS)
-        command = [sys.executable, "-m", "tools.containers", "--kafka", version, *command]
     return subprocess.run(command, check=False).returncode
 
 
