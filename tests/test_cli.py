@@ -49,6 +49,7 @@ from tools.documents.manpage import page
         ("broker", "--ledger", "missing.toml"),
         ("broker", "--target", "kafka:4.4.0", "--expect-version", "4.3.0"),
         ("risks", "--fail-on", "serious"),
+        ("risks", "--accept", "no-such-risk"),
         ("risks", "--release", "new"),
         ("up", "--brokers", "2"),
         ("up", "--property", "novalue"),

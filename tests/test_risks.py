@@ -96,6 +96,8 @@ def test_a_cluster_is_read_and_nothing_is_written(shell: Shell, tmp_path: Path) 
         code, out, _ = shell("risks", "--target", target, "--out", str(tmp_path), "--json")
         assert run_blocking(_there(info)) == before
         _, text, _ = shell("risks", "--target", target, "--release", "4.1.2")
+        accepted = ",".join(json.loads(out)["counted"])
+        assert shell("risks", "--target", target, "--accept", accepted)[0] == 0
     assert shell("risks", "--target", target)[0] == 3
     found = json.loads(out)
     assert code == 1

@@ -15,8 +15,8 @@ import typer
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, started
 from shareproof.commands.pages import writing
 from shareproof.options import takes
-from spec.findings import RANKS
-from suites.options import LISTED, AsJson, Brokers, CommandConfig, Option, Target, repeated
+from spec.findings import RANKS, load_findings, load_risks
+from suites.options import LISTED, AsJson, Brokers, CommandConfig, Option, Target, repeated, split
 
 if TYPE_CHECKING:
     from fixtures.targets.leftovers import Cleaned
@@ -116,6 +116,14 @@ def risks(
     fail_on: Annotated[
         str, Option(f"Exit with 1 for avoidable risks from this rank up: {', '.join(RANKS)}.")
     ] = "stall",
+    accept: Annotated[
+        tuple[str, ...],
+        Option(
+            "Risks that the exit code is not to count, such as reset-latest or 109; repeatable.",
+            kind=LISTED,
+            parse=split,
+        ),
+    ] = (),
     out: Annotated[Path | None, Option("Output directory for a page.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -137,6 +145,9 @@ def risks(
 
     if fail_on not in RANKS:
         raise UsageFault(f"--fail-on {fail_on}: give one of {', '.join(RANKS)}.")
+    known = {one.number for one in (*load_findings().values(), *load_risks().values())}
+    if strange := [one for one in accept if one not in known]:
+        raise UsageFault(f"--accept {strange[0]}: give what the list has before the colon, or 051.")
     if release:
         numbers(release)
     name = asked_target(target, command_config)
@@ -151,14 +162,16 @@ def risks(
         with writing():
             out.mkdir(parents=True, exist_ok=True)
             (out / "risks.html").write_text(page(facts, found), encoding="utf-8")
+    worst = RANKS[: RANKS.index(fail_on) + 1]
+    counted = [one.risk for one in found if one.avoidable and one.risk.rank in worst]
+    counts = [one.number for one in counted if one.number not in accept]
     if as_json:
-        typer.echo(text_of({"facts": facts, "risks": found}), nl=False)
+        typer.echo(text_of({"facts": facts, "risks": found, "counted": counts}), nl=False)
     for sentence in () if as_json else lines(facts, found):
         line(screen(), sentence)
-    worst = RANKS[: RANKS.index(fail_on) + 1]
-    raise typer.Exit(
-        BROKEN if any(one.avoidable and one.risk.rank in worst for one in found) else OK
-    )
+    if not as_json:
+        line(screen(), f"exit code {BROKEN}: {', '.join(counts)}" if counts else f"exit code {OK}")
+    raise typer.Exit(BROKEN if counts else OK)
 
 
 def _lines(done: Cleaned, *, dry_run: bool) -> list[str]:
