@@ -70,6 +70,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         "finding": (
             ("is it still there", "051 107 --target kafka:4.4.0 --out run"),
             ("all of them, on a build of one's own", "--target kafka:/path/to/kafka --json"),
+            ("those of a client", "--client java"),
         ),
         "rejudge": (
             ("which verdicts of earlier nights changed", "nights"),
@@ -82,6 +83,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         "risks": (
             ("a cluster of one's own", "--target external:broker1:9092 --release 4.3.1 --out out"),
             ("a secured one", "--command-config client.properties --json"),
+            (
+                "each night, but for what is accepted",
+                "--accept reset-latest,109 --fail-on duplicate",
+            ),
             ("what comes with a release, as it is", "--target kafka:4.4.0"),
         ),
         "up": (
@@ -116,8 +121,8 @@ _CODES_WITHOUT_VERDICT: Mapping[str, str] = MappingProxyType(
         "suite or the environment failed; 130 interrupted.",
         "rejudge": "Exit codes: 0 no verdict changed; 1 one did; 2 wrong usage; 3 something could "
         "not be judged again.",
-        "risks": "Exit codes: 0 no risk of that rank is this cluster's own and can be avoided; 1 "
-        "one can; 2 wrong usage; 3 the cluster cannot be reached; 130 interrupted.",
+        "risks": "Exit codes: 0 no risk of --fail-on or worse is this cluster's own, avoidable and "
+        "not accepted; 1 one is; 2 wrong usage; 3 the cluster cannot be reached; 130 interrupted.",
         "clean": "Exit codes: 0 all is removed; 2 wrong usage; 3 something is left, or the cluster "
         "did not respond; 130 interrupted.",
     }

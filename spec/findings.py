@@ -27,6 +27,7 @@ class Risk:
     rules: str
     seen: str = ""
     components: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
     demoted: str = ""
     versions: str | None = None
     where: str = ""
@@ -35,8 +36,9 @@ class Risk:
 
     @property
     def number(self) -> str:
-        """That of a finding, such as ``051``."""
-        return self.id.partition("-")[0]
+        """That of a finding, such as ``051``; the id of any other risk."""
+        first = self.id.partition("-")[0]
+        return first if first.isdigit() else self.id
 
 
 @cache

@@ -16,11 +16,11 @@ from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from shareproof.cli import app
+from shareproof.findings.programs import PROGRAMS, Program, main
 from spec.findings import load_findings, rank_of
 from spec.rule import load_rules
 from tests.fake import ROOT
 from tools.documents import architecture
-from tools.findings.__main__ import PROGRAMS, Program, main
 from tools.matrix import index
 
 GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -210,7 +210,9 @@ def test_pages_name_programs_that_are_there(capsys: pytest.CaptureFixture[str]) 
     named = {
         name
         for page in FINDINGS.rglob("*.md")
-        for name in re.findall(r"tools\.findings\s+(\d[\w-]*)", page.read_text(encoding="utf-8"))
+        for name in re.findall(
+            r"shareproof\.findings\s+(\d[\w-]*)", page.read_text(encoding="utf-8")
+        )
     }
     assert named <= {name for program in PROGRAMS for name in (program.name, program.finding)}
     assert len(named) > 8

@@ -8,6 +8,7 @@ TARGET... --write docs/findings/matrix.md`` what became of them: of runs, or pla
 """
 
 import argparse
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from reports.reading import read as read_results
 from reports.results import Results, RuleResult
-from shareproof.findings import chosen, fates
+from shareproof.findings.fates import FILE, Fate, chosen, fates
 from spec.findings import RANKS, Risk, load_findings, rank_of
 
 _ORDER = (*RANKS, "")
@@ -140,14 +141,17 @@ def releases(names: Sequence[str]) -> str:
         if not folder.is_dir():
             folder = Path("out", name.replace(":", "-"))
             subprocess.run([*words, name, "--out", str(folder)], check=False)
-        results = read_results(folder)
-        found = fates(chosen(results.target.ledger, ()), results)
-        played.append({one.page: str(one.fate) for one in found})
+        results, told = read_results(folder), folder / FILE
+        if told.is_file():
+            played.append({one["page"]: one["fate"] for one in json.loads(told.read_text("utf-8"))})
+        else:
+            found = fates(chosen(results.target.ledger, ()), results)
+            played.append({one.page: str(one.fate) for one in found})
         head.append(f"{results.target.version}, {results.run.started[:10]}")
     rows = [
         [_link(one), one.rank, one.what, *(fates_of[page] for fates_of in played)]
         for page, one in load_findings().items()
-        if all(page in fates_of for fates_of in played)
+        if any(fates_of[page] != Fate.NOT_PLAYED for fates_of in played)
     ]
     return "\n".join(["## From runs", "", *_table(head, rows), ""])
 

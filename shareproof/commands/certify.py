@@ -71,8 +71,8 @@ def client(
 
 @takes(
     RunOptions,
-    "numbers target brokers seed out workers ledger broker_option broker_jvm command_config "
-    "prefix as_json",
+    "numbers client target brokers seed out workers ledger broker_option broker_jvm "
+    "command_config prefix as_json",
     out=Path("out"),
 )
 def finding(
@@ -87,24 +87,45 @@ def finding(
             argument=True,
         ),
     ] = (),
+    client: ShippedClient = "",
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play findings about brokers again, and say which are still there."""
+    """Play findings again, and say which are still there: by rules, sweeps and programs."""
     from fixtures.targets.kafka import LEDGER
+    from reports.console import screen
     from reports.verdicts import BROKEN, OK
-    from shareproof.findings import Fate, chosen, fates
-    from spec.plain import to_plain
+    from shareproof.findings import fates
+    from shareproof.findings.programs import decided
+    from shareproof.runner.options import introduced
+    from shareproof.sweep.broker import cases_of
+    from shareproof.sweep.broker import run as sweep_of
+    from spec.plain import text_of
+    from suites.sweep import chosen
 
-    findings, results = chosen(options.ledger or LEDGER, numbers), None
+    if client:
+        options = introduced(replace(options, client=_tested(client, "")))
+    findings = fates.chosen(options.ledger_for(LEDGER), numbers)
+    results, out = None, Path(options.out)
+    swept: dict[str, Results] = {}
+    out.mkdir(parents=True, exist_ok=True)
     if rules := tuple(dict.fromkeys(rule for each in findings for rule in each.rules)):
         results = _results(replace(options, only=rules), workers, as_json=as_json)
-    played = fates(findings, results)
+    for one in findings:  # each apart: some lines of a broker's log name no case
+        if one.cases:
+            into = checked(replace(options, out=str(out / "sweep" / one.number)))
+            cases = chosen(cases_of(into.version), one.cases, mark=".")
+            swept[one.page] = sweep_of(into, cases, one.cases, screen(stderr=True))
+    played = fates.fates(findings, results, swept)
+    if not client:
+        played = tuple(decided(each, options.target, out) for each in played)
+    text = text_of(played)
+    (out / fates.FILE).write_text(text, encoding="utf-8")
     if as_json:
-        typer.echo(json.dumps([to_plain(each) for each in played], indent=1, ensure_ascii=False))
+        typer.echo(text, nl=False)
     for each in () if as_json else played:
         typer.echo(f"{each.finding}  {each.fate:22}{each.why}")
-    there = any(each.fate in (Fate.THERE, Fate.OTHERWISE) for each in played)
+    there = any(each.fate in (fates.Fate.THERE, fates.Fate.OTHERWISE) for each in played)
     raise typer.Exit(BROKEN if there else OK)
 
 

@@ -10,11 +10,11 @@ from fixtures.clients.transactions import TransactionalProducer
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Compression, encode_batch
+from shareproof.findings.offsets import refuse
+from shareproof.findings.program import Run, say
 from suites.broker.deadletters import boxed, dead_topic, rejecting
 from suites.broker.settings import LITTLE, held_to
 from suites.broker.share import Share
-from tools.findings.offsets import refuse
-from tools.findings.program import Run, say
 
 Steps = Callable[[Run, Share, bool], Coroutine[Any, Any, list[int]]]
 PATIENCE = 10.0  # seconds

@@ -5,8 +5,8 @@ import asyncio
 from fixtures.clients.cluster import eventually
 from fixtures.clients.member import Member
 from fixtures.wire.errors import error_name
+from shareproof.findings.program import Run, limit_records, say
 from suites.broker.share import Share
-from tools.findings.program import Run, limit_records, say
 
 OFFSETS = "__consumer_offsets"
 PACE = 1.5  # seconds between heartbeats: more than share.assignment.interval.ms

@@ -12,24 +12,14 @@ from fixtures.proxies.exchange import Action
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.state_records import share_key
+from shareproof.findings.program import Run, say, stored
 from spec.verdict import Undecided
 from suites.broker.leaders import ReconnectingConsumer
 from suites.broker.share import Consumer, Queue
 from suites.broker.state import DELETE, INITIALIZE
-from tools.findings.program import Run, say, stored
 
 OLD = 5  # how many records are older than the groups
 NEW = 5
-
-
-async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    async for _ in attempts():
-        answer = consumer.sound(await consumer.fetch())
-        counts |= answer.only.counts
-        if until in counts or (until is None and counts):
-            break
-    return counts
 
 
 async def unstored_start(run: Run) -> bool:
@@ -54,7 +44,7 @@ async def unstored_start(run: Run) -> bool:
         last = OLD + NEW - 1
         say(f"{OLD}-{last} are produced")
         if run.scenario != "idle":
-            say("the member is given", await taken(consumer, until=last))
+            say("the member is given", (await consumer.drain(until=last)).offsets)
             say("stored:", await stored(queue))
             new = next(node for node in sorted(share.cluster.brokers) if node != topic.leaders[0])
             topic = await share.admin.move_leader(topic, new)
@@ -145,23 +135,6 @@ def request(queue: Queue, scene: str) -> tuple[str, dict[str, Any]]:
     return "DeleteGroups", {"groups_names": [group]}
 
 
-def errors_of(answer: Struct) -> str:
-    found: list[str] = []
-
-    def walk(value: Any) -> None:
-        if isinstance(value, dict):
-            if "error_code" in value:
-                found.append(error_name(value["error_code"]))
-            for inner in value.values():
-                walk(inner)
-        elif isinstance(value, list):
-            for inner in value:
-                walk(inner)
-
-    walk(answer.to_dict())
-    return ", ".join(found)
-
-
 async def use(queue: Queue) -> None:
     consumer = await queue.consumer()
     await consumer.acquire(LATE_RECORDS)
@@ -216,7 +189,7 @@ async def late_administration(run: Run) -> bool:
         part = await consumer.ack(accept(first, LATE_RECORDS - 1))
         say(f"ACCEPT {first}-{LATE_RECORDS - 1} answered", error_name(part.ack_error))
         say("stored:", await stored(queue))
-        say(f"{api} answered", errors_of(await late))
+        say(f"{api} answered", (await late).to_dict())
         say("stored:", await stored(queue))
         accepted = not part.ack_error
         if run.scenario == "altered":

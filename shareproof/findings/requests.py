@@ -9,10 +9,10 @@ from fixtures.wire.connection import CallTimeout, Connection
 from fixtures.wire.errors import error_name
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import Security
+from shareproof.findings.program import ONCE, Run, limit_records, say, stored
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue
 from suites.broker.state import STATE_TOPIC, WRITE
-from tools.findings.program import ONCE, Run, limit_records, say, stored
 
 LISTENER, PASSWORD = "USERS", "finding"
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"

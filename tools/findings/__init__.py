@@ -1,1 +1,0 @@
-"""The programs that reproduce findings about brokers on the raw wire; no check, and no judge."""
