@@ -113,7 +113,7 @@ def finding(
         results = _results(replace(options, only=rules), workers, as_json=as_json)
     for one in findings:  # each apart: some lines of a broker's log name no case
         if one.cases:
-            into = checked(replace(options, out=str(out / "sweep" / one.number)))
+            into = checked(replace(options, brokers=1, out=str(out / "sweep" / one.number)))
             cases = chosen(cases_of(into.version), one.cases, mark=".")
             swept[one.page] = sweep_of(into, cases, one.cases, screen(stderr=True))
     played = fates.fates(findings, results, swept)
