@@ -26,7 +26,7 @@ from suites.options import Client, RunOptions
 from tests.fake import ROOT
 from tests.shell import Shell, python, shareproof
 from tests.test_results import document, keep
-from tools.documents.manpage import page
+from tools.documents.commands import page
 
 
 @pytest.mark.parametrize(
@@ -283,10 +283,10 @@ finally:
     assert "LCK,ACK-02" in rules("lck,ack-0")
 
 
-def test_the_manual_page_tells_all() -> None:
-    told = page().replace(r"\-", "-")
+def test_the_reference_of_commands_tells_all() -> None:
+    told = page()
     for name, command in COMMANDS.items():
-        assert f".SS shareproof {name}\n" in told
+        assert f"## shareproof {name}\n" in told
         for option in command.params:
             assert all(each in told for each in option.opts)
     for name, words in LINES:

@@ -19,27 +19,19 @@ LINK = re.compile(r"\]\(((?:\.\./)+[^)#]+)")
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-COMPLETION = (
-    "`shareproof --install-completion` installs completion of commands, options, targets, clients, "
-    "ledgers and rules for your shell (bash, zsh, fish, PowerShell). "
-    "`shareproof --show-completion` prints it instead. The manual page shareproof(1) has the same "
-    "content: `man shareproof` finds it after `pipx install`, and "
-    "`man .venv/share/man/man1/shareproof.1` in a virtual environment."
-)
-
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages, and what pages lead to outside of the documentation."""
     from reports.evidence import read
     from spec.catalogue import load_track_record
     from tools.campaign.releases import answers
-    from tools.documents import evidence
+    from tools.documents import commands, evidence
 
     entries = read()
     badge = evidence.badge(entries)
     for name, text in {
         "reference/rules.md": _rules(),
-        "reference/commands.md": _commands(),
+        "reference/commands.md": commands.page(),
         "reference/configs.md": _configs(),
         "reference/files.md": _files(),
         "detection.md": evidence.detection(entries),
@@ -108,29 +100,6 @@ def _rules() -> str:
                 cells = (rule.id, rule.level.value, rule.since, rule.text, rule.basis, sources)
                 row = " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
                 parts[-1] += f"\n| {row.replace(rule.id, rule.id + honesty, 1)} |"
-    return "\n\n".join(parts) + "\n"
-
-
-def _commands() -> str:
-    from shareproof.manual import CODES, EXAMPLES, SETTINGS
-    from tools.documents.manpage import commands, options
-
-    parts = ["# The command line", "The output of `--help` for every command.", CODES, COMPLETION]
-    for name, command in commands().items():
-        parts += [f"## shareproof {name}", (command.help or "").strip()]
-        rows = [
-            f"| `{each.words.replace('|', ' or ')}` | {each.meaning.replace('|', ' or ')} |"
-            for each in options(name, command)
-        ]
-        parts.append("\n".join(["| option | |", "| --- | --- |", *rows]))
-        parts.append(
-            "\n".join(
-                f"    shareproof {' '.join((name, *words.split()))}  # {what}"
-                for what, words in EXAMPLES[name]
-            )
-        )
-    rows = [f"| `{name}` | {meaning} |" for name, meaning in SETTINGS.items()]
-    parts += ["## Environment variables", "\n".join(["| variable | |", "| --- | --- |", *rows])]
     return "\n\n".join(parts) + "\n"
 
 
