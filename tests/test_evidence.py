@@ -38,6 +38,7 @@ OUTSIDE = (
     "suites/broker/test_adm_other_tools.py",
     "suites/broker/test_dlq_settings.py::test_broker_settings_change",
     "suites/broker/test_dlv_throttled.py",
+    "suites/broker/test_off_stored.py::test_empty_group_outlives_retention",
     "suites/broker/test_per_topic.py::test_cold_snapshot",
     "suites/broker/test_per_topic.py::test_log_is_pruned",
     "suites/broker/test_per_topic.py::test_persister_that_keeps_nothing",

@@ -70,7 +70,7 @@ async def test_teardown(dirty, judge):
 async def test_refused(judge):
     judge.holds(False, "must not run")
 
-@rule("ACK-10")
+@rule("ACK-09")
 @pytest.mark.feature("lag")
 async def test_present(judge):
     judge.holds(True, "it is there after all")
@@ -597,7 +597,7 @@ async def dirty():
     yield
     raise RuntimeError("cannot clean up")
 
-@rule("ACK-10")
+@rule("ACK-09")
 async def test_dirty(dirty):
     played("dirty")
     raise Undecided("nobody knows")

@@ -20,9 +20,9 @@ from typing import Any
 COMMON = PurePosixPath("suites/broker")
 
 _WAITING = (
-    "mem_timeout mem_no_fencing dlv_throttled lck_renew lck_expiry lck_duration lck_renew_refused "
-    "lck_release dlv_count dlv_limit per_leader dlq_written off_examples coo_deaths acq_window "
-    "acq_waiting cfg_in_force ack_holder lag_states"
+    "off_stored mem_timeout mem_no_fencing dlv_throttled lck_renew lck_expiry lck_duration "
+    "lck_renew_refused lck_release dlv_count dlv_limit per_leader dlq_written off_examples "
+    "coo_deaths acq_window acq_waiting cfg_in_force ack_holder lag_states"
 )
 LONGEST = _WAITING.split()
 """Modules whose checks wait for ends of locks and sessions, those that wait longest first."""

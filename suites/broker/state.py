@@ -15,7 +15,9 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import SHARE, Topic, eventually, require_ok
+from fixtures.clients.configs import configure_topic
 from fixtures.machine.maven import coordinator_jar
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
@@ -59,6 +61,19 @@ async def settled_below(queue: Queue) -> int:
             break
         end = int(batch.last_offset) + 1
     return end
+
+
+async def limit_state(share: Share, size: str | None) -> None:
+    """Let the state topic refuse records above a size, or None of them; wait until it does."""
+    name, before = "max.message.bytes", await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
+    await configure_topic(share.cluster, STATE_TOPIC, {name: size})
+
+    async def ask() -> bool | None:
+        seen = (await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC))[name]
+        return True if (seen == size if size else seen != before[name]) else None
+
+    await eventually(f"{name} {size} of {STATE_TOPIC} in force", ask)
+    await share.admin.in_force()
 
 
 async def write_state(queue: Queue, start: int, batches: Sequence[Batch] = ()) -> None:

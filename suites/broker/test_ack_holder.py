@@ -111,26 +111,3 @@ async def test_former_holder(share: Share, judge: Judge) -> None:
     judge.equal(expected, taken.counts, "acquired by the other member")
     await judge_types_refused(judge, consumer, first, first + 3)
     await judge_held(judge, heir, taken.offsets, "attempts of the former holder")
-
-
-@check("ACK-36", fast=True, crossed=(BESIDE, BEHIND))
-async def test_two_members_in_one_batch(share: Share, judge: Judge) -> None:
-    queue, ours = await share.with_holder(20)
-    theirs = await queue.consumer(join=False)
-    even, odd = range(2, 20, 2), range(1, 20, 2)
-    await ours.acked(*singly(odd, AckType.RELEASE))
-    taken = await theirs.acquire(len(odd))
-    judge.equal(dict.fromkeys(odd, 2), taken.counts, "the other member's records")
-
-    for mine, his in zip(even, odd[1:], strict=True):
-        kinds = share.rng.choice(FINAL), share.rng.choice(FINAL)
-        for who, offset, kind in ((ours, mine, kinds[0]), (theirs, his, kinds[1])):
-            part = await who.ack(Ack(offset, offset, (kind,)))
-            judge.equal("NONE", result(part), f"{kind.name} of {offset} by its holder")
-    part = await theirs.ack(release(odd[0]))
-    judge.equal("NONE", result(part), "releasing the last of the other member's")
-    part = await ours.ack(release(0))
-    judge.equal("NONE", result(part), "releasing the pin")
-    again = await next_catch(queue, theirs)
-    judge.equal({0: 2, 1: 3}, again.counts, "all that is left")
-    judge.saw(settled=len(even) + len(odd) - 1)

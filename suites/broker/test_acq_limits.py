@@ -1,5 +1,6 @@
 """How many records one fetch acquires: MaxRecords, BatchSize, acquire modes, MaxBytes, fairness."""
 
+from fixtures.wire.records import decode_batches
 from suites.broker.kit import *
 
 RECORD_LIMIT = 1  # ShareAcquireMode of a strict MaxRecords (KIP-1206).
@@ -162,6 +163,24 @@ async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> Non
             if len(seen) == 4:
                 break
         judge.equal({0, 1, 2, 3}, seen, f"partitions served with MaxBytes {limit}")
+
+
+@check("ACQ-44", crossed=AMONG)
+async def test_max_bytes_is_for_all_partitions(share: Share, judge: Judge) -> None:
+    queue = await _spread(share, partitions=3, size=1000, records=8)
+    for limit in share.rng.sample(range(1, 9000), 3):
+        consumer = await (await share.sibling(queue)).consumer()
+        named = [(queue.topic, index) for index in queue.topic.partitions]
+        parts: list[Part] = []
+        async for _ in attempts():
+            response = await consumer.session.fetch(*named, max_bytes=limit, max_wait_ms=300)
+            named, parts = [], [one for one in consumer.sound(response).parts if one.offsets]
+            if parts:
+                break
+        sent = [len(one.records or b"") for one in parts]
+        first = max((decode_batches(one.records)[0].size for one in parts), default=0)
+        judge.holds(sum(sent) <= max(limit, first), f"bytes sent of MaxBytes {limit}: {sent}")
+        judge.saw(bytes=sum(sent))
 
 
 async def _ask_for_nothing(share: Share, judge: Judge, **nothing: int) -> None:

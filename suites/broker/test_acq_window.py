@@ -177,3 +177,21 @@ async def test_limit_changes_at_run_time(share: Share, judge: Judge) -> None:
 
     judge.equal(list(range(LIMIT, raised)), catch.offsets, "acquired after the change")
     judge.equal([], await _nothing_more(holder), "acquired beyond the new limit")
+
+
+@check("ACQ-58", feature="group-lock-limit", crossed=AMONG)
+async def test_limit_below_what_is_in_flight(share: Share, judge: Judge) -> None:
+    size = 2 * LIMIT
+    queue = await share.queue(size + 20, batches=size + 20, group_config={LOCKS: str(size)})
+    holder = await queue.holder(size)
+    await share.admin.group_config(queue.group, {LOCKS: str(LIMIT)})
+    released = range(LIMIT + share.rng.randint(0, 20), size - 20)
+    await holder.acked(release(released[0], released[-1]), accept(size - 20, size - 1))
+
+    other = await queue.consumer(join=False)
+    came = (await other.take(released)).counts
+    judge.equal(dict.fromkeys(released, 2), came, "released beyond the lowered limit, and given")
+    judge.equal([], await _nothing_more(other), "acquired beyond the lowered limit")
+    await share.admin.group_config(queue.group, {LOCKS: str(size + 20)})
+    later = await other.take(20)
+    judge.equal(list(range(size, size + 20)), later.offsets, "acquired once the limit is raised")

@@ -76,21 +76,6 @@ async def _notices(consumer: Consumer, start: int) -> None:
     raise Undecided("the leader never noticed the first alteration")
 
 
-@check("ADM-13", fast=True, crossed=AMONG)
-async def test_not_with_members(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10, partitions=2, batches=10)
-    await consumer.acked(accept(0, 2), release(5))
-    before = await stored(queue)
-    name = queue.topic.name
-
-    answered = await alter_offsets(share, queue.group, {(name, 0): 0, (name, 1): 0})
-
-    judge.equal({NON_EMPTY}, refusals(answered), "errors of the alteration")
-    judge.equal(before, await stored(queue), "stored state")
-    rest = await consumer.acquire(1)
-    judge.equal({5: 2}, rest.counts, "what the member is given next")
-
-
 @check("ADM-17", fast=True, crossed=AMONG)
 async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
     queue = await share.queue(10, partitions=2, batches=5, reset=None)
@@ -121,20 +106,6 @@ async def test_beyond_the_end(share: Share, judge: Judge) -> None:
 
     judge.equal([], early.offsets, "delivered while the log was shorter")
     judge.equal(list(range(ahead, 30)), catch.offsets, f"delivered from {ahead} on")
-
-
-@check("ADM-20", crossed=AMONG)
-async def test_below_the_log(share: Share, judge: Judge) -> None:
-    queue = await _used(share)
-    start = 2 * share.rng.randint(1, 4)
-    await share.admin.delete_records(queue.topic, start)
-    below = share.rng.randint(0, start - 1)
-
-    answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): below})
-
-    _done(judge, answered, f"altering to {below}, below the start {start}")
-    counts = await given_anew(queue)
-    judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
 
 
 @check("ADM-21", fast=True, crossed=AMONG)

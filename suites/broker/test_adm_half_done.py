@@ -1,25 +1,11 @@
-"""Deletions that stop half way, because the share state could not be deleted.
+"""Deletions and alterations that stop half way, because the share state could not be changed.
 
 The state topic of a cluster of the check's own is told to take no record any more, by a
 ``max.message.bytes`` that nothing fits in. That is refused at once and for good, while a share
 coordinator that is not there would be asked again for half a minute.
 """
 
-from fixtures.clients.configs import configure_topic
 from suites.broker.kit import *
-
-
-async def _jam(share: Share, *, jammed: bool) -> None:
-    """Let the state topic refuse every record, or take them again; wait until that is in force."""
-    name = "max.message.bytes"
-    values = {name: "1" if jammed else None}
-    await configure_topic(share.cluster, STATE_TOPIC, values)
-    async for _ in attempts():
-        seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
-        if (seen[name] == "1") == jammed:
-            await share.admin.in_force()
-            return
-    raise Undecided(f"{name} of {STATE_TOPIC} did not change")
 
 
 async def _used(share: Share) -> Queue:
@@ -29,17 +15,19 @@ async def _used(share: Share) -> Queue:
     return queue
 
 
-@check("ADM-30", "ADM-35", meets=IDLE, solo={})
+@check("ADM-30", "ADM-35", "ADM-53", meets=IDLE, solo={})
 async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
     share = solo_share
-    one, two = await _used(share), await _used(share)
-    name = one.topic.name
+    one, two, three = [await _used(share) for _ in range(3)]
+    name, before, to = one.topic.name, await stored(three), {(three.topic.name, 0): 3}
 
-    await _jam(share, jammed=True)
+    await limit_state(share, "1")
     offsets = await delete_offsets(share, one.group, name)
     group = await delete_groups(share, two.group)
+    asked = fields_of("AlterShareGroupOffsets", three.group, three.topic.name, start=3)
+    altered = await share.cluster.at_coordinator(three.group, "AlterShareGroupOffsets", **asked)
     left = await listed(share, [one.group, two.group])
-    await _jam(share, jammed=False)
+    await limit_state(share, None)
 
     judge["ADM-35"].holds(group[two.group] != NONE, "a group is gone and its state was not deleted")
     judge["ADM-35"].equal({one.group, two.group}, set(left), "groups that are left")
@@ -55,3 +43,11 @@ async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
     view = await share.admin.share_offsets(one.group, one.topic)
     starts = [offset.start for offset in view.values()]
     judge["ADM-30"].equal([UNSET, UNSET], starts, "start offsets shown afterwards")
+
+    codes = sorted({error_name(code) for code in codes_in(altered)})
+    judge["ADM-53"].holds(codes != [NONE], f"altering what cannot be stored got {codes}")
+    judge["ADM-53"].equal(before, await stored(three), "state after an alteration that failed")
+    done = refusals(await alter_offsets(share, three.group, to))
+    judge["ADM-53"].equal({NONE}, done, "errors of the repeated alteration")
+    counts = await given_anew(three)
+    judge["ADM-53"].equal(dict.fromkeys(range(3, 11), 1), counts, "delivered from 3 on")

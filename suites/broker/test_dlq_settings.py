@@ -83,7 +83,10 @@ async def _gets_letters(share: Share, name: str) -> list[int]:
     return []
 
 
-@check("DLQ-20", "DLQ-26", "DLQ-28", solo={"log.message.timestamp.type": "LogAppendTime"})
+BROKER = {"log.message.timestamp.type": "LogAppendTime", "num.partitions": "2"}
+
+
+@check("DLQ-20", "DLQ-26", "DLQ-28", solo=BROKER)
 async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:
     share = solo_share
     plain = await share.admin.create_topic(configs=PERMITTED)
@@ -102,6 +105,8 @@ async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:
     configs = await share.admin.configs(TOPIC_RESOURCE, missing)
     shown = (configs.get(PERMIT), configs.get("message.timestamp.type"))
     judge["DLQ-26"].equal(("true", "CreateTime"), shown, "permission and time stamps of the topic")
+    made = len((await share.cluster.topic(missing)).partitions)
+    judge["DLQ-26"].equal(2, made, "partitions of the topic, num.partitions being 2")
     before = await share.admin.log_offset(plain)
     queue, consumer = await share.with_consumer(group_config=naming(plain.name))
     offset = await _reject_next(queue, consumer)

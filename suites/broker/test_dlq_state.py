@@ -118,3 +118,24 @@ def _judge_repeats(
     times = Counter(letter.source for letter in letters)
     judge.equal(expected, set(times), "sources named by letters")
     judge.saw(letters=len(letters), repeated=sum(times.values()) - len(times))
+
+
+@check("DLQ-43", meets=IDLE, solo={})
+async def test_last_lock_ends_while_writes_fail(solo_share: Share, judge: Judge) -> None:
+    share = solo_share
+    lock_ms = share.bounds.lock(3000)
+    box = await boxed(share, 4, lock_ms=lock_ms, group_config={DELIVERY_LIMIT: "2"})
+    consumer = await box.queue.holder(4)
+    await consumer.acked(release(0, 3))
+    await consumer.acquire(4)
+    await limit_state(share, "1")
+    if (told := result(await consumer.ack(reject(0)))) == NONE:
+        raise Undecided("the state was to be refused, and a REJECT was answered with NONE")
+    other = await box.queue.consumer(join=False)
+    await linger(other, lock_ms / 1000 + 1)
+    await limit_state(share, None)
+
+    start = await beyond(judge, box.queue, other, 4)
+    judge.holds(start >= 4, f"the start offset stays at {start} of 4")
+    letters = letter_offsets(await box.arrived(range(4)))
+    judge.equal(list(range(4)), letters, f"offsets with a letter; a REJECT got {told}")

@@ -42,6 +42,20 @@ async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None
     judge.saw(rejected=SIZE, letters_written=written, letters_lost=SIZE - written)
 
 
+@check("DLQ-44", feature="group-lock-limit", meets=ACROSS_BATCHES)
+async def test_window_full_of_letters(share: Share, judge: Judge) -> None:
+    dead = await dead_topic(share, configs=TROUBLES["too-few-in-sync"])
+    window, behind = 100, 5
+    config = {"share.partition.max.record.locks": str(window)}
+    box = await boxed(share, window + behind, batches=21, dead=dead, group_config=config)
+    consumer = await box.queue.holder(window)
+    await consumer.acked(reject(0, window - 1))
+
+    came = (await consumer.take(range(window, window + behind), 2 * WITHIN)).counts
+    expected = dict.fromkeys(range(window, window + behind), 1)
+    judge.equal(expected, came, "delivered behind a window whose letters are refused")
+
+
 @check("DLQ-36", fast=True, meets=ACROSS_BATCHES)
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
 async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:

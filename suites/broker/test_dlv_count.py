@@ -122,26 +122,3 @@ async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
     await calm.acked(*releases(caught.responses[-1].only.ranges))
     await busy.acked(release(0, 2))
     judge.equal(4, (await busy.acquire(1)).counts[0], "count in the first group")
-
-
-@check("DLV-09", crossed=(BESIDE, RELOADED))
-async def test_altered_offsets_start_the_counts_again(share: Share, judge: Judge) -> None:
-    queue = await share.queue(4)
-    former = await held_at(queue, 4, delivery=3)
-    await former.acked(accept(0), release(1, 3))
-    await former.close()
-    await former.member.leave()
-    response = await share.admin.alter_offset(queue.group, queue.topic, 0)
-    altered = [p.error_code for topic in response.responses for p in topic.partitions]
-    if response.error_code or altered != [0]:
-        raise Undecided(f"altering offsets: {error_name(response.error_code)}, {altered}")
-
-    scout = await queue.consumer()
-    caught = await scout.acquire(1)
-    if (await scout.ack(*releases(caught.responses[-1].only.ranges))).ack_error:
-        # The leader still went by the state from before, and was fenced just now. That it should
-        # not have delivered from it is a matter of ADM.
-        caught = await (await queue.consumer(join=False)).acquire(1)
-
-    first = {offset: caught.counts.get(offset) for offset in {0, *caught.counts}}
-    judge.equal(dict.fromkeys(first, 1), first, "counts after the alteration to 0")

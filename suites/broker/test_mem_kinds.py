@@ -2,6 +2,8 @@
 
 from suites.broker.kit import *
 
+Beats = Callable[[Share, str, str, str, int], Awaitable[Struct]]
+
 
 async def intact(share: Share, judge: Judge, member: Member) -> None:
     """Judge that a share group still has its one member, which can go on."""
@@ -65,12 +67,15 @@ async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> 
 
 
 @check("MEM-46", fast=True)
-async def test_consumer_member_in_a_share_group(share: Share, judge: Judge) -> None:
+@pytest.mark.parametrize("beats", [consumer_beat, streams_beat], ids=["consumer", "streams"])
+async def test_foreign_member_in_a_share_group(share: Share, judge: Judge, beats: Beats) -> None:
     queue, member = await share.with_member()
+    if beats is streams_beat:
+        await streams_group(share, queue, share.cluster.fresh_name("g"))
 
     for who, epoch in ((share.member_id(), 0), (member.member_id, member.epoch)):
-        response = await consumer_beat(share, queue.group, who, queue.topic.name, epoch)
-        refusal = f"a consumer heartbeat on a share group got {error_name(response.error_code)}"
+        response = await beats(share, queue.group, who, queue.topic.name, epoch)
+        refusal = f"a foreign heartbeat on a share group got {error_name(response.error_code)}"
         judge.holds(response.error_code not in SILENT, refusal)
     await intact(share, judge, member)
 

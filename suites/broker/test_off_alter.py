@@ -118,17 +118,6 @@ async def test_alter_one_partition(share: Share, judge: Judge) -> None:
     judge.equal({4: 2, 5: 2, 6: 1}, other, "the other partition")
 
 
-@check("OFF-37", fast=True, crossed=AMONG)
-async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=10, batches=10, reset=None)
-    to = share.rng.randint(0, 9)
-    await _alter(judge, queue, to)
-
-    counts = await given_anew(queue)
-
-    judge.equal(dict.fromkeys(range(to, 11), 1), counts, f"delivered from {to} on")
-
-
 @check("OFF-38", crossed=RELOADED)
 @pytest.mark.parametrize("closed", [False, True], ids=["session open", "connection open"])
 async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> None:

@@ -59,3 +59,40 @@ async def test_start_moves_past_what_was_stored(share: Share, judge: Judge) -> N
 
     shown = await queue.spso(5, within=5)
     judge.equal(5, shown, "start offset with 3 and 4 stored, and 0 to 2 accepted")
+
+
+RETENTION = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
+
+
+@check("OFF-48", meets="reload", solo=RETENTION, timeout=240)
+async def test_empty_group_outlives_retention(solo_share: Share, judge: Judge) -> None:
+    share = solo_share
+    queue = await share.queue()
+    await use(queue)
+    before, other = await stored(queue), share.cluster.fresh_name("g")
+    await classic_group(share, queue, other)
+
+    async def expired() -> bool | None:
+        return None if await committed_offsets(share, other) else True
+
+    await eventually("the end of a classic group's committed offsets", expired, 150.0)
+    judge.equal(before, await stored(queue), "stored state once other offsets have expired")
+    found = await listed(share, [queue.group])
+    judge.equal({queue.group: ("share", "Empty")}, found, "the empty share group")
+    judge.equal({7: 2, 8: 2, 9: 2, 10: 1}, await given_anew(queue), "delivered then")
+
+
+@check("COO-08", meets=IDLE, solo={"group.share.initialize.retry.interval.ms": "2000"})
+async def test_beginning_while_no_state_is_taken(solo_share: Share, judge: Judge) -> None:
+    share, queue = solo_share, await solo_share.queue(6)
+    await use(await share.queue())  # makes the state topic
+    await limit_state(share, "1")
+    member = await share.member(queue.group)
+    await good_beat(member, subscribed_topic_names=[queue.topic.name])
+    await beating([member], lambda: bool(member.assigned), NOT_FOR)
+    await limit_state(share, None)
+
+    await beating([member], lambda: member.assigned == every(queue.topic), TAKEN_OVER)
+    judge.equal(every(queue.topic), member.assigned, "assigned once state is taken again")
+    counts = (await (await queue.consumer(join=False)).take(6)).counts
+    judge.equal(dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")

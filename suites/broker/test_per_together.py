@@ -4,10 +4,9 @@ The state topic of a cluster of the check's own is told to take small records on
 many records acknowledged in turns does not fit, that of one record does.
 """
 
-from fixtures.clients.configs import configure_topic
 from suites.broker.kit import *
 
-LIMIT, SMALL = "max.message.bytes", "600"
+SMALL = "600"  # Bytes of a record that the state topic takes.
 RECORDS, PAIRS = 60, 6
 """How many records a large acknowledgement is about, and how many are sent with a small one."""
 
@@ -48,13 +47,7 @@ async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: b
     alone, first = await _holder(queue, RECORDS, join=True)
     large = [await _holder(queue, RECORDS) for _ in range(PAIRS)]
     small = [await _holder(queue, 1) for _ in range(PAIRS)]
-    await configure_topic(solo_share.cluster, STATE_TOPIC, {LIMIT: SMALL})
-
-    async def ask() -> bool | None:
-        seen = await solo_share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
-        return True if seen[LIMIT] == SMALL else None
-
-    await eventually(f"{LIMIT} of {STATE_TOPIC} in force", ask)
+    await limit_state(solo_share, SMALL)
     if (refused := result(await alone.ack(each(first, IN_TURNS)))) == "NONE":
         raise OutOfReach(f"the state of {RECORDS} records fits into {SMALL} bytes")
 

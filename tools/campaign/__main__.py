@@ -30,7 +30,17 @@ from shareproof.runner.inventory import CLIENT, read_checks
 from shareproof.runner.run import moving_line
 from spec.rule import load_rules
 from tools import requests
-from tools.campaign import alterations, clients, kafka, points, reference, releases, repeats, rules
+from tools.campaign import (
+    alterations,
+    clients,
+    coverage,
+    kafka,
+    points,
+    reference,
+    releases,
+    repeats,
+    rules,
+)
 from tools.campaign.options import Options, Outcome, Progress, means_rule, meant
 from tools.campaign.record import Keeper
 
@@ -91,6 +101,7 @@ SUBJECTS = {
     ),
     "repeat": Subject(play=repeats.play),
     "histories": Subject(play=_histories),
+    "coverage": Subject(play=coverage.play),
     "rules": Subject(play=rules.play),
     "declared": Subject(play=rules.play_on_kafka),
 }

@@ -1,5 +1,6 @@
 """Group values that were fine when they were set, under a broker with narrower bounds."""
 
+from fixtures.clients.configs import describe_group
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.kit import *
 
@@ -15,30 +16,48 @@ NARROWED = {
     "group.share.max.delivery.count.limit": "5",
     "group.share.delivery.count.limit": "3",
     "group.share.min.partition.max.record.locks": "120",
+    # Above the default that Kafka ships with.
+    "group.share.min.session.timeout.ms": "46000",
+    "group.share.session.timeout.ms": "46000",
 }
+LOCK = "share.record.lock.duration.ms"
 
 
-@check("CFG-16", timeout=90)
+@check("CFG-16", "CFG-33", timeout=90)
 async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     queue = await share.queue(130, batches=130, group_config=STORED_VALUES)
     short = await share.queue(1, group_config={"share.delivery.count.limit": "9"})
     await lone.restart(NARROWED)
 
+    response = await share.admin.try_group_config(share.cluster.fresh_name("g"), {LOCK: "30000"})
+    judge["CFG-33"].equal(NONE, error_name(response.error_code), f"altering {LOCK} alone")
     topic = await share.admin.create_topic()
     member = await share.member(queue.group)
     response = await member.join(topic)
     session = await member.session(topic.leaders[0])
     fetched = await session.fetch((topic, 0), max_wait_ms=0)
     told = fetched.lock_ms, int(response.heartbeat_interval_ms)
-    judge.equal((40_000, 9000), told, "ms of lock and of heartbeat in force")
+    judge["CFG-16"].equal((40_000, 9000), told, "ms of lock and of heartbeat in force")
     consumer = await queue.consumer()
     held = await consumer.acquire(120, max_records=1000)
     more = await consumer.fetch(max_wait_ms=200)
     seen = sorted({*held.offsets, *more.offsets})
-    judge.equal(list(range(120)), seen, "offsets in flight at once, at least 120 now")
+    judge["CFG-16"].equal(list(range(120)), seen, "offsets in flight at once, at least 120 now")
 
     limited = await held_at(short, 1, 5)
     await limited.acked(release(0))
     alone, came = await sentinel_only(short, limited)
-    judge.equal(alone, came.offsets, "offsets delivered after 5 deliveries, 9 stored")
+    judge["CFG-16"].equal(alone, came.offsets, "offsets delivered after 5 deliveries, 9 stored")
+
+
+@check("CFG-32", timeout=90)
+async def test_other_keys_can_be_altered(lone: SingleBroker, judge: Judge) -> None:
+    group, other = lone.share.cluster.fresh_name("g"), "share.isolation.level"
+    await lone.share.admin.group_config(group, STORED_VALUES)
+    await lone.restart(NARROWED)
+
+    response = await lone.share.admin.try_group_config(group, {other: "read_committed"})
+    shown = await describe_group(lone.share.cluster, group)
+    seen = error_name(response.error_code), shown.get(LOCK)
+    judge.equal((NONE, STORED_VALUES[LOCK]), seen, f"altering {other}, and the stored lock")

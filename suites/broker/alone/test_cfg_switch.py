@@ -4,6 +4,7 @@ from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.kit import *
 
 APIS = ("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge")
+OFFSETS = ("DescribeShareGroupOffsets", "AlterShareGroupOffsets", "DeleteShareGroupOffsets")
 
 
 async def _until_refused(queue: Queue, consumer: Consumer) -> dict[str, str]:
@@ -15,6 +16,11 @@ async def _until_refused(queue: Queue, consumer: Consumer) -> dict[str, str]:
         acked = await consumer.session.acknowledge({consumer.where: [accept(9)]})
         codes = (heartbeat.error_code, described.error_code, fetched.error, acked.error)
         seen = dict(zip(APIS, map(error_name, codes), strict=True))
+        shown = (await described_offsets(queue.share, {queue.group: None}))[queue.group]
+        name, told = queue.topic.name, [{error_name(shown.error_code)}]
+        told.append(refusals(await alter_offsets(queue.share, queue.group, {(name, 0): 0})))
+        told.append(refusals(await delete_offsets(queue.share, queue.group, name)))
+        seen |= {api: ",".join(sorted(one)) for api, one in zip(OFFSETS, told, strict=True)}
         if set(seen.values()) == {ErrorCode.UNSUPPORTED_VERSION.name}:
             break
     return seen
@@ -28,7 +34,7 @@ async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
     level = await lone.level()
     require_ok("lowering share.version to 0", await lone.set_level(0))
 
-    refused = dict.fromkeys(APIS, ErrorCode.UNSUPPORTED_VERSION.name)
+    refused = dict.fromkeys((*APIS, *OFFSETS), ErrorCode.UNSUPPORTED_VERSION.name)
     seen = await _until_refused(queue, consumer)
     judge["CFG-01"].equal(refused, seen, "responses with share groups switched off")
 

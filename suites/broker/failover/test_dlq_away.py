@@ -2,7 +2,9 @@
 
 import time
 
+from fixtures.clients.configs import configure_topic
 from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import IN_SYNC
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -90,3 +92,24 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
     expected = {(topic, "0", str(offset), group) for offset in range(SIZE)}
     judge["DLQ-33"].equal(expected, sources, "sources named by letters")
     judge["DLQ-33"].saw(letters=len(letters), repeated=len(letters) - SIZE)
+
+
+@check("DLQ-32", meets="reload", timeout=120)
+async def test_leader_stops_with_letters_due(stage: FailoverCluster, judge: Judge) -> None:
+    share, size = stage.share, 50
+    leader = await stage.victim()
+    follower, home = (node for node in stage.nodes if node != leader)
+    # Its topic refuses letters until the leader has begun to shut down.
+    dead = await dead_topic(share, assignments=[[home]], configs={IN_SYNC: "2"})
+    box = await boxed(share, size, batches=5, dead=dead, assignments=[[leader, follower]])
+    consumer = await box.queue.holder(size)
+    await consumer.acked(reject(0, size - 1))
+    stopping = asyncio.create_task(stage.stop(leader))
+    box = replace(box, queue=await located(box.queue))
+    await configure_topic(stage.cluster, dead.name, {IN_SYNC: "1"})
+    await stopping
+
+    start = await beyond(judge, box.queue, await box.queue.consumer(join=False), size)
+    judge.holds(start >= size, f"the start offset stays at {start} of {size}")
+    without = sorted(set(range(size)) - set(letter_offsets(await box.arrived(range(size)))))
+    judge.equal([], without, "rejected offsets without a letter, their leader stopped")
