@@ -7,7 +7,6 @@ the next look at the group.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from spec.model.operations import Error
 from spec.model.sessions import Place
@@ -171,7 +170,7 @@ class Membership:
     def _assign(
         self, wishes: Mapping[str, Sequence[str]], topics: Mapping[str, Sequence[Place]]
     ) -> dict[str, frozenset[Place]]:
-        return assign(wishes, topics, self.target)
+        return assign(wishes, topics)
 
 
 def malformed(group: str, beat: Beat) -> str | None:
@@ -193,34 +192,19 @@ def _no(error: Error, why: str) -> Reply:
 
 
 def assign(
-    wishes: Mapping[str, Sequence[str]],
-    topics: Mapping[str, Sequence[Place]],
-    before: Mapping[str, frozenset[Place]] = MappingProxyType({}),
+    wishes: Mapping[str, Sequence[str]], topics: Mapping[str, Sequence[Place]]
 ) -> dict[str, frozenset[Place]]:
     """Return each member's partitions, as the simple assignor (KIP-932 §The SimpleAssignor).
 
     What is promised is little: every partition of a topic has a reader among those who subscribe to
     it, and every subscriber has a partition. Dealing partitions and members out in turn, until both
-    have been through, does that with loads that differ by one at most. What a member has it keeps,
-    up to its part, where there are partitions for all.
+    have been through, does that with loads that differ by one at most.
     """
-    assigned: dict[str, list[Place]] = {member: [] for member in wishes}
-    parts: dict[str, int] = {}
+    assigned: dict[str, set[Place]] = {member: set() for member in wishes}
     for name, places in topics.items():
         readers = sorted(member for member, names in wishes.items() if name in names)
-        if not readers or not places:
+        if not readers:
             continue
-        crowded = len(readers) > len(places)
-        free = [places[n % len(places)] for n in range(max(len(readers), len(places)))]
-        had = {one: frozenset(() if crowded else before.get(one, ())) for one in readers}
-        readers.sort(key=lambda one: -len(had[one].intersection(places)))
-        least, more = divmod(len(free), len(readers))
-        for turn, one in enumerate(readers):
-            kept = [place for place in free if place in had[one]][: least + (turn < more)]
-            assigned[one] += kept
-            free = [place for place in free if place not in kept]
-            parts[one] = least + (turn < more) - len(kept)
-        for one in readers:
-            assigned[one] += free[: parts[one]]
-            del free[: parts[one]]
+        for turn in range(max(len(readers), len(places)) if places else 0):
+            assigned[readers[turn % len(readers)]].add(places[turn % len(places)])
     return {member: frozenset(places) for member, places in assigned.items()}

@@ -51,33 +51,6 @@ def served(members: list[Member], queue: Queue) -> bool:
     return covered(members) == every(queue.topic) and all(member.assigned for member in members)
 
 
-@check("MEM-50")
-async def test_even_and_steady(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(6, 12))
-    crew = await crowd(share, queue, share.rng.randint(2, 4))
-    judge.holds(await _even(crew, queue), f"numbers of partitions: {_sizes(crew)}")
-    before = {member: member.assigned for member in crew}
-    crew += await crowd(share, queue, 1)
-    judge.holds(await _even(crew, queue), f"numbers of partitions after a join: {_sizes(crew)}")
-    moved = [each for member, had in before.items() for each in member.assigned - had]
-    judge.equal([], moved, "partitions that moved between members when another one joined")
-
-
-def _sizes(crew: list[Member]) -> list[int]:
-    return sorted(len(member.assigned) for member in crew)
-
-
-async def _even(crew: list[Member], queue: Queue) -> bool:
-    """Heartbeat until every partition has one member and no member has two more than another."""
-
-    def even() -> bool:
-        sizes = _sizes(crew)
-        return served(crew, queue) and sizes[-1] - sizes[0] <= 1
-
-    await beating(crew, even)
-    return even()
-
-
 @check("MEM-19")
 async def test_mixed_subscriptions(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")

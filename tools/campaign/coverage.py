@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -56,10 +56,15 @@ def play(options: Options) -> Outcome:
     commands = {"certification": ["broker", *only], "chaos": ["chaos", "--scenario", SCENARIO]}
     counted = {}
     for name, words in commands.items():
+        folder, out = home / name, home / f"{name}-run"
         command = [sys.executable, "-m", "shareproof", *words, "--target", options.target]
-        if not (home / name).is_dir():
+        command += ["--seed", str(options.seed), "--out", str(out)]
+        if not folder.is_dir():
             options.say(f"{name}: {' '.join(command)}")
-            _run([*command, "--seed", str(options.seed)], home / name)
+            folder.mkdir(parents=True)
+            env = os.environ | {VARIABLE: str(folder)}
+            with Path(f"{out}.log").open("wb") as log:
+                subprocess.run(command, stdout=log, stderr=log, env=env, cwd=ROOT, check=False)
         counted[name] = lines(jars, [home / name])
     counted["both"] = lines(jars, [home / name for name in commands])
     told = section(version, counted)
@@ -68,15 +73,6 @@ def play(options: Options) -> Outcome:
         kept = [one.rstrip() + "\n" for one in old if not one.startswith(f"## Kafka {version}\n")]
         PAGE.write_text(head + "\n".join(sorted([*kept, told], reverse=True)), encoding="utf-8")
     return Outcome(said=[told])
-
-
-def _run(command: Sequence[str], folder: Path) -> None:
-    folder.mkdir(parents=True)
-    out = folder.with_name(f"{folder.name}-run")
-    with out.with_suffix(".log").open("wb") as log:
-        environment = os.environ | {VARIABLE: str(folder)}
-        words = [*command, "--out", str(out)]
-        subprocess.run(words, stdout=log, stderr=log, env=environment, cwd=ROOT, check=False)
 
 
 def lines(jars: Iterable[Path], folders: Iterable[Path]) -> list[Line]:

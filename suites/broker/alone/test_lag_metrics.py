@@ -101,20 +101,6 @@ async def test_sessions(lone: SingleBroker, judge: Judge) -> None:
     judge.equal(True, evicted in names, f"whether there is {evicted}")
 
 
-@check("LAG-18")
-async def test_one_session_opened_twice_at_once(lone: SingleBroker, judge: Judge) -> None:
-    sessions, rounds = {"name": "ShareSessionsCount"}, 25
-    queue, member = await lone.share.with_member(1)
-    base = await lone.number(CACHE, "Value", **sessions)
-    for _ in range(rounds):
-        pair = [await member.new_session(lone.node) for _ in range(2)]
-        await gather_all(one.fetch((queue.topic, 0), max_wait_ms=0) for one in pair)
-        for one in pair:
-            await one.connection.close()
-    seen = await lone.until(base, CACHE, "Value", **sessions)
-    judge.equal(base, seen, f"share sessions once {2 * rounds} connections are closed")
-
-
 async def _requests(lone: SingleBroker, **labels: str) -> dict[str, float]:
     found = [s for s in await lone.samples(TOPICS) if s.attribute == "Count"]
     topic = labels.get("topic")
