@@ -51,11 +51,7 @@ def watched(command: Sequence[str]) -> Run:
         tempfile.TemporaryFile("w+", encoding="utf-8") as output,
         tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
     ):
-        process = psutil.Popen(
-            command,
-            stdout=output,
-            stderr=errors,
-        )
+        process = psutil.Popen(command, stdout=output, stderr=errors)
         while process.poll() is None:
             used, cpu = 0, 0.0
             with contextlib.suppress(psutil.Error):

@@ -16,11 +16,7 @@ from chaos.world import World, broker_clock, client_clock
 from fixtures.clocks import Clocks
 from fixtures.interface.capability import Capability
 from fixtures.interface.credentials import security_of
-from fixtures.interface.names import (
-    AlteredName,
-    innermost,
-    parse_target,
-)
+from fixtures.interface.names import AlteredName, innermost, parse_target
 from fixtures.interface.target import Variables
 from fixtures.machine.maven import clients_jar
 from fixtures.proxies.broker_proxies import BrokerProxies, FrameProxies

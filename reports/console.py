@@ -72,10 +72,7 @@ def _show_counts(results: Results, console: Console) -> None:
     console.print(f"{name}: {', '.join(counts) or 'nothing judged'}{partial}", soft_wrap=True)
     extra = [
         (summary["unexpected"], "unexpected"),
-        (
-            sum(rule.expected and bool(rule.known_failures) for rule in results.rules),
-            "known",
-        ),
+        (sum(rule.expected and bool(rule.known_failures) for rule in results.rules), "known"),
         (summary["problems"], "ledger problems"),
         (results.second_tries, "played twice"),
         (len(results.newer_than_target), "introduced by a newer release"),

@@ -66,11 +66,7 @@ def render(
 
 
 def write(
-    out: Path,
-    results: Results,
-    *,
-    told: Mapping[str, Sequence[Told]] | None = None,
-    home: str = "",
+    out: Path, results: Results, *, told: Mapping[str, Sequence[Told]] | None = None, home: str = ""
 ) -> Path:
     file = out / "report.html"
     file.write_text(render(results, folder=out, told=told, home=home), encoding="utf-8")

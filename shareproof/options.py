@@ -241,8 +241,7 @@ class ChaosOptions(SparkOptions):
     level: LowestLevel = Level.SHOULD
     seed: Seed = 0
     out: Annotated[
-        Path,
-        Option("Output directory, or a URI, for history and reports.", parser=place_of),
+        Path, Option("Output directory, or a URI, for history and reports.", parser=place_of)
     ] = Path("out")
     as_json: AsJson = False
 

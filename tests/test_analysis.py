@@ -40,13 +40,7 @@ from spec.history import (
 from spec.verdict import EnvironmentFault, MixedTargets, Verdict
 from tests.servers import PATIENCE, standalone
 from tests.shell import python
-from tests.small_histories import (
-    Case,
-    nothing_of,
-    read_cases,
-    write_history,
-    write_share_partition,
-)
+from tests.small_histories import Case, nothing_of, read_cases, write_history, write_share_partition
 
 ROOT = Path(__file__).parents[1]
 MS = 1_000_000

@@ -67,9 +67,7 @@ def _errors(response: Struct) -> list[int]:
     return [part.error_code for topic in response.responses for part in topic.partitions]
 
 
-def test_a_new_topic_is_altered_once_its_coordinator_knows_it(
-    debugged: tuple[Target, int],
-) -> None:
+def test_a_new_topic_is_altered_once_its_coordinator_knows_it(debugged: tuple[Target, int]) -> None:
     target, _ = debugged
 
     async def play() -> list[int]:

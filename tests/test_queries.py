@@ -119,10 +119,7 @@ def alone(spark: SparkSession, histories: list[History]) -> list[Judged]:
 
 @pytest.mark.parametrize("held", [(), SMALL, ALL], ids=["none", "small", "all"])
 def test_each_is_told_what_it_is_told_alone(
-    spark: SparkSession,
-    histories: list[History],
-    alone: list[Judged],
-    held: Collection[str],
+    spark: SparkSession, histories: list[History], alone: list[Judged], held: Collection[str]
 ) -> None:
     for one, (found, *more) in zip(alone, _judged(spark, histories, held=held), strict=True):
         assert not any(each.fault for each in found.values())

@@ -152,11 +152,7 @@ MakeForRole = TypeVar("MakeForRole", bound=Callable[..., Injection])
 
 
 def for_each_role(
-    verb: str,
-    does: str,
-    *needs: Capability,
-    lasts: tuple[float, float],
-    takes: Iterable[Resource],
+    verb: str, does: str, *needs: Capability, lasts: tuple[float, float], takes: Iterable[Resource]
 ) -> Callable[[MakeForRole], MakeForRole]:
     """Register a class of injections as a fault for each role of a broker.
 

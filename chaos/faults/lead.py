@@ -171,8 +171,7 @@ class Reassign(Elect):
     async def _assign(self, replicas: list[int]) -> None:
         wanted = {"partition_index": self.index, "replicas": replicas}
         answer = await (await self.world.cluster.any()).call(
-            "AlterPartitionReassignments",
-            topics=[{"name": self.name, "partitions": [wanted]}],
+            "AlterPartitionReassignments", topics=[{"name": self.name, "partitions": [wanted]}]
         )
         codes = [p.error_code for topic in answer.responses for p in topic.partitions]
         if answer.error_code or any(codes):

@@ -84,10 +84,7 @@ class Expire(DeleteRecords):
 
 
 @fault(
-    "compact",
-    "Compact the log of a keyed topic.",
-    Capability.COMPACTED_TOPIC,
-    takes={Resource.LOG},
+    "compact", "Compact the log of a keyed topic.", Capability.COMPACTED_TOPIC, takes={Resource.LOG}
 )
 class Compact(Injection):
     """Write some keys again and again, and wait until the older records are gone."""

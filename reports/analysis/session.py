@@ -46,11 +46,7 @@ SMALL = {
 SMALL_ROWS = 120_000
 COMPILED_ROWS = 50_000
 """From how many rows, held in memory, compiling queries takes less time than it saves."""
-MEDIUM = {
-    **COMPILED,
-    "spark.sql.shuffle.partitions": "2",
-    _OPTIONS: f"{_QUICK} -XX:+UseParallelGC",
-}
+MEDIUM = {**COMPILED, "spark.sql.shuffle.partitions": "2", _OPTIONS: f"{_QUICK} -XX:+UseParallelGC"}
 """Settings for histories over which the optimising compiler would spend more than it gains."""
 MEDIUM_ROWS = 6_000_000
 _FOR_ROWS_ALONE = (

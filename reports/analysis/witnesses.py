@@ -45,10 +45,7 @@ class Hit:
 
 
 def witnesses(
-    spark: SparkSession,
-    histories: Sequence[History],
-    rules: Sequence[Invariant],
-    broken: Broken,
+    spark: SparkSession, histories: Sequence[History], rules: Sequence[Invariant], broken: Broken
 ) -> list[dict[str, tuple[Hit, ...]]]:
     """Return up to ``WITNESSES`` cases for each rule and run over the registered histories.
 

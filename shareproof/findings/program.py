@@ -30,13 +30,7 @@ class Run:
     scenario: str
     proxies: FrameProxies | None
 
-    def intercept(
-        self,
-        api: str,
-        *nodes: int,
-        once: bool = False,
-        **how: Any,
-    ) -> FrameRule:
+    def intercept(self, api: str, *nodes: int, once: bool = False, **how: Any) -> FrameRule:
         """Let one rule hold for frames that other brokers send to some: once, for the first one."""
         rule = FrameRule(apis=frozenset({api}), direction=Direction.REQUEST, **how)
         if once:

@@ -9,16 +9,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from spec.model.durable import StateBatch
-from spec.model.operations import (
-    FINE,
-    Acknowledge,
-    Batch,
-    Fetch,
-    Judgement,
-    Mode,
-    Operation,
-    Range,
-)
+from spec.model.operations import FINE, Acknowledge, Batch, Fetch, Judgement, Mode, Operation, Range
 from spec.model.partition import SharePartition
 
 

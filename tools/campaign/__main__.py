@@ -84,10 +84,7 @@ SUBJECTS = {
         owns=_on(True, evidence.ALTERATION),
     ),
     "kafka": Subject(
-        play=kafka.play,
-        broken=KAFKAS,
-        replay=kafka.replay,
-        owns=_on(True, evidence.KAFKA_MUTANT),
+        play=kafka.play, broken=KAFKAS, replay=kafka.replay, owns=_on(True, evidence.KAFKA_MUTANT)
     ),
     **{name: Subject(play=play) for name, play in points.PLAYS.items()},
     "clients": Subject(

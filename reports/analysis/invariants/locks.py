@@ -236,10 +236,7 @@ INV_18 = Invariant(
         AND ({_OVERTAKING} OR NOT ({_TOO_SOON}) OR (no_load_between AND order_known))
     """,
     breach=f"{_OVERTAKING} OR ({_TOO_SOON})",
-    excuses=(
-        (LOAD, "next_op IS NOT NULL AND NOT no_load_between"),
-        (ORDER, "next_op IS NOT NULL"),
-    ),
+    excuses=((LOAD, "next_op IS NOT NULL AND NOT no_load_between"), (ORDER, "next_op IS NOT NULL")),
     since="acquired",
     until="next_acquired",
     detail="""
