@@ -96,7 +96,7 @@ def table(lines: list[Row]) -> str:
 
 def _print() -> None:
     if _rows:
-        asked = [name for name in _state[0].envs.iter() if not name.startswith(".")]
+        names = [name for name in _state[0].envs.iter() if not name.startswith(".")]
         why = "the run ended before it"
-        lines = [row for one in asked for row in _rows.get(one, [Row(one, "NOT RUN", why)])]
+        lines = [row for one in names for row in _rows.get(one, [Row(one, "NOT RUN", why)])]
         print(f"\n{table(lines)}", flush=True)

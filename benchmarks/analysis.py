@@ -122,10 +122,10 @@ def compare(folder: Path, made: Made, options: argparse.Namespace) -> None:
     for engine, all_done in runs.items():
         for one in all_done:
             check(engine, counts_of(engine, one), made, ours)
-    _tell(made, runs)
+    _print(made, runs)
 
 
-def _tell(made: Made, runs: dict[str, list[Run]]) -> None:
+def _print(made: Made, runs: dict[str, list[Run]]) -> None:
     own = runs.get(OURS)
     for engine, done in runs.items():
         middle = summary(done)
@@ -144,13 +144,13 @@ def _tell(made: Made, runs: dict[str, list[Run]]) -> None:
 def history(room: Path, events: int, seed: int) -> tuple[Path, Made]:
     folder, note = room / f"{events}-{seed}", room / f"{events}-{seed}.json"
     if note.exists():
-        told = json.loads(note.read_text(encoding="utf-8"))
-        made = Made(told["events"], Counter(told["rows"]), Counter(told["planted"]))
+        counts = json.loads(note.read_text(encoding="utf-8"))
+        made = Made(counts["events"], Counter(counts["rows"]), Counter(counts["planted"]))
     else:
         began = time.monotonic()
         made = write_history(folder, events, seed)
-        told = {"events": made.events, "rows": made.rows, "planted": made.planted}
-        note.write_text(json.dumps(told), encoding="utf-8")
+        counts = {"events": made.events, "rows": made.rows, "planted": made.planted}
+        note.write_text(json.dumps(counts), encoding="utf-8")
         print(f"made in {time.monotonic() - began:.0f} s", flush=True)
     print(f"{made.events:,} events in {sum(made.rows.values()):,} rows", flush=True)
     return folder, made

@@ -53,7 +53,7 @@ def broken(run: Path) -> Path:
 
 
 def check(found: Results, alone: Mapping[str, Verdicts], runs: Sequence[Path], hurt: Path) -> None:
-    """Refuse verdicts that are not those of each history alone, and a broken file without a name.
+    """Refuse verdicts other than those of each history alone, and a broken file without a name.
 
     Args:
         found: the judgement of an archive.
@@ -88,7 +88,7 @@ def main() -> None:
             for run, one in zip(runs, alone, strict=False)
         }
         if 1 in options.histories:
-            _tell(1, alone, alone)
+            _print(1, alone, alone)
         for number in sorted({*options.histories} - {1}):
             some = [*runs[: number - 1], room / "hurt" / runs[number - 1].name]
             shutil.copytree(runs[number - 1], some[-1])
@@ -97,10 +97,10 @@ def main() -> None:
             for _ in range(options.rounds):
                 rounds.append(analyse(some, room / "out", options))
                 check(parse(rounds[-1].output), verdicts, some, hurt)
-            _tell(number, rounds, alone)
+            _print(number, rounds, alone)
 
 
-def _tell(number: int, rounds: Sequence[Run], alone: Sequence[Run]) -> None:
+def _print(number: int, rounds: Sequence[Run], alone: Sequence[Run]) -> None:
     found, one = summary(rounds), summary(alone)
     print(
         f"{number} histories: {found}; {found.seconds / one.seconds:.2f} times the time of one, "

@@ -1,4 +1,4 @@
-"""Plays a schedule: each injection in its time, seen to hit, healed; and what came of them."""
+"""Plays a schedule: each injection at its time, probed, healed, and recorded with its result."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from fixtures.workload.plan import Loaded
 from spec.history import MOST_DELIVERIES, FaultSpan, LockDuration, UnseenResponse
 from spec.verdict import EnvironmentFault, Undecided
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 T = TypeVar("T")
 HITS_WITHIN = 20.0
 HEALED_WITHIN = 90.0
@@ -39,10 +39,10 @@ _REFUSED = (CallFailed, Undecided, EnvironmentFault, OSError, psutil.Error)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionResult:
-    """What became of an injection.
+    """The result of an injection.
 
     Attributes:
-        strike: What was planned.
+        planned: The injection as scheduled.
         subject: What was broken; empty if it came to nothing.
         since, until: From when to when, in nanoseconds on the run's clock.
         hit: The proof that it hit; empty if it never did.
@@ -50,7 +50,7 @@ class InjectionResult:
         trouble: Why a proof is missing.
     """
 
-    strike: ScheduledFault
+    planned: ScheduledFault
     subject: str = ""
     since: int
     until: int
@@ -80,8 +80,8 @@ class Player:
     that does not come back.
     """
 
-    def __init__(self, world: World, tell: Tell, faults: Mapping[str, Fault] = FAULTS) -> None:
-        self.world, self.tell, self.faults = world, tell, faults
+    def __init__(self, world: World, log: Log, faults: Mapping[str, Fault] = FAULTS) -> None:
+        self.world, self.log, self.faults = world, log, faults
         self.injections: list[InjectionResult] = []
         self.trouble: list[str] = []
         self.notes: list[str] = []
@@ -91,9 +91,9 @@ class Player:
         """Play it to its end, or until the load is ended, and make the cluster whole again."""
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
-            for number, strike in enumerate(schedule.strikes):
-                tasks.create_task(self._strike(number, strike, began))
-        if schedule.strikes:
+            for number, planned in enumerate(schedule.injections):
+                tasks.create_task(self._inject(number, planned, began))
+        if schedule.injections:
             for played in self._unhealed:
                 await _outcome(played.injection.heal(), _HEAL_ENDS_WITHIN)
             try:
@@ -103,18 +103,18 @@ class Player:
                 self.trouble.append(str(fault))
             for played in self._unhealed:
                 healed, reason = await self._healed(played.fault, played.injection, _AGAIN_WITHIN)
-                self.tell(f"       {played.fault.name}, healed again: {healed or reason}")
+                self.log(f"       {played.fault.name}, healed again: {healed or reason}")
                 until = time.monotonic_ns()
                 result = replace(played.result, until=until, healed=healed, trouble=reason)
                 self._end(replace(played, result=result))
 
-    async def _strike(self, number: int, strike: ScheduledFault, began: float) -> None:
-        fault = self.faults[strike.fault]
-        if await self._load_ended(began + strike.at):
+    async def _inject(self, number: int, planned: ScheduledFault, began: float) -> None:
+        fault = self.faults[planned.fault]
+        if await self._load_ended(began + planned.at):
             return
         async with self._broker_to_spare(fault):
             if not self.world.course.ended.is_set():
-                played = await self._carry_out(number, fault, strike)
+                played = await self._carry_out(number, fault, planned)
                 if played.result.healed:
                     self._end(played)
                 else:
@@ -134,30 +134,30 @@ class Player:
         return "" if await self.world.cluster.missing() else "whole"
 
     async def _load_ended(self, at: float) -> bool:
-        """Wait until a moment; tell whether somebody ended the load before it."""
+        """Wait until a moment; tell whether the load was ended before it."""
         ended = self.world.course.ended
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), max(0.0, at - time.monotonic()))
         return ended.is_set()
 
-    async def _carry_out(self, number: int, fault: Fault, strike: ScheduledFault) -> _Played:
-        injection = fault.make(self.world, strike.subject)
+    async def _carry_out(self, number: int, fault: Fault, planned: ScheduledFault) -> _Played:
+        injection = fault.make(self.world, planned.subject)
         since, began = time.monotonic_ns(), time.monotonic()
         hit = healed = ""
         subject, missed = await _outcome(injection.inject(), _INJECT_ENDS_WITHIN)
         led = await self._led(injection)
         if not missed:
-            self.tell(f"{strike.at:5.1f} s  {fault.name}: {subject}")
+            self.log(f"{planned.at:5.1f} s  {fault.name}: {subject}")
             hit, missed = await self._proof(f"seeing {fault.name} hit", injection.hit, HITS_WITHIN)
         if not missed:
-            await self._load_ended(began + strike.lasts)
+            await self._load_ended(began + planned.lasts)
         _, reason = await _outcome(injection.heal(), _HEAL_ENDS_WITHIN)
         if not reason:
             healed, reason = await self._healed(fault, injection, HEALED_WITHIN)
         shown = healed or f"not seen healed yet: {reason}"
-        self.tell(f"       {fault.name}: {hit or f'not seen to hit: {missed}'}; {shown}")
+        self.log(f"       {fault.name}: {hit or f'not seen to hit: {missed}'}; {shown}")
         result = InjectionResult(
-            strike=strike,
+            planned=planned,
             subject=subject or "",
             since=since,
             until=time.monotonic_ns(),
@@ -176,7 +176,7 @@ class Player:
         """Return what a probe saw, or why it saw nothing."""
         last = ""
 
-        async def ask() -> str | None:
+        async def look() -> str | None:
             nonlocal last
             try:
                 return await probe() or None
@@ -184,7 +184,7 @@ class Player:
                 last = f": {reason}"
                 return None
 
-        found, reason = await _outcome(eventually(what, ask, within), within + _CALL_ENDS_WITHIN)
+        found, reason = await _outcome(eventually(what, look, within), within + _CALL_ENDS_WITHIN)
         return found or "", reason + last if reason else ""
 
     def _end(self, played: _Played) -> None:
@@ -224,7 +224,7 @@ class Player:
 
 
 async def _outcome(doing: Awaitable[T], within: float) -> tuple[T | None, str]:
-    """Return what something came to, or why it came to nothing; it may not hang."""
+    """Return the result of an awaitable, or why there is none; it may not hang."""
     try:
         async with asyncio.timeout(within):
             return await doing, ""
@@ -255,24 +255,24 @@ def in_the_way(missed: InjectionResult, injections: Sequence[InjectionResult]) -
         and one.since < missed.until
         and missed.since < one.until + _AFTERMATH
     )
-    return ", ".join(dict.fromkeys(one.strike.fault for one in others))
+    return ", ".join(dict.fromkeys(one.planned.fault for one in others))
 
 
 def verdict(injections: Sequence[InjectionResult], *, scenario: bool) -> str:
     """Return ``vacuous`` if a run did not break what it was to break, else ``pass``.
 
-    That is a run of which no injection was seen to hit, and a scenario that has to do without one
-    of its kinds of fault: it is about them.
+    A run is vacuous if no injection was seen to hit, and a scenario if one of its kinds of fault
+    was not.
     """
-    hit = {one.strike.fault for one in injections if one.hit}
-    wanted = {one.strike.fault for one in injections}
+    hit = {one.planned.fault for one in injections if one.hit}
+    wanted = {one.planned.fault for one in injections}
     missed = not hit >= wanted if scenario else bool(wanted and not hit)
     return "vacuous" if missed else "pass"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaosResult:
-    """What came of a run.
+    """The result of a run.
 
     ``trouble`` says what went wrong that no fault explains, ``notes`` what else is worth knowing.
     """
@@ -298,15 +298,15 @@ class ChaosResult:
             "drained": self.loaded.drained,
             "trouble": list(self.trouble),
             "notes": list(self.notes),
-            "faults": [self._strike(one) for one in self.injections],
+            "faults": [self._entry(one) for one in self.injections],
         }
 
-    def _strike(self, one: InjectionResult) -> dict[str, Any]:
+    def _entry(self, one: InjectionResult) -> dict[str, Any]:
         return {
-            "fault": one.strike.fault,
+            "fault": one.planned.fault,
             "subject": one.subject,
-            "at": one.strike.at,
-            "lasts": one.strike.lasts,
+            "at": one.planned.at,
+            "lasts": one.planned.lasts,
             "since": one.since,
             "until": one.until,
             "hit": one.hit,

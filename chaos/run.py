@@ -1,4 +1,4 @@
-"""A chaos run: a load, a schedule played on it, everything healed, and what came of it."""
+"""A chaos run: a load, a schedule played on it, everything healed, and the result."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaos.fitting import OURS, TOXIPROXY, fitting, needed, offered
-from chaos.play import ChaosResult, Player, Tell
+from chaos.capabilities import OURS, TOXIPROXY, needed, offered, playable
+from chaos.play import ChaosResult, Log, Player
 from chaos.schedule import Schedule
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clocks import Clocks
@@ -47,8 +47,8 @@ PROPERTIES: Mapping[str, str] = {"group.share.delivery.count.limit": str(DELIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chaos:
-    """What is asked for.
+class ChaosTest:
+    """A chaos run to come: what is broken, under which load, on which target.
 
     Attributes:
         target: Its name.
@@ -140,7 +140,7 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
     )
 
 
-def check(chaos: Chaos) -> None:
+def check(chaos: ChaosTest) -> None:
     """Look whether a run makes sense, before anything is started.
 
     Raises:
@@ -156,18 +156,18 @@ def check(chaos: Chaos) -> None:
     external = Capability.OWN_CLUSTER not in offers
     if chaos.command_config and not external:
         raise UsageFault(f"--command-config: {chaos.target} needs no credentials.")
-    if chaos.schedule.strikes and external and (not chaos.allowed or chaos.hooks is None):
+    if chaos.schedule.injections and external and (not chaos.allowed or chaos.hooks is None):
         raise UsageFault(
             f"{chaos.target} is not ours to break: give --no-faults, or --allow-faults and --hooks."
         )
-    fitting(chaos.schedule.faults, offers)
+    playable(chaos.schedule.faults, offers)
     altered = isinstance(parse_target(chaos.target), AlteredName)
     if Capability.CONTAINER in offers and altered and chaos.proxies == TOXIPROXY:
         raise UsageFault(f"{chaos.target} already has our proxy in front: give --proxies {OURS}.")
 
 
 @contextlib.contextmanager
-def running(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
+def running(chaos: ChaosTest, log: Log) -> Iterator[RunningTarget]:
     """Start the target that a run needs, and stop it in the end; other runs may follow on it.
 
     Raises:
@@ -175,8 +175,8 @@ def running(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
         EnvironmentFault: the target did not start.
     """
     check(chaos)
-    with _opened(chaos, tell) as found:
-        tell(f"starting {chaos.target}")
+    with _opened(chaos, log) as found:
+        log(f"starting {chaos.target}")
         found.target.start()
         yield found
 
@@ -186,11 +186,11 @@ class RunningTarget:
     """A target, the proxies in front of its brokers, and the clocks of all processes of a run."""
 
     target: Target
-    tell: Tell
+    log: Log
     proxies: BrokerProxies | None = None
     clocks: Clocks | None = None
 
-    def play(self, chaos: Chaos, out: Path) -> ChaosResult:
+    def play(self, chaos: ChaosTest, out: Path) -> ChaosResult:
         """Play a schedule on a load, and leave the history and what was broken in ``out``.
 
         Raises:
@@ -210,7 +210,7 @@ class RunningTarget:
 
 
 @contextlib.contextmanager
-def _opened(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
+def _opened(chaos: ChaosTest, log: Log) -> Iterator[RunningTarget]:
     """Give the target, not started yet, and what surrounds it if its brokers are ours."""
     with contextlib.ExitStack() as stack:
         name, toxic = innermost(chaos.target), chaos.proxies == TOXIPROXY
@@ -240,10 +240,10 @@ def _opened(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
         if isinstance(target, ContainerTarget) and contained:
             proxies = ContainedToxiproxies(target)
         stack.callback(target.stop)
-        yield RunningTarget(target=target, tell=tell, proxies=proxies, clocks=clocks)
+        yield RunningTarget(target=target, log=log, proxies=proxies, clocks=clocks)
 
 
-def needs_clocks(chaos: Chaos) -> bool:
+def needs_clocks(chaos: ChaosTest) -> bool:
     return chaos.clocks or Capability.CLOCKS in needed(chaos.schedule.faults)
 
 
@@ -251,7 +251,7 @@ def _clocked(clocks: Clocks | None, name: Callable[[int], str]) -> Variables | N
     return (lambda number: clocks.environment(name(number))) if clocks else None
 
 
-async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> ChaosResult:
+async def _under_load(chaos: ChaosTest, on: RunningTarget, out: Path) -> ChaosResult:
     players: list[Player] = []
     target, proxies, info = on.target, on.proxies, on.target.info
     direct = info.at(DIRECT, PLAINTEXT) if proxies else info
@@ -260,7 +260,7 @@ async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> ChaosResult
         world = World(
             target=target, course=course, proxies=proxies, clocks=on.clocks, hooks=chaos.hooks
         )
-        player = Player(world, on.tell)
+        player = Player(world, on.log)
         players.append(player)
         await player.play(chaos.schedule)
 
@@ -268,7 +268,7 @@ async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> ChaosResult
         replace(chaos.load, owed=chaos.owed),
         direct,
         out,
-        on.tell,
+        on.log,
         meanwhile=meanwhile,
         clients=info,
         environment=_clocked(on.clocks, client_clock),

@@ -71,7 +71,7 @@ class Schedulable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledFault:
-    """One fault to come.
+    """One injection to come.
 
     Attributes:
         fault: The name of its fault.
@@ -92,18 +92,20 @@ class ScheduledFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """Strikes over the seconds of a load, in the order of their beginning."""
+    """Injections over the seconds of a load, in the order of their beginning."""
 
     seed: int
     seconds: float
-    strikes: tuple[ScheduledFault, ...] = ()
+    injections: tuple[ScheduledFault, ...] = ()
 
     @property
     def faults(self) -> tuple[str, ...]:
-        return tuple(strike.fault for strike in self.strikes)
+        return tuple(one.fault for one in self.injections)
 
     def to_json(self) -> str:
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
+        head = {"schema": SCHEMA, "seed": self.seed, "seconds": self.seconds}
+        injections = [asdict(one) for one in self.injections]
+        return json.dumps({**head, "strikes": injections}, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Schedule:
@@ -116,12 +118,12 @@ class Schedule:
             raw = json.loads(text)
             if raw.pop("schema") != SCHEMA:
                 raise ValueError(f"not a schedule of schema {SCHEMA}")
-            strikes = tuple(ScheduledFault(**strike) for strike in raw.pop("strikes"))
-            schedule = cls(strikes=tuple(sorted(strikes, key=lambda one: one.at)), **raw)
+            injections = tuple(ScheduledFault(**one) for one in raw.pop("strikes"))
+            schedule = cls(injections=tuple(sorted(injections, key=lambda one: one.at)), **raw)
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"not a schedule: {error!r}") from None
-        if any(one.at < 0 or one.lasts < 0 or one.subject < 0 for one in schedule.strikes):
-            raise ValueError("a strike has a negative time or subject")
+        if any(one.at < 0 or one.lasts < 0 or one.subject < 0 for one in schedule.injections):
+            raise ValueError("an injection has a negative time or subject")
         return schedule
 
 
@@ -139,30 +141,30 @@ def draw(
 ) -> Schedule:
     """Return a schedule for a load of so many seconds.
 
-    Every fault gets its turn before one comes again. Strikes overlap as it happens, but for those
-    in conflict; ``free``: those too, but for two that take a broker away.
+    Every fault gets its turn before one comes again. Injections overlap as it happens, but for
+    those in conflict; ``free``: those too, but for two that take a broker away.
     """
     rng = random.Random(seed)
     known = {fault.name: fault for fault in faults}
-    strikes: list[ScheduledFault] = []
+    injections: list[ScheduledFault] = []
     bag = _bag(rng, faults)
     moment, end = _FIRST, seconds - (_LAST if seconds < _LONG else _CALM)
     while faults:
         fault, subject = next(bag), rng.randrange(1 << 16)
         lasts = round(rng.uniform(*fault.lasts), 1)
-        others = [one for one in strikes if _apart(fault, known[one.fault], free=free)]
+        others = [one for one in injections if _apart(fault, known[one.fault], free=free)]
         # The first moment at which it overlaps no other, nor the rest after it.
         at = round(moment, 1)
         for other in sorted(others, key=lambda one: one.at):
             if at < other.ends + _REST and other.at < at + lasts + _REST:
                 at = round(other.ends + _REST, 1)
         if at + lasts <= end:
-            strikes.append(ScheduledFault(fault=fault.name, at=at, lasts=lasts, subject=subject))
+            injections.append(ScheduledFault(fault=fault.name, at=at, lasts=lasts, subject=subject))
         elif moment + min(fault.lasts[0] for fault in faults) > end:
             break
         moment += rng.uniform(*_BETWEEN)
-    strikes.sort(key=lambda one: one.at)
-    return Schedule(seed=seed, seconds=seconds, strikes=tuple(strikes))
+    injections.sort(key=lambda one: one.at)
+    return Schedule(seed=seed, seconds=seconds, injections=tuple(injections))
 
 
 def _apart(one: Schedulable, other: Schedulable, *, free: bool) -> bool:

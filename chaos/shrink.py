@@ -1,6 +1,6 @@
 """Shrinking a schedule that makes a run fail: fewer injections, then shorter ones, then less load.
 
-Pure: whether a schedule fails is asked of the caller, who plays it. A run under faults is no
+Pure: the caller plays a schedule, and says whether it fails. A run under faults is no
 function of its schedule, so a schedule that once did not fail may fail the next time: each
 candidate is played several times, and counts as failing when one of them fails. What is left is
 played again, to say how reliably it fails.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from chaos.schedule import Schedule
 
 Fails = Callable[[Schedule], bool]
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 _SHORTEST = 0.5
 _AFTER = 4.0
@@ -21,7 +21,7 @@ _AFTER = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrunk:
-    """What was left, and how many of its last plays failed."""
+    """The smallest schedule that still fails, and how many of its last plays failed."""
 
     schedule: Schedule
     failed: int
@@ -35,7 +35,7 @@ class Shrunk:
 
 
 def shrink(
-    schedule: Schedule, fails: Fails, *, tries: int, replays: int, tell: Tell, most: int = 60
+    schedule: Schedule, fails: Fails, *, tries: int, replays: int, log: Log, most: int = 60
 ) -> Shrunk:
     """Return a smaller schedule that still fails, and how reliably.
 
@@ -44,7 +44,7 @@ def shrink(
         fails: plays a schedule and tells whether it failed.
         tries: how often a candidate is played before it counts as passing.
         replays: how often the result is played again.
-        tell: takes a line for each candidate.
+        log: takes a line for each candidate.
         most: how many plays are spent on candidates.
     """
     spent = 0
@@ -56,9 +56,9 @@ def shrink(
                 return False
             spent += 1
             if fails(candidate):
-                tell(f"still fails: {described(candidate)}")
+                log(f"still fails: {described(candidate)}")
                 return True
-        tell(f"passes: {described(candidate)}")
+        log(f"passes: {described(candidate)}")
         return False
 
     best = _fewer(schedule, still_fails)
@@ -69,41 +69,41 @@ def shrink(
 
 def described(schedule: Schedule) -> str:
     """Return a schedule in one line."""
-    strikes = ", ".join(f"{s.fault} at {s.at:g} s for {s.lasts:g} s" for s in schedule.strikes)
-    return f"{strikes or 'nothing'}, in {schedule.seconds:g} s"
+    what = ", ".join(f"{s.fault} at {s.at:g} s for {s.lasts:g} s" for s in schedule.injections)
+    return f"{what or 'nothing'}, in {schedule.seconds:g} s"
 
 
 def _fewer(schedule: Schedule, fails: Fails) -> Schedule:
     """Leave out halves, quarters and so on of the injections, as delta debugging does."""
     pieces = 2
-    while len(schedule.strikes) > 0:
+    while len(schedule.injections) > 0:
         smaller = next((one for one in _without(schedule, pieces) if fails(one)), None)
         if smaller is not None:
             schedule, pieces = smaller, max(2, pieces - 1)
-        elif pieces >= len(schedule.strikes):
+        elif pieces >= len(schedule.injections):
             break
         else:
-            pieces = min(len(schedule.strikes), pieces * 2)
+            pieces = min(len(schedule.injections), pieces * 2)
     return schedule
 
 
 def _without(schedule: Schedule, pieces: int) -> Iterator[Schedule]:
-    strikes = schedule.strikes
-    size = -(-len(strikes) // pieces)
-    for start in range(0, len(strikes), size):
-        yield replace(schedule, strikes=strikes[:start] + strikes[start + size :])
+    injections = schedule.injections
+    size = -(-len(injections) // pieces)
+    for start in range(0, len(injections), size):
+        yield replace(schedule, injections=injections[:start] + injections[start + size :])
 
 
 def _shorter(schedule: Schedule, fails: Fails) -> Schedule:
     """End the load soon after the last injection, then halve each injection."""
-    end = max((strike.ends for strike in schedule.strikes), default=0.0) + _AFTER
+    end = max((one.ends for one in schedule.injections), default=0.0) + _AFTER
     if end < schedule.seconds:
         sooner = replace(schedule, seconds=end)
         schedule = sooner if fails(sooner) else schedule
-    for index, strike in enumerate(schedule.strikes):
-        if strike.lasts / 2 >= _SHORTEST:
-            strikes = list(schedule.strikes)
-            strikes[index] = replace(strike, lasts=round(strike.lasts / 2, 1))
-            halved = replace(schedule, strikes=tuple(strikes))
+    for index, planned in enumerate(schedule.injections):
+        if planned.lasts / 2 >= _SHORTEST:
+            injections = list(schedule.injections)
+            injections[index] = replace(planned, lasts=round(planned.lasts / 2, 1))
+            halved = replace(schedule, injections=tuple(injections))
             schedule = halved if fails(halved) else schedule
     return schedule

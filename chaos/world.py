@@ -192,12 +192,12 @@ class World:
         if missing:
             found = re.search(r"broker (\d+)", missing)
             lines = self._last_lines(int(found[1])) if found else ""
-            said = f"the cluster did not come back within {within:g} s: {missing}"
-            raise EnvironmentFault(f"{said}{lines}")
+            reason = f"the cluster did not come back within {within:g} s: {missing}"
+            raise EnvironmentFault(f"{reason}{lines}")
         return ""
 
     async def _start(self, broker: Handle) -> None:
-        """Start a broker that is away; whether it stays is seen by those that miss it."""
+        """Start a broker that is away; whether it stays up is for its waiters to see."""
         if not broker.is_alive:
             with contextlib.suppress(EnvironmentFault):
                 await asyncio.to_thread(broker.start)
@@ -216,7 +216,6 @@ class World:
         return ""
 
     def _last_lines(self, node: int) -> str:
-        """Return the last lines of a broker's log, if it is one of ours."""
         for broker in self.victims:
             if broker.node_id == node and isinstance(broker, Broker):
                 with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ from fixtures.interface.capability import Capability
 from fixtures.interface.credentials import security_of
 from fixtures.interface.names import innermost
 from fixtures.targets import TargetOptions, UsageFault, open_target, started
-from fixtures.targets.asked import asked_target
+from fixtures.targets.arguments import resolve_target
 from reports import writing
 from reports.building import RunRecord, about, document, timing_of
 from reports.console import line
@@ -34,33 +34,33 @@ LONGEST = 60  # characters of a program's name that is made of its command
 STRICT = "strict"  # the ledger that knows no failures
 
 
-def run(asked: AppOptions, console: Console) -> Results:
-    out = asked.out.absolute()
-    options = checked(RunOptions(only=asked.only, out=str(out)))
+def run(options: AppOptions, console: Console) -> Results:
+    out = options.out.absolute()
+    run_options = checked(RunOptions(only=options.only, out=str(out)))
     live = load_rules()
-    rules = {rule: live[rule] for rule in sorted(JUDGES) if options.wants(rule)}
+    rules = {rule: live[rule] for rule in sorted(JUDGES) if run_options.wants(rule)}
     if not rules:
-        raise UsageFault(f"--only {','.join(asked.only)}: no program is judged by that.")
+        raise UsageFault(f"--only {','.join(options.only)}: no program is judged by that.")
     known = SCENARIOS
-    if strange := [name for name in asked.scenario if name not in known]:
+    if strange := [name for name in options.scenario if name not in known]:
         raise UsageFault(f"--scenario {strange[0]}: there are {', '.join(known)}.")
-    scenarios = [known[name] for name in asked.scenario] or [
-        one for one in known.values() if not asked.only or set(rules) & set(one.rules)
+    scenarios = [known[name] for name in options.scenario] or [
+        one for one in known.values() if not options.only or set(rules) & set(one.rules)
     ]
-    ledger = about(named_ledger(asked.ledger or STRICT), JUDGES)
-    spec = _program(asked)
+    ledger = about(named_ledger(options.ledger or STRICT), JUDGES)
+    spec = _program(options)
     began_at, began = datetime.now(UTC), time.monotonic()
-    line(console, f"seed {asked.seed}, {shlex.join(asked.command or ())}, facing {asked.target}")
+    line(console, f"seed {options.seed}, {shlex.join(spec.command)}, facing {options.target}")
     target = open_target(
-        asked_target(asked.target, asked.command_config),
-        TargetOptions(brokers=asked.brokers, security=security_of(asked.command_config)),
+        resolve_target(options.target, options.command_config),
+        TargetOptions(brokers=options.brokers, security=security_of(options.command_config)),
     )
     for name in ("programs", "transcripts"):
         shutil.rmtree(out / name, ignore_errors=True)
     with started(target):
         ready, info = time.monotonic(), target.info
-        tell = functools.partial(line, console)
-        program = AppRun(info=info, spec=spec, seed=asked.seed, out=out, tell=tell)
+        log = functools.partial(line, console)
+        program = AppRun(info=info, spec=spec, seed=options.seed, out=out, log=log)
         found = asyncio.run(program.play(scenarios, [*rules]))
     ended = time.monotonic()
     troubled = {one.check for one in found if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
@@ -75,16 +75,16 @@ def run(asked: AppOptions, console: Console) -> Results:
             observations=found,
             ledger=ledger,
             target=Target(
-                name=f"{called(asked)}, facing {info.name}",
+                name=f"{called(options)}, facing {info.name}",
                 version=info.version,
                 ledger=ledger.name,
                 brokers=len(info.bootstrap),
                 properties=info.properties,
             ),
-            unfinished=rules if asked.scenario else (),
-            seed=asked.seed,
-            level=asked.level,
-            only=asked.only,
+            unfinished=rules if options.scenario else (),
+            seed=options.seed,
+            level=options.level,
+            only=options.only,
             started=began_at,
             timing=timing_of(
                 total=ended - began,
@@ -93,7 +93,7 @@ def run(asked: AppOptions, console: Console) -> Results:
                 by_check={one.check: one.seconds for one in found},
             ),
             notices=info.notices,
-            reproduce=lambda rule: reproduce(asked, rule),
+            reproduce=lambda rule: reproduce(options, rule),
             transcript=transcript,
         )
     )
@@ -101,39 +101,39 @@ def run(asked: AppOptions, console: Console) -> Results:
     return results
 
 
-def _program(asked: AppOptions) -> ProgramSpec:
-    command = tuple(asked.command or ())
+def _program(options: AppOptions) -> ProgramSpec:
+    command = tuple(options.command or ())
     if not shutil.which(command[0]):
         raise UsageFault(f"{command[0]}: there is no such program.")
-    for option, text in (("--record", asked.record), ("--poison", asked.poison)):
+    for option, text in (("--record", options.record), ("--poison", options.poison)):
         if "{key}" not in text:
             raise UsageFault(f"{option} {text}: it has to have {{key}} in it.")
     return ProgramSpec(
         command=command,
-        records=asked.records,
-        template=Template(record=asked.record, poison=asked.poison, every=asked.poison_every),
-        attempts=asked.attempts,
-        patience=asked.patience,
-        grace=asked.grace,
-        starting=asked.starting,
+        records=options.records,
+        template=Template(record=options.record, poison=options.poison, every=options.poison_every),
+        attempts=options.attempts,
+        patience=options.patience,
+        grace=options.grace,
+        starting=options.starting,
     )
 
 
-def called(asked: AppOptions) -> str:
+def called(options: AppOptions) -> str:
     """Return what the program is called: the name that was given, or its command without paths."""
-    plain = (word.rpartition("/")[2] for word in asked.command or ())
-    return asked.name or shorten(" ".join(plain), LONGEST, placeholder=" …")
+    plain = (word.rpartition("/")[2] for word in options.command or ())
+    return options.name or shorten(" ".join(plain), LONGEST, placeholder=" …")
 
 
-def reproduce(asked: AppOptions, rule: str) -> str:
+def reproduce(options: AppOptions, rule: str) -> str:
     """Return the command that judges one rule again as it was judged here."""
-    said = ["shareproof", "app", "--target", asked.target, "--only", rule]
-    said += ["--seed", str(asked.seed)]
-    if Capability.OWN_CLUSTER in innermost(asked.target).offers:
-        said += typed(asked, "brokers")
-    said += typed(asked, "records record poison poison_every attempts patience")
-    said += typed(asked, "scenario command_config")
-    return shlex.join([*said, "--", *(asked.command or ())])
+    words = ["shareproof", "app", "--target", options.target, "--only", rule]
+    words += ["--seed", str(options.seed)]
+    if Capability.OWN_CLUSTER in innermost(options.target).offers:
+        words += typed(options, "brokers")
+    words += typed(options, "records record poison poison_every attempts patience")
+    words += typed(options, "scenario command_config")
+    return shlex.join([*words, "--", *(options.command or ())])
 
 
 def list_scenarios() -> list[dict[str, object]]:

@@ -9,7 +9,7 @@ from fixtures.definitions.changes import Change, changes, configs_in, messages_i
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.machine.maven import kafka_release
 from fixtures.targets import UsageFault
-from fixtures.targets.asked import asked_target
+from fixtures.targets.arguments import resolve_target
 from fixtures.wire.schema import SHARE_APIS
 from spec.rule import Rule
 from spec.source import Kind
@@ -45,7 +45,7 @@ def compare(old: str, new: str, rules: Mapping[str, Rule], *, everything: bool) 
 
 
 def _jars(name: str) -> list[Path]:
-    target = parse_target(asked_target(name if ":" in name else f"kafka:{name}"))
+    target = parse_target(resolve_target(name if ":" in name else f"kafka:{name}"))
     if not isinstance(target, KafkaName):
         raise UsageFault(f"{name}: give a release of Kafka, such as 4.4.0.")
     return list(kafka_release(target.version).jars)

@@ -17,7 +17,7 @@ from rich.console import Console
 from fixtures.interface.credentials import security_of
 from fixtures.machine.storage import reached
 from fixtures.targets import TargetOptions, UsageFault, open_target
-from fixtures.targets.asked import asked_prefix, asked_properties, asked_target
+from fixtures.targets.arguments import checked_prefix, parse_properties, resolve_target
 from reports import writing
 from reports.console import line
 from reports.results import Results
@@ -34,38 +34,41 @@ def require(*modules: str) -> None:
         )
 
 
-def load(asked: LoadOptions, console: Console) -> dict[str, object]:
-    """Put load on a target, leave its history in ``out`` and return what came of it."""
+def load(options: LoadOptions, console: Console) -> dict[str, object]:
+    """Put load on a target, leave its history in ``out`` and return its result."""
     require("pyarrow", "numpy")
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from fixtures.workload.hosts import hosts_of  # noqa: PLC0415
     from fixtures.workload.load import run_load  # noqa: PLC0415
     from fixtures.workload.plan import Load  # noqa: PLC0415
 
-    if asked.workers_on:
+    if options.workers_on:
         require("pyspark")
 
-    out = asked.out.absolute()
+    out = options.out.absolute()
     with reached(out):
         if (out / "history").exists():
             raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
-    target = asked_target(asked.target, asked.command_config)
-    prefix = asked_prefix(asked.prefix, target)
-    security = security_of(asked.command_config)
-    options = TargetOptions(brokers=asked.brokers, security=security, prefix=prefix)
-    cluster = open_target(target, options)
+    target = resolve_target(options.target, options.command_config)
+    prefix = checked_prefix(options.prefix, target)
+    security = security_of(options.command_config)
+    target_options = TargetOptions(brokers=options.brokers, security=security, prefix=prefix)
+    cluster = open_target(target, target_options)
 
-    def tell(text: str) -> None:
+    def log(text: str) -> None:
         line(console, text)
 
-    with kept_at(out, tell) as folder:
+    with kept_at(out, log) as folder:
         try:
             cluster.start()
             load = Load(
-                seconds=asked.seconds, rate=asked.rate, seed=asked.seed, processes=asked.processes
+                seconds=options.seconds,
+                rate=options.rate,
+                seed=options.seed,
+                processes=options.processes,
             )
-            hosts = hosts_of(asked.workers_on, out, asked_properties("--conf", asked.conf))
-            done = asyncio.run(run_load(load, cluster.info, folder, tell, hosts=hosts))
+            hosts = hosts_of(options.workers_on, out, parse_properties("--conf", options.conf))
+            done = asyncio.run(run_load(load, cluster.info, folder, log, hosts=hosts))
         finally:
             cluster.stop()
     return {
@@ -79,35 +82,35 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
     }
 
 
-def analyse(asked: AnalyseOptions, console: Console) -> Results:
+def analyse(options: AnalyseOptions, console: Console) -> Results:
     require("pyarrow", "pyspark")
-    _known(asked.only)
+    _known(options.only)
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from reports.analysis.analysis import analyse  # noqa: PLC0415
     from reports.analysis.request import Request  # noqa: PLC0415
-    from shareproof.chaos.judging import spark_settings  # noqa: PLC0415
+    from shareproof.chaos.verdicts import spark_settings  # noqa: PLC0415
 
-    places = [*asked.runs, *([asked.control] if asked.control else [])]
+    places = [*options.runs, *([options.control] if options.control else [])]
 
-    def tell(text: str) -> None:
+    def log(text: str) -> None:
         line(console, text)
 
-    _prepare(places, tell)
+    _prepare(places, log)
     request = Request(
-        runs=tuple(run.absolute() for run in asked.runs),
-        control=asked.control.absolute() if asked.control else None,
-        master=asked.master,
-        memory=asked.memory,
-        level=asked.level,
-        only=asked.only,
-        brief=asked.brief,
-        settings={**spark_settings(places, asked.master), **asked.settings},
+        runs=tuple(run.absolute() for run in options.runs),
+        control=options.control.absolute() if options.control else None,
+        master=options.master,
+        memory=options.memory,
+        level=options.level,
+        only=options.only,
+        brief=options.brief,
+        settings={**spark_settings(places, options.master), **options.settings},
         command=tuple(sys.argv),
     )
 
-    with reached(asked.runs[0]):
-        found = analyse(request, tell)
-    with kept_at(asked.folder, tell) as folder:
+    with reached(options.runs[0]):
+        found = analyse(request, log)
+    with kept_at(options.folder, log) as folder:
         writing.publish(folder, found.results, found.timelines)
     return found.results
 
@@ -124,7 +127,7 @@ def _known(only: Iterable[str]) -> None:
             )
 
 
-def _prepare(runs: Iterable[Path], tell: Callable[[str], None]) -> None:
+def _prepare(runs: Iterable[Path], log: Callable[[str], None]) -> None:
     """Finish what a killed run could not, and bring old histories up to date.
 
     The journals of a killed run hold all but its last second.
@@ -139,4 +142,4 @@ def _prepare(runs: Iterable[Path], tell: Callable[[str], None]) -> None:
                 raise UsageFault(f"{run}: there is no such directory.")
             if not any((run / name).exists() for name in ("history", "journal", MANIFEST)):
                 raise UsageFault(f"{run}: no history is there: give the directory of a run.")
-        bring_up_to_date(run, tell)
+        bring_up_to_date(run, log)

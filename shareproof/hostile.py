@@ -26,7 +26,7 @@ from suites.app.program import VARIABLES
 from suites.broker.share import Queue, Share, world
 from suites.client.wire import HEARTBEAT, SHARE, busiest, lines
 
-_TOLD = (*SHARE, HEARTBEAT, "Metadata")
+_SHOWN = (*SHARE, HEARTBEAT, "Metadata")
 
 
 async def play(
@@ -72,12 +72,12 @@ async def _laid(share: Share, script: Script) -> Queue:
 
 
 async def _run(program: list[str], tap: Tap, queue: Queue, seconds: float) -> int:
-    told = {
+    variables = {
         VARIABLES["bootstrap"]: ",".join(tap.bootstrap),
         VARIABLES["topic"]: queue.topic.name,
         VARIABLES["group"]: queue.group,
     }
-    process = await asyncio.create_subprocess_exec(*program, env=os.environ | told)
+    process = await asyncio.create_subprocess_exec(*program, env=os.environ | variables)
     try:
         return await asyncio.wait_for(process.wait(), seconds)
     except TimeoutError:
@@ -90,12 +90,12 @@ def _report(tap: Tap, frames: int) -> None:
     for api in sorted({one.api for one in tap.exchanges}):
         seen = tap.of(api)
         scripted = Counter(one.scripted for one in seen if one.scripted)
-        said = ", ".join(f"{count} {what}" for what, count in scripted.items())
-        print(f"{api:24} {len(seen):6}, at most {busiest(seen)} in a second; {said or 'as it was'}")
-    told = list(lines(tap.of(*_TOLD)))
-    print("\n".join(told[:frames]))
-    if frames and len(told) > frames:
-        print(f"         … and {len(told) - frames} lines more")
+        acts = ", ".join(f"{count} {what}" for what, count in scripted.items())
+        print(f"{api:24} {len(seen):6}, at most {busiest(seen)} in a second; {acts or 'as it was'}")
+    shown = list(lines(tap.of(*_SHOWN)))
+    print("\n".join(shown[:frames]))
+    if frames and len(shown) > frames:
+        print(f"         … and {len(shown) - frames} lines more")
 
 
 async def _left(queue: Queue, context: OperationContext) -> None:

@@ -56,6 +56,6 @@ async def serve(port: int, parts: Parts) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=19092)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     handlers = tuple(tier_1(ByName if one is Finding else one) for one in HANDLERS)
-    asyncio.run(serve(asked.port, Parts(handlers=handlers)))
+    asyncio.run(serve(options.port, Parts(handlers=handlers)))

@@ -146,10 +146,10 @@ class SparkOptions:
     @property
     def settings(self) -> dict[str, str]:
         """The Spark settings asked for."""
-        from fixtures.targets.asked import asked_properties
+        from fixtures.targets.arguments import parse_properties
 
         packages = {"spark.jars.packages": self.packages} if self.packages else {}
-        return {**packages, **asked_properties("--conf", self.conf)}
+        return {**packages, **parse_properties("--conf", self.conf)}
 
 
 @dataclass(frozen=True, kw_only=True)

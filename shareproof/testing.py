@@ -14,7 +14,7 @@ import pytest
 
 from fixtures.interface.info import ClusterInfo
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
-from fixtures.targets.asked import asked_target
+from fixtures.targets.arguments import resolve_target
 from shareproof import ROOT
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites.app.share_cluster import Chaos, ShareCluster
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _running(target: str) -> Iterator[ClusterInfo]:
     brokers = 1 if target.startswith("external") else 3
     try:
-        made = open_target(asked_target(target), TargetOptions(brokers=brokers))
+        made = open_target(resolve_target(target), TargetOptions(brokers=brokers))
         made.start()
     except (UsageFault, EnvironmentFault, OutOfReach) as fault:
         pytest.fail(str(fault), pytrace=False)

@@ -55,7 +55,7 @@ class Walk:
         consumer = Handle(self.adapter, "one")
         config = {"bootstrap": list(self.cluster.info.bootstrap), "group": group}
         await consumer.open({**config, "mode": self.mode, "callback": "record"})
-        await self.ask_for_lacking(consumer)
+        await self.call_lacking(consumer)
         await consumer.subscribe(topic.name)
         if self.adapter.has(Capability.SUBSCRIPTION):
             self.expect("subscription", [topic.name], await consumer.subscription())
@@ -84,8 +84,8 @@ class Walk:
         await consumer.acknowledge(others[:-1])
         by = {"by": "offset"} if self.adapter.has(Capability.ACK_OFFSET) else {}
         await consumer.acknowledge(others[-1:], **by)
-        told = await consumer.commit_sync()
-        self.expect("errors of the commit", set(), {each.error for each in told} - {None})
+        settled = await consumer.commit_sync()
+        self.expect("errors of the commit", set(), {each.error for each in settled} - {None})
         (again,) = await _polled(consumer, 1)
         self.expect("what comes again", (released.place, 2), (again.place, again.count))
         if renews := self.adapter.has(Capability.RENEW):
@@ -114,7 +114,7 @@ class Walk:
                 self.expect(f"time of {record.offset}", record.timestamp, delivered.timestamp)
                 self.expect(f"count of {record.offset}", 1, delivered.count)
 
-    async def ask_for_lacking(self, consumer: Handle) -> None:
+    async def call_lacking(self, consumer: Handle) -> None:
         """Ask for what the library lacks; it has to be refused, and to do nothing."""
         for capability, (op, fields) in _LACKED.items():
             if not self.adapter.has(capability):

@@ -62,8 +62,8 @@ class Expected:
     intermittent: bool = False
 
     def explains(self, verdict: Verdict, reason: str, witness: Sequence[str] = ()) -> bool:
-        said = "\n".join((reason, *witness))
-        return verdict is self.verdict and re.search(self.match, said, re.DOTALL) is not None
+        text = "\n".join((reason, *witness))
+        return verdict is self.verdict and re.search(self.match, text, re.DOTALL) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

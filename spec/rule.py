@@ -78,7 +78,7 @@ class Honesty(StrEnum):
 
 
 class Internal(StrEnum):
-    """What of Apache's own a rule is about; another implementation need not have it.
+    """The part of Apache Kafka that a rule is about; another implementation need not have it.
 
     ``persister`` is its share coordinator and the five RPCs to it, ``state-topic`` the records of
     ``__share_group_state``, ``jmx`` its metrics, ``java-tools`` its command-line tools, and

@@ -1,7 +1,7 @@
 """What a rule rests on: a sentence of a contract, or what Apache's implementation does.
 
-A *contract* is a KIP, a message definition, the documentation or the public Javadoc: what somebody
-who writes another broker or client can be held to. Code, tests and reports are *reference* only.
+A *contract* is a KIP, a message definition, the documentation or the public Javadoc: what another
+broker or client can be held to. Code, tests and reports are *reference* only.
 A source of a contract points at the sentence: section, field or anchor, and what it says in our
 words.
 """

@@ -48,7 +48,7 @@ class Undecided(Exception):
 class Stalled(Undecided):
     """Records stopped coming, and others of the same broker still came: a rule is broken by that.
 
-    Which one is for whoever knows the check: the next that it would have put to the test.
+    Which rule, the check decides: the next that it would have put to the test.
     """
 
     def __init__(self, sentence: str, witness: tuple[str, ...] = ()) -> None:

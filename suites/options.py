@@ -1,4 +1,4 @@
-"""What can be asked of a run: each field of a frozen dataclass, with its help, is an option.
+"""The options of a run: each field of a frozen dataclass, with its help, is an option.
 
 The command line, pytest's options, the command that reproduces a rule and what workers are sent are
 derived from the fields. A shell that completes a word imports this module, so that what takes long
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import spec.rule
-from fixtures.adapters.shipped import SHIPPED, asked_client
+from fixtures.adapters.shipped import SHIPPED, checked_client
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import FORMS, UsageFault, innermost, parse_target
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
@@ -69,19 +69,19 @@ def options_of(kind: type) -> dict[str, tuple[Any, Option]]:
 
 
 def typed(options: object, names: str) -> list[str]:
-    told: list[str] = []
+    found: list[str] = []
     for name in names.split():
         value, usual = getattr(options, name), getattr(type(options), name, None)
         flag = f"--{name.replace('_', '-')}"
         if isinstance(value, bool):
-            told += [flag] if value else []
+            found += [flag] if value else []
         elif value not in (usual, None, "", ()):
             values = value if isinstance(value, tuple) else (value,)
             # What a JVM or a broker is given may begin with a dash.
             joined = name.startswith("broker_")
             for one in values:
-                told += [f"{flag}={one}"] if joined else [flag, str(one)]
-    return told
+                found += [f"{flag}={one}"] if joined else [flag, str(one)]
+    return found
 
 
 def repeated(values: Iterable[str] | None) -> tuple[str, ...]:
@@ -175,9 +175,9 @@ AsJson = Annotated[bool, Option("Print JSON, and nothing else, on stdout.", "--j
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The client under test: how it was asked for, how to start it, and what it says it is."""
+    """The client under test: the option that names it, how to start it, and what it says it is."""
 
-    asked: tuple[str, str]
+    option: tuple[str, str]
     command: tuple[str, ...]
     name: str
     version: str
@@ -186,14 +186,14 @@ class Client:
     capabilities: tuple[str, ...] = ()
 
     @classmethod
-    def asked_for(cls, *, client: str, adapter: str) -> Client | None:
+    def from_cli(cls, *, client: str, adapter: str) -> Client | None:
         """Return the client that ``--client`` or ``--adapter`` names; it is not introduced yet."""
         if client and adapter:
             raise UsageFault("--client and --adapter: give one of them.")
         if not client and not adapter:
             return None
-        asked = ("--client", asked_client(client)) if client else ("--adapter", adapter)
-        return cls(asked=asked, command=(), name="", version="")
+        option = ("--client", checked_client(client)) if client else ("--adapter", adapter)
+        return cls(option=option, command=(), name="", version="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +269,7 @@ class RunOptions:
     def subject(self) -> str:
         """What is tested, in a few words."""
         if self.client:
-            return f"client {self.client.asked[1]}, facing {self.target}"
+            return f"client {self.client.option[1]}, facing {self.target}"
         return f"target {self.target}"
 
     @property
@@ -289,7 +289,7 @@ class RunOptions:
         return own if own in shipped() else "strict"
 
     def judged(self, version: str) -> str:
-        """Return the version that the ledger is asked about; ``version`` is the target's."""
+        """Return the version that the ledger is read for; ``version`` is the target's."""
         return self.client.version if self.client else self.expect_version or version
 
     @property
@@ -321,9 +321,9 @@ class RunOptions:
     @property
     def broker_properties(self) -> dict[str, str]:
         """The properties that every broker of ours is started with."""
-        from fixtures.targets.asked import asked_properties
+        from fixtures.targets.arguments import parse_properties
 
-        return asked_properties("--broker-option", self.broker_option)
+        return parse_properties("--broker-option", self.broker_option)
 
     @property
     def version(self) -> str:
@@ -334,7 +334,7 @@ class RunOptions:
         return {id_: rule for id_, rule in spec.rule.load_rules().items() if self.asks(rule)}
 
     def asks(self, rule: Rule) -> bool:
-        """Tell whether the run is asked about a rule.
+        """Tell whether the run is to decide a rule.
 
         Rules about Apache's own implementation are for Kafka's brokers, for the reference broker,
         which has the same inside, for whoever's ledger says so, and for whoever names the rule.
@@ -362,13 +362,13 @@ class RunOptions:
         return not self.only or rule in self.only or rule[:3] in self.only
 
     def reproduce(self, rule: str) -> str:
-        said = ["shareproof", self.suite, *(self.client.asked if self.client else ())]
-        said += ["--target", self.target, "--only", rule, "--seed", str(self.seed)]
+        line = ["shareproof", self.suite, *(self.client.option if self.client else ())]
+        line += ["--target", self.target, "--only", rule, "--seed", str(self.seed)]
         if Capability.OWN_CLUSTER in self.offers:
-            said += typed(self, "brokers")
-        said += typed(self, "drafts strict_reach expect_version ledger command_config")
-        said += typed(self, "second_config topics prefix hooks broker_option broker_jvm")
-        return shlex.join(said)
+            line += typed(self, "brokers")
+        line += typed(self, "drafts strict_reach expect_version ledger command_config")
+        line += typed(self, "second_config topics prefix hooks broker_option broker_jvm")
+        return shlex.join(line)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,10 +397,10 @@ def from_given(kind: type[T], values: dict[str, Any]) -> T:
 
 def resolved(options: T) -> T:
     """Return options with the target by the name that it is opened by."""
-    from fixtures.targets.asked import asked_target
+    from fixtures.targets.arguments import resolve_target
 
     given = cast("Any", options)
-    target = asked_target(given.target, getattr(given, "command_config", ""))
+    target = resolve_target(given.target, getattr(given, "command_config", ""))
     return cast("T", replace(given, target=target))
 
 
@@ -430,7 +430,7 @@ def checked(options: RunOptions) -> RunOptions:
 def _check_access(options: RunOptions) -> None:
     """Refuse credentials for brokers of ours, and settings for brokers of somebody else."""
     from fixtures.interface.credentials import read_credentials
-    from fixtures.targets.asked import asked_prefix, check_properties
+    from fixtures.targets.arguments import check_properties, checked_prefix
 
     offers = innermost(options.target).offers
     ours = Capability.OWN_CLUSTER in offers
@@ -446,7 +446,7 @@ def _check_access(options: RunOptions) -> None:
     if (options.topics or options.hooks) and ours:
         option = "--topics" if options.topics else "--hooks"
         raise UsageFault(f"{option}: only for an external cluster; {options.target} is none.")
-    asked_prefix(options.prefix, options.target)
+    checked_prefix(options.prefix, options.target)
     check_properties("--broker-option", options.broker_properties, options.target)
     open_target(options.target, options.target_options)  # reads names and files; starts nothing
 

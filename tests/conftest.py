@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _RECORD = os.environ.pop(RECORD_VARIABLE, "")
 
 LONGEST = (
-    *("refusing", "spark", "credentials", "storage", "hosts", "reach", "kafka", "analysis"),
+    *("authorizer", "spark", "credentials", "storage", "hosts", "reach", "kafka", "analysis"),
     *("app", "nights", "campaign", "runner"),
 )
 """The modules that take longest; whoever is handed one of them last keeps the others waiting."""
@@ -78,6 +78,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
-    told = report.longrepr
-    reason = told[2] if isinstance(told, tuple) else str(told)
+    failure = report.longrepr
+    reason = failure[2] if isinstance(failure, tuple) else str(failure)
     return reason.removeprefix("Skipped: ")

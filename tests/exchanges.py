@@ -27,10 +27,10 @@ def exchange(
     codes = {"error_code": error, "acknowledge_error_code": error}
     if api == "ShareFetch":
         codes["error_code"] = 0
-    told = {"partition_index": 0, **codes, "acquired_records": ranges}
-    told["records"] = b"".join(encode_batch([b"v"], base_offset=offset) for offset, _ in got)
-    responses = [{"topic_id": TOPIC, "partitions": [told]}]
-    asked = {"partition_index": 0, "acknowledgement_batches": batches}
+    part = {"partition_index": 0, **codes, "acquired_records": ranges}
+    part["records"] = b"".join(encode_batch([b"v"], base_offset=offset) for offset, _ in got)
+    responses = [{"topic_id": TOPIC, "partitions": [part]}]
+    requested = {"partition_index": 0, "acknowledgement_batches": batches}
     return SimpleNamespace(
         api=api,
         number=more.get("number", 1),
@@ -43,7 +43,7 @@ def exchange(
         request={
             "member_id": more.get("member", "m"),
             "share_session_epoch": more.get("epoch", 1),
-            "topics": [{"topic_id": TOPIC, "partitions": [asked]}],
+            "topics": [{"topic_id": TOPIC, "partitions": [requested]}],
         },
         response={"error_code": 0, "acquisition_lock_timeout_ms": 6000, "responses": responses}
         if answered

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fixtures.clients.cluster import Cluster, attempts
 from fixtures.interface.info import ClusterInfo
-from fixtures.machine.blocking import run_blocking
+from fixtures.machine.loops import run_blocking
 from fixtures.targets.leftovers import ANY_RUN, Found, find
 from tests.fake import ROOT
 from tests.shell import shareproof

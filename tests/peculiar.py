@@ -1,4 +1,4 @@
-"""Model clients of which the sweep could say something wrong: ``python -m tests.peculiar KIND``.
+"""Model clients that the sweep could accuse wrongly: ``python -m tests.peculiar KIND``.
 
 ``patient`` looks for the coordinator when a consumer is made, and waits until there is one.
 ``mortal`` ends its process at a batch whose number of records it does not believe.

@@ -1,4 +1,4 @@
-"""A cluster that refuses some things, for whoever runs checks on it as somebody else's.
+"""A cluster that refuses some requests, for checks that run on it as on a foreign one.
 
 The reference broker stands behind a proxy that responds to some requests itself, as a broker does
 that has an authorizer, policies and quotas, and that may not name some APIs. ``python -m

@@ -23,10 +23,10 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from fixtures.interface.target import Target, TargetOptions
-from fixtures.machine.blocking import run_blocking
 from fixtures.machine.java import find_java
+from fixtures.machine.loops import run_blocking
 from fixtures.targets import DEFAULT_TARGET, open_target
-from tests.refusing import scram_user
+from tests.authorizer import scram_user
 
 PASSWORD = "store-s3cret"  # noqa: S105
 PLAIN_PASSWORD = "plain-s3cret"  # noqa: S105
@@ -59,17 +59,17 @@ class TokenEndpoint:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                self._say(200, endpoint.keys())
+                self._respond(200, endpoint.keys())
 
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers["Content-Length"]))
                 pair = f"client:{CLIENT_SECRET}".encode()
                 wanted = f"Basic {base64.b64encode(pair).decode()}"
                 if self.headers["Authorization"] != wanted:
-                    return self._say(401, {"error": "invalid_client"})
-                return self._say(200, {"access_token": endpoint.token(), "expires_in": 300})
+                    return self._respond(401, {"error": "invalid_client"})
+                return self._respond(200, {"access_token": endpoint.token(), "expires_in": 300})
 
-            def _say(self, code: int, body: object) -> None:
+            def _respond(self, code: int, body: object) -> None:
                 self.send_response(code)
                 self.send_header("Content-Type", "application/json")
                 self.end_headers()
@@ -237,8 +237,8 @@ def _client_files(
     folder: Path, target: Target, endpoint: TokenEndpoint, passwords: Mapping[str, str]
 ) -> dict[str, Path]:
     def store(kind: str, name: str, type_: str = "", password: str = PASSWORD) -> dict[str, str]:
-        told = {"type": type_, "location": str(folder / name), "password": password}
-        return {f"ssl.{kind}store.{key}": value for key, value in told.items() if value}
+        settings = {"type": type_, "location": str(folder / name), "password": password}
+        return {f"ssl.{kind}store.{key}": value for key, value in settings.items() if value}
 
     def login(mechanism: str, module: str = "", **words: str) -> dict[str, str]:
         given = "".join(f' {key}="{value}"' for key, value in words.items())

@@ -18,7 +18,7 @@ from typing import Any
 
 from fixtures.clocks import Clocks
 from fixtures.machine import registry
-from fixtures.machine.building import go_program
+from fixtures.machine.builds import go_program
 from fixtures.machine.cache import locked
 from fixtures.machine.java import FAST_START
 from fixtures.machine.ports import free_ports
@@ -79,14 +79,14 @@ def _until(ready: Callable[[], bool], log: Path, process: Popen[bytes] | None = 
     deadline = time.monotonic() + PATIENCE
     while not ready():
         if time.monotonic() > deadline or (process and process.poll() is not None):
-            said = log.read_text(encoding="utf-8", errors="replace")[-2000:]
-            raise AssertionError(f"a server does not start:\n{said}")
+            end = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+            raise AssertionError(f"a server does not start:\n{end}")
         time.sleep(0.1)
 
 
 def _page(url: str) -> str:
-    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as said:  # noqa: S310 - ours
-        return str(said.read().decode())
+    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 - ours
+        return str(response.read().decode())
     return ""
 
 
@@ -119,9 +119,9 @@ def _serving(
     **more: str,
 ) -> Iterator[Server]:
     """Run programs with these further variables until the end; give them once they are ready."""
-    with log.open("ab") as said:
+    with log.open("ab") as output:
         env = {**os.environ, **more}
-        processes = tuple(Popen(each, stdout=said, stderr=said, env=env) for each in commands)
+        processes = tuple(Popen(each, stdout=output, stderr=output, env=env) for each in commands)
         running = replace(server, processes=processes)
         try:
             _until(ready, log, processes[0] if len(processes) == 1 else None)
@@ -138,8 +138,8 @@ def hdfs(folder: Path) -> Iterator[Server]:
     command = ["java", *FAST_START, "-Xmx256m", "-cp", os.pathsep.join([str(conf), *hadoop()])]
     page = f"http://127.0.0.1:{ports[1]}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
     shown = ('"NumLiveDataNodes" : 1', '"FSState" : "Operational"')
-    with log.open("wb") as said:
-        subprocess.run([*command, _NAMENODE, "-format"], stdout=said, stderr=said, check=True)
+    with log.open("wb") as output:
+        subprocess.run([*command, _NAMENODE, "-format"], stdout=output, stderr=output, check=True)
     nodes = [[*command, node] for node in (_NAMENODE, _DATANODE)]
     server = Server(uri=f"hdfs://127.0.0.1:{ports[0]}/a/run")
     with _serving(server, log, nodes, lambda: all(word in _page(page) for word in shown)) as found:
@@ -226,11 +226,11 @@ def yarn(folder: Path) -> Iterator[Path]:
     with locked("maven"):
         further = [str(registry.artifact(one)) for one in _LACKING]
     command = ["java", "-Xmx384m", "-cp", os.pathsep.join([str(conf), *hadoop(), *further])]
-    told = {"JAVA_TOOL_OPTIONS": " ".join(FAST_START)}  # containers have it, too
+    options = {"JAVA_TOOL_OPTIONS": " ".join(FAST_START)}  # containers have it, too
     page = f"http://{_HERE}:{ports[0]}/ws/v1/cluster/metrics"
     servers = [[*command, name] for name in _SERVERS]
     ready = lambda: '"activeNodes":1' in _page(page)  # noqa: E731
-    with _serving(Server(uri="yarn"), folder / "log", servers, ready, **told):
+    with _serving(Server(uri="yarn"), folder / "log", servers, ready, **options):
         yield conf
 
 
@@ -300,8 +300,8 @@ class Cluster:
 
     def load(self, target: str, out: Path | str, *more: str) -> subprocess.CompletedProcess[str]:
         on = ("--workers-on", self.master, "--conf", f"spark.pyspark.python={self.python}")
-        asked = ("--target", target, "--brokers", "1", "--seconds", str(SECONDS))
-        return shareproof("load", *asked, "--rate", "400", "--out", str(out), *on, *more)
+        options = ("--target", target, "--brokers", "1", "--seconds", str(SECONDS))
+        return shareproof("load", *options, "--rate", "400", "--out", str(out), *on, *more)
 
 
 @contextlib.contextmanager

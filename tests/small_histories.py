@@ -198,14 +198,14 @@ def _deliver(
         op = ops.setdefault(key, journal.next_operation())
         first, last = one["offset"], one.get("last", one["offset"])
         row = (op, share_partition, case.log, number, first, last, one["count"])
-        asked = one.get("asked", one["at"] - 1)
-        times = (case.plain.get("lock_ms", 1000), asked * MS, one["at"] * MS)
+        sent = one.get("asked", one["at"] - 1)
+        times = (case.plain.get("lock_ms", 1000), sent * MS, one["at"] * MS)
         payload = (True, one.get("of", 1), one.get("sequence", first), 7)
         if "node" in one:
-            ended = (asked * MS, one["at"] * MS, 500, int(Outcome.OK), 0)
+            ended = (sent * MS, one["at"] * MS, 500, int(Outcome.OK), 0)
             journal.add(Operation(op, 0, 0, "ShareFetch", one["node"], *ended))
-        told = (one.get("after", -1), *((False, -1, -1, -1) if "absent" in one else payload))
-        journal.add(Acquired(*row, *times, *told))
+        rest = (one.get("after", -1), *((False, -1, -1, -1) if "absent" in one else payload))
+        journal.add(Acquired(*row, *times, *rest))
         for act in _acts(one):
             journal.add(Acknowledged(op, share_partition, case.log, first, last, *act))
 
@@ -230,8 +230,8 @@ def _show(journal: Journal, share_partition: int, plain: Plain, end: int) -> Non
     ending = {"at": _END, "spso": end, "end": end, "lag": 0, "phase": "quiet"}
     for one in plain.get("shown", (ending,)):
         at = one["at"] * MS
-        asked = one.get("asked", one["at"] - 1) * MS
-        row = (asked, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
+        sent = one.get("asked", one["at"] - 1) * MS
+        row = (sent, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
         further = (one.get("epoch", 0), one.get("phase", "load"))
         journal.add(ShownOffsets(share_partition, *row, *further))
     epochs = itertools.count(1)

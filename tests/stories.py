@@ -72,7 +72,7 @@ class Story:
             self.busy[member] = received
         return sent, received
 
-    def tell(self, step: Callable[..., Step], who: str = "", **facts: Any) -> None:
+    def add(self, step: Callable[..., Step], who: str = "", **facts: Any) -> None:
         sent, received = self.around(who)
         self.steps.append(step(sent=sent, received=received, **facts))
 
@@ -156,12 +156,12 @@ class Story:
         if member is None:
             return
         self.leader.close(self.now, member)
-        self.tell(Closed, member, member=member)
+        self.add(Closed, member, member=member)
 
     def reload(self) -> None:
         self.leader.tick(self.now)
         self.leader.reload()
-        self.tell(Reloaded)
+        self.add(Reloaded)
 
     def delete(self) -> None:
         if self.random.random() < 0.7 or self.log.last < 0:
@@ -171,17 +171,17 @@ class Story:
             return
         offset = self.random.randint(low, high)
         self.leader.move_log_start(self.now, offset)
-        self.tell(LogStarted, offset=offset)
+        self.add(LogStarted, offset=offset)
 
     def look(self) -> None:
         state = self.leader.coordinator.state
         if state is not None:
-            self.tell(StartSeen, offset=state.start)
+            self.add(StartSeen, offset=state.start)
 
     def read(self) -> None:
         state = self.leader.coordinator.state
         if state is not None:
-            self.tell(StateSeen, start=state.start, batches=state.batches)
+            self.add(StateSeen, start=state.start, batches=state.batches)
 
 
 def ranges_of(step: Step) -> tuple[Range, ...]:
@@ -190,7 +190,7 @@ def ranges_of(step: Step) -> tuple[Range, ...]:
 
 Edit = Callable[[list[Step], Random], list[Step] | None]
 Change = Callable[[Any, Random], tuple[Step, ...]]
-"""Takes one step, and returns what is told in its place."""
+"""Takes one step, and returns the step to put in its place."""
 
 EDITS: list[Edit] = []
 """Every corruption there is. What one edit makes may be legal by chance: rates, not certainties."""

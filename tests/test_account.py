@@ -39,7 +39,7 @@ def accepted(at: float, number: int, **more: Any) -> Any:
     return exchange(at, number=number, acks=[(0, 1)], **more)
 
 
-def told(at: float, times: int) -> list[Any]:
+def callbacks_of(at: float, times: int) -> list[Any]:
     one = {"topic": "t", "partition": 0, "offsets": [0] * times, "error": None}
     return [SimpleNamespace(at=at, partitions=[one])] if times else []
 
@@ -75,7 +75,7 @@ COMMIT = call("commit_sync", 2.0, result={"partitions": []})
 def test_account(broken: str, calls: list[Call], exchanges: list[Any], times: int) -> None:
     adapter = SimpleNamespace(has=lambda _: True)
     handle: Any = SimpleNamespace(
-        name="c", calls=calls, adapter=adapter, callbacks=told(3.0, times)
+        name="c", calls=calls, adapter=adapter, callbacks=callbacks_of(3.0, times)
     )
     made = account([handle], [METADATA, *exchanges])
     assert [one.rule for one in made.breaches] == [broken] * bool(broken)

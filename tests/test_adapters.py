@@ -25,7 +25,7 @@ from fixtures.clients.adapter import (
 )
 from fixtures.clients.handle import Handle
 from fixtures.interface.names import UsageFault
-from fixtures.machine.building import built, run
+from fixtures.machine.builds import built, run
 from fixtures.machine.cache import CACHE_VARIABLE
 from spec.adapter import SCHEMA, Capability, flaw
 from spec.settings import Setting, settings_of
@@ -315,7 +315,7 @@ SETTING = Setting(name="fetch.max.wait.ms", shows="ShareFetch.max_wait_ms")
 
 
 @pytest.mark.parametrize(
-    ("trial", "outcome", "said"),
+    ("trial", "outcome", "reason"),
     [
         ({"wanted": 7}, {"works": True}, ""),
         ({"wanted": 7}, {"shown": "it was 500"}, "no effect; it was 500"),
@@ -329,15 +329,15 @@ SETTING = Setting(name="fetch.max.wait.ms", shows="ShareFetch.max_wait_ms")
     ],
 )
 def test_the_judge_of_a_trial(
-    trial: dict[str, object], outcome: dict[str, object], said: str
+    trial: dict[str, object], outcome: dict[str, object], reason: str
 ) -> None:
     rule = TAKES_EFFECT if "wanted" in trial else REFUSED
     found = broken(
         Trial(setting=SETTING, value="7", rule=rule, **trial),  # type: ignore[arg-type]
         Outcome(**outcome),  # type: ignore[arg-type]
     )
-    assert said in found
-    assert bool(found) == bool(said)
+    assert reason in found
+    assert bool(found) == bool(reason)
 
 
 def test_foreign_settings_have_their_own_rule() -> None:

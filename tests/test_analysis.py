@@ -24,7 +24,7 @@ from reports.analysis.request import Judged, Request
 from reports.analysis.rules import load_invariants
 from reports.analysis.settling import observations, owed_by
 from reports.reading import SCHEMA_FILE
-from shareproof.chaos.judging import KEPT, class_data_options
+from shareproof.chaos.verdicts import KEPT, class_data_options
 from shareproof.histories import _known
 from spec.history import (
     MOST_DELIVERIES,
@@ -72,9 +72,9 @@ def cluster(tmp_path: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize(("said", "excused"), [(["INV-02"], {"INV-01"}), (None, set())])
-def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> None:
-    run = {"load": {} if said is None else {"owed": said}}
+@pytest.mark.parametrize(("owed", "excused"), [(["INV-02"], {"INV-01"}), (None, set())])
+def test_a_run_owes_what_it_says(owed: list[str] | None, excused: set[str]) -> None:
+    run = {"load": {} if owed is None else {"owed": owed}}
     history = nothing_of(run)
     rules = [rule for rule in load_invariants() if rule.id in {"INV-01", "INV-02"}]
     idle = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in rules}
@@ -109,11 +109,11 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
     acknowledged = history / "journal" / "0000" / "acknowledged.arrows"
     acknowledged.write_bytes(acknowledged.read_bytes()[:-8])
 
-    code, document, said = _analyse(
+    code, document, output = _analyse(
         run, *("--control", str(tmp_path / "quiet")), *("--master", "local[2]", "--memory", "1g")
     )
 
-    assert "compacting" in said
+    assert "compacting" in output
     (again,) = (rule for rule in document["rules"] if rule["id"] == "INV-02")
     assert "in the control run it was held" in again["reason"]
     assert "during kill of broker 2)" in again["witness"][0]
@@ -151,9 +151,9 @@ def test_on_a_real_cluster(tmp_path: Path, cluster: str) -> None:
     )
     (history / spoiled.path).write_bytes(b"PAR1")
 
-    code, document, said = _analyse(tmp_path, "--brief", "--master", cluster, "--memory", "512m")
+    code, document, output = _analyse(tmp_path, "--brief", "--master", cluster, "--memory", "512m")
 
-    assert code == 1, said
+    assert code == 1, output
     broken = {rule for rule, verdict in _verdicts(document).items() if verdict == "fail"}
     assert broken == {"INV-02"}
     assert any(spoiled.path in fault for fault in document["run"]["errors"])
@@ -186,7 +186,7 @@ def _edit(history: Path, change: Callable[[Document], object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "sentence"),
     [
         (lambda it: it.update(schema=99), "schema 99"),
         (lambda it: it.update(buckets=0), "0 buckets"),
@@ -201,10 +201,10 @@ def _edit(history: Path, change: Callable[[Document], object]) -> None:
     ],
 )
 def test_a_manifest_that_cannot_be_is_refused(
-    history: Path, change: Callable[[Document], object], said: str
+    history: Path, change: Callable[[Document], object], sentence: str
 ) -> None:
     _edit(history, change)
-    with pytest.raises(EnvironmentFault, match=said):
+    with pytest.raises(EnvironmentFault, match=sentence):
         open_history(history)
 
 
@@ -233,9 +233,9 @@ def test_a_run_that_says_nothing_of_itself_is_named(history: Path, text: str | N
 def test_what_may_be_excused_is_not_held_against_anybody(history: Path, lost: str) -> None:
     (history / lost / "part-00000.parquet").write_bytes(b"PAR1")
     found = Found(exercised=9, broken=1, seconds=0)
-    said = observation(RULES["INV-14"], found, open_history(history), None)
-    assert said.verdict is Verdict.UNKNOWN
-    assert lost in said.reason
+    seen = observation(RULES["INV-14"], found, open_history(history), None)
+    assert seen.verdict is Verdict.UNKNOWN
+    assert lost in seen.reason
 
 
 def test_a_journal_of_excuses_that_is_broken_takes_proofs_away() -> None:
@@ -277,8 +277,8 @@ def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
         write_share_partition(journal, 0, 0)
     with Journal(tmp_path, 1) as journal:
         journal.add(MemberEvent(7, "ann", "group-0", 1, "plain", "joined", 0))
-        told = (5000, 8 * SECOND, 9 * SECOND, -1, True, 1, 0, 7)
-        journal.add(Acquired(1, 0, 0, 7, 0, 0, 1, *told))
+        times = (5000, 8 * SECOND, 9 * SECOND, -1, True, 1, 0, 7)
+        journal.add(Acquired(1, 0, 0, 7, 0, 0, 1, *times))
         if known:
             journal.add(MemberEvent(7, "ann", "group-0", 1, "plain", "killed", 8 * SECOND + 5))
     for file in (tmp_path / "journal" / "0001").glob("*.arrows"):
@@ -322,7 +322,7 @@ def test_what_is_incomplete_owes_nothing(damage: dict[str, Any], *, excused: boo
     judged = [Judged(history, found, [], [], {})]
     request = Request(runs=(Path("run"),))
 
-    (said,) = observations(judged, [RULES["INV-02"]], owed_by(request, judged), None)
+    (seen,) = observations(judged, [RULES["INV-02"]], owed_by(request, judged), None)
 
-    assert said.verdict is Verdict.VACUOUS
-    assert said.excused == excused
+    assert seen.verdict is Verdict.VACUOUS
+    assert seen.excused == excused

@@ -66,7 +66,7 @@ def info() -> Iterator[ClusterInfo]:
 def playing(info: ClusterInfo, out: Path, *command: str, seed: int = 1) -> AppRun:
     template = Template(record='{"id": "{key}", "work_ms": 10}')
     spec = ProgramSpec(command=command, records=20, template=template, attempts=3, patience=5.0)
-    return AppRun(info=info, spec=spec, seed=seed, out=out, tell=lambda _: None)
+    return AppRun(info=info, spec=spec, seed=seed, out=out, log=lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +127,8 @@ def test_the_command_ends_with_the_verdict(shell: Shell, tmp_path: Path) -> None
     few = ("--records", "10", "--scenario", "calm", "--only", "FRM-01,FRM-09", "--out", str(out))
     program = (python, str(CONSUMER), "--wrong", "accept-failed")
     options = ("--target", "reference", "--seed", "3", "--json")
-    code, said, _ = shell("app", *options, *few, "--", *program)
-    results = parse(json.loads(said))
+    code, output, _ = shell("app", *options, *few, "--", *program)
+    results = parse(json.loads(output))
     assert code == results.run.exit_code == 1
     verdicts = {rule.id: rule.verdict for rule in results.rules}
     assert verdicts == {"FRM-01": "fail", "FRM-09": "pass"}
@@ -136,11 +136,11 @@ def test_the_command_ends_with_the_verdict(shell: Shell, tmp_path: Path) -> None
     assert "ACCEPT of" in (out / broken.checks[0].transcript).read_text(encoding="utf-8")
     assert "--only FRM-01 --seed 3" in broken.reproduce
     assert (out / "report.html").is_file()
-    assert (out / "results.json").read_text(encoding="utf-8") == said
+    assert (out / "results.json").read_text(encoding="utf-8") == output
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "sentence"),
     [
         ((), 2, "Give the command of your program after --."),
         (("--", "/no/such/program"), 2, "there is no such program"),
@@ -151,12 +151,12 @@ def test_the_command_ends_with_the_verdict(shell: Shell, tmp_path: Path) -> None
     ],
 )
 def test_what_cannot_be_tried_is_one_sentence(
-    shell: Shell, tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
+    shell: Shell, tmp_path: Path, arguments: tuple[str, ...], code: int, sentence: str
 ) -> None:
     out = ("--out", str(tmp_path / "out"))
-    ended, _, said = shell("app", "--target", "reference", *out, *arguments)
+    ended, _, errors = shell("app", "--target", "reference", *out, *arguments)
     assert ended == code
-    assert told in said.splitlines()[-1]
+    assert sentence in errors.splitlines()[-1]
 
 
 @pytest.mark.timeout(180)
@@ -190,19 +190,19 @@ GOOD = Sent(key="sp-1-00000", place=(TOPIC, 0, 0), poison=False)
 BAD = Sent(key="sp-1-00001", place=(TOPIC, 0, 1), poison=True)
 
 
-said = partial(exchange, api="ShareFetch")
+frame = partial(exchange, api="ShareFetch")
 
 
 def became(*exchanges: Any) -> Deliveries:
-    """Return what became of the deliveries; locks last ten seconds."""
+    """Return the deliveries of these exchanges; locks last ten seconds."""
     return deliveries_of(cast("Any", exchanges), 10.0)
 
 
 def test_an_acknowledgement_belongs_to_the_last_delivery() -> None:
     seen = became(
-        said(0, got=((0, 1),)),
-        said(1, acks=((0, AckType.RELEASE),), got=((0, 2),)),
-        said(2, acks=((0, AckType.ACCEPT),)),
+        frame(0, got=((0, 1),)),
+        frame(1, acks=((0, AckType.RELEASE),), got=((0, 2),)),
+        frame(2, acks=((0, AckType.ACCEPT),)),
     )
     first, second = seen.of[TOPIC, 0, 0]
     assert (first.kind, first.count, first.final) == (AckType.RELEASE, 1, False)
@@ -212,11 +212,11 @@ def test_an_acknowledgement_belongs_to_the_last_delivery() -> None:
 
 
 def test_locks_end_and_are_renewed() -> None:
-    late = became(said(0, got=((0, 1),)), said(11, acks=((0, AckType.ACCEPT),), error=121))
+    late = became(frame(0, got=((0, 1),)), frame(11, acks=((0, AckType.ACCEPT),), error=121))
     kept = became(
-        said(0, got=((0, 1),)),
-        said(9, acks=((0, AckType.RENEW),)),
-        said(18, acks=((0, AckType.ACCEPT),)),
+        frame(0, got=((0, 1),)),
+        frame(9, acks=((0, AckType.RENEW),)),
+        frame(18, acks=((0, AckType.ACCEPT),)),
     )
     (first,), (second,) = late.of.values(), kept.of.values()
     assert first[0].lapsed(20.0)
@@ -227,7 +227,7 @@ def test_locks_end_and_are_renewed() -> None:
 
 def test_a_closed_session_gives_back() -> None:
     seen = became(
-        said(0, got=((0, 1),)), said(0, member="n", got=((1, 1),)), said(1, epoch=-1, acks=())
+        frame(0, got=((0, 1),)), frame(0, member="n", got=((1, 1),)), frame(1, epoch=-1, acks=())
     )
     assert [one.member for one in seen.held(2.0)] == ["n"]
     assert not seen.of[TOPIC, 0, 0][0].lapsed(20.0)
@@ -236,21 +236,21 @@ def test_a_closed_session_gives_back() -> None:
 @pytest.mark.parametrize(
     ("ack", "why"),
     [
-        (said(1, member="n", acks=((0, AckType.ACCEPT),)), "n never acquired it, only m did"),
-        (said(1, acks=((7, AckType.ACCEPT),)), "m never acquired it, nobody did"),
-        (said(1, node=2, acks=((0, AckType.ACCEPT),)), "m acquired it from broker 1"),
+        (frame(1, member="n", acks=((0, AckType.ACCEPT),)), "n never acquired it, only m did"),
+        (frame(1, acks=((7, AckType.ACCEPT),)), "m never acquired it, nobody did"),
+        (frame(1, node=2, acks=((0, AckType.ACCEPT),)), "m acquired it from broker 1"),
     ],
 )
 def test_an_acknowledgement_by_somebody_else_is_a_stray(ack: Any, why: str) -> None:
-    assert [one.why for one in became(said(0, got=((0, 1),)), ack).strays] == [why]
+    assert [one.why for one in became(frame(0, got=((0, 1),)), ack).strays] == [why]
 
 
 def test_what_was_lost_may_be_sent_again_and_the_limit_finishes() -> None:
     ack = ((0, AckType.ACCEPT),)
-    got, again = said(0, got=((0, 1),)), said(2, acks=ack)
-    assert became(got, said(1, acks=ack, answered=False), again).strays == []
-    assert len(became(got, said(1, acks=ack), again).strays) == 1
-    seen = became(said(0, got=((0, 5),)), said(1, acks=((0, AckType.RELEASE),)))
+    got, again = frame(0, got=((0, 1),)), frame(2, acks=ack)
+    assert became(got, frame(1, acks=ack, answered=False), again).strays == []
+    assert len(became(got, frame(1, acks=ack), again).strays) == 1
+    seen = became(frame(0, got=((0, 5),)), frame(1, acks=((0, AckType.RELEASE),)))
     assert seen.finished(GOOD.place, 5, 2.0)
     assert not seen.finished(GOOD.place, 6, 2.0)
 

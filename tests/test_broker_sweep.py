@@ -44,8 +44,8 @@ def test_cases_are_many_and_have_names() -> None:
 def test_elements_of_requests_and_answers() -> None:
     scene = Scene()
     request = scene.request("AlterShareGroupOffsets", "empty")
-    asked = [keys for keys, _, _ in elements(request)]
-    assert asked == [("t0", 0), ("t0", 1), ("t1", 0)]
+    places = [keys for keys, _, _ in elements(request)]
+    assert places == [("t0", 0), ("t0", 1), ("t1", 0)]
     part = {"partition_index": 0, "error_code": 3}
     topic = {"topic_name": "t0", "topic_id": 0, "partitions": [part, part | {"error_code": 0}]}
     assert list(answered({"responses": [topic]}, request)) == [(("t0", 0), 3), (("t0", 0), 0)]

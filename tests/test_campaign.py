@@ -16,7 +16,7 @@ from fixtures.machine.maven import clients_jar
 from fixtures.mutants import MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import REPAIRS
-from fixtures.virtual.world import reference_world
+from fixtures.virtual.cluster import virtual_cluster
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
 from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
 from reports import evidence
@@ -34,7 +34,11 @@ from tests.shell import python, without_extras
 from tests.test_results import document
 from tools.campaign import alterations, reference, repeats
 from tools.campaign.__main__ import SUBJECTS, main
-from tools.campaign.hunting import (
+from tools.campaign.options import Options, chosen_mutants
+from tools.campaign.player import HONEST, Case, play
+from tools.campaign.record import EvidenceStore
+from tools.campaign.reference import Plan, Seen
+from tools.campaign.rejections import (
     again,
     cases_of,
     checks,
@@ -45,10 +49,6 @@ from tools.campaign.hunting import (
     playable,
     rejection,
 )
-from tools.campaign.options import Options, chosen_mutants
-from tools.campaign.player import HONEST, Case, play
-from tools.campaign.record import Keeper
-from tools.campaign.reference import Plan, Seen
 
 ROOT = Path(__file__).parents[1]
 SUBSET = "test_ack_types.py", "test_lck_expiry.py", "test_ses_epochs.py", "test_acq_crowd.py"
@@ -59,7 +59,7 @@ EXPIRED = "suites/broker/test_lck_expiry.py::test_expired_lock_frees_the_records
 
 
 DIGEST = f"""
-from tools.campaign.hunting import checks, control
+from tools.campaign.rejections import checks, control
 from tools.campaign.reference import Plan, Seen
 from tests.test_results import document
 names = [name for name in checks() if name.partition("::")[0].endswith({SUBSET!r})]
@@ -95,11 +95,11 @@ def test_every_entry_can_be_played_again_under_the_same_name() -> None:
         for one in read()
     )
     assert owners == {1: len(read())}
-    keeper = Keeper(record=False)
+    store = EvidenceStore(record=False)
     both = [checks()[ACCEPTED], checks()[EXPIRED]]
-    assert alterations.pending(Options(keeper=keeper), both) == []
-    keeper.known = [one for one in keeper.known if one.check != EXPIRED]
-    assert alterations.pending(Options(keeper=keeper), both) == [checks()[EXPIRED]]
+    assert alterations.pending(Options(store=store), both) == []
+    store.known = [one for one in store.known if one.check != EXPIRED]
+    assert alterations.pending(Options(store=store), both) == [checks()[EXPIRED]]
 
 
 def test_mutant_is_killed_by_its_rule_and_the_honest_broker_accepted() -> None:
@@ -116,7 +116,7 @@ def test_mutant_is_killed_by_its_rule_and_the_honest_broker_accepted() -> None:
 
 def test_check_that_fails_anyway_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = play("reference:accept-releases", cases_of(ACCEPTED)[0], 1)
-    monkeypatch.setattr("tools.campaign.hunting._honest", lambda *_: wrong)
+    monkeypatch.setattr("tools.campaign.rejections._honest", lambda *_: wrong)
     assert wrong.broken is not None
     assert rejection("reference:accept-releases", ACCEPTED, 1) is None
 
@@ -162,16 +162,16 @@ def test_words_choose_mutants_and_checks() -> None:
 def test_command_line() -> None:
     words = ("--only", "locks-never-end", "-n", "1", "--json")
     done = python("-m", "tools.campaign", *words)
-    told: dict[str, Any] = json.loads(done.stdout)
-    found = told["subjects"]["reference"]
-    assert (done.returncode, told["run"]["exit_code"], found["alive"]) == (0, 0, [])
+    document: dict[str, Any] = json.loads(done.stdout)
+    found = document["subjects"]["reference"]
+    assert (done.returncode, document["run"]["exit_code"], found["alive"]) == (0, 0, [])
     assert found["summary"]["killed"] == 1
     assert "LCK-01" in found["mutants"]["locks-never-end"]["killed_by"].values()
-    assert {one["name"] for one in told["entries"]} == {"locks-never-end"}
+    assert {one["name"] for one in document["entries"]} == {"locks-never-end"}
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "sentence"),
     [
         (("--only", "there-is-no-such-thing"), "no mutant, alteration, area, rule or check"),
         (("nonsense",), "there are reference, alterations,"),
@@ -185,7 +185,7 @@ def test_command_line() -> None:
 )
 def test_wrong_usage(
     words: Sequence[str],
-    told: str,
+    sentence: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -193,7 +193,7 @@ def test_wrong_usage(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert told in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 def test_verdicts_that_differ_are_named() -> None:
@@ -288,7 +288,7 @@ def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
     async def played() -> Judge:
         judge = Judge(["ACK-01"])
         async with (
-            reference_world("reference", brokers=1, properties={}, seed=1) as here,
+            virtual_cluster("reference", brokers=1, properties={}, seed=1) as here,
             world(here.info, random.Random(1), [], here.schemas) as share,
         ):
             await fussy(share=share, judge=judge, setup="beside")
@@ -468,7 +468,7 @@ def test_check_meets_its_lists(check: str, frames: list[Frame]) -> None:
 # --- Repairs -----------------------------------------------------------------------------------
 
 STATE = "PER-05,PER-14,PER-16,PER-17,PER-18,PER-33"
-ASKED = {
+EXPECTED = {
     "the-later-of-equal-counts": STATE,
     "the-last-write-counts": STATE,
     "starts-are-stored-when-decided": "OFF-01,OFF-02,OFF-06,OFF-19,OFF-46,LAG-05,LAG-07,ADM-10",
@@ -478,7 +478,7 @@ ASKED = {
 
 @pytest.mark.parametrize("name", REPAIRS)
 def test_no_rule_forbids_a_repair(name: str) -> None:
-    near = set(ASKED[name].split(","))
+    near = set(EXPECTED[name].split(","))
     cases = [
         case for check in playable() if near & {*checks()[check].rules} for case in cases_of(check)
     ]

@@ -1,4 +1,4 @@
-"""Chaos, as far as it needs no cluster: schedules, faults, scenarios, and what came of them."""
+"""Chaos, as far as it needs no cluster: schedules, faults, scenarios, and results."""
 
 import asyncio
 import itertools
@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from chaos.capabilities import ON_REQUEST, TOXIPROXY, offered, playable
 from chaos.faults import FAULTS
 from chaos.faults.fault import fault
-from chaos.fitting import ON_REQUEST, TOXIPROXY, fitting, offered
 from chaos.play import ChaosResult, InjectionResult, in_the_way, verdict
-from chaos.run import Chaos, check, usual_load
+from chaos.run import ChaosTest, check, usual_load
 from chaos.schedule import Schedule, ScheduledFault, draw, in_conflict
 from chaos.shrink import Shrunk, shrink
 from fixtures.clients.admin import ShareOffset
@@ -41,15 +41,15 @@ from suites.clusters import require
 from suites.options import RunOptions
 from tools.documents.chaos import (
     PAGE,
+    InjectionCounts,
     Played,
-    Strikes,
+    counts_by_fault,
     faults,
     filled,
     merged,
     played,
     read,
     scenarios,
-    strikes_of,
     struck,
     verdict_of,
     write,
@@ -71,29 +71,29 @@ def _overlap(one: ScheduledFault, other: ScheduledFault) -> bool:
 def test_a_seed_is_a_schedule_in_which_what_is_in_conflict_stays_apart(seed: int) -> None:
     assert draw(seed, 300, ALL) == draw(seed, 300, ALL)
     assert draw(seed, 300, ALL) != draw(seed + 1, 300, ALL)
-    strikes = draw(seed, 300, ALL).strikes
-    lonely = [one for one in strikes if FAULTS[one.fault].exclusive]
+    injections = draw(seed, 300, ALL).injections
+    lonely = [one for one in injections if FAULTS[one.fault].exclusive]
     assert len(lonely) > 3
     assert not any(_overlap(a, b) for a in lonely for b in lonely if a is not b)
-    assert all(one.ends <= 300 for one in strikes)
-    pairs = [(a, b) for a in strikes for b in strikes if a is not b and _overlap(a, b)]
+    assert all(one.ends <= 300 for one in injections)
+    pairs = [(a, b) for a in injections for b in injections if a is not b and _overlap(a, b)]
     assert pairs, "others overlap"
     assert not any(in_conflict(FAULTS[a.fault], FAULTS[b.fault]) for a, b in pairs)
 
 
 def test_free_overlap_spares_the_quorum() -> None:
-    drawn = [draw(seed, 300, ALL, free=True).strikes for seed in range(5)]
+    drawn = [draw(seed, 300, ALL, free=True).injections for seed in range(5)]
     met = [(a, b) for some in drawn for a in some for b in some if a is not b and _overlap(a, b)]
     assert any(in_conflict(FAULTS[a.fault], FAULTS[b.fault]) for a, b in met)
     assert not any(FAULTS[a.fault].exclusive and FAULTS[b.fault].exclusive for a, b in met)
 
 
 def test_schedules() -> None:
-    assert {one.fault for one in draw(1, 3600, ALL).strikes} == set(FAULTS)
-    assert not draw(1, 10, [kind for kind in ALL if kind.lasts[0] > 7]).strikes
+    assert {one.fault for one in draw(1, 3600, ALL).injections} == set(FAULTS)
+    assert not draw(1, 10, [kind for kind in ALL if kind.lasts[0] > 7]).injections
     # A long run ends without faults.
-    assert 500 < max(one.ends for one in draw(5, 600, ALL).strikes) <= 555
-    assert 90 < max(one.ends for one in draw(5, 120, ALL).strikes) <= 116
+    assert 500 < max(one.ends for one in draw(5, 600, ALL).injections) <= 555
+    assert 90 < max(one.ends for one in draw(5, 120, ALL).injections) <= 116
     schedule = draw(7, 120, ALL)
     assert Schedule.from_json(schedule.to_json()) == schedule
 
@@ -129,10 +129,10 @@ def test_scenarios_are_sound(scenario: Scenario) -> None:
     known = {rule.id for rule in load_invariants()}
     assert set(scenario.rules) <= known
     assert scenario.seconds <= 40
-    for strike in scenario.strikes:
-        assert strike.fault in FAULTS
-        assert strike.ends <= scenario.seconds
-    lonely = [one for one in scenario.strikes if FAULTS[one.fault].exclusive]
+    for planned in scenario.injections:
+        assert planned.fault in FAULTS
+        assert planned.ends <= scenario.seconds
+    lonely = [one for one in scenario.injections if FAULTS[one.fault].exclusive]
     assert not any(_overlap(a, b) for a in lonely for b in lonely if a is not b)
 
 
@@ -143,7 +143,7 @@ def test_there_are_scenarios_enough_and_ten_minutes_for_some() -> None:
     some = chosen(["some"])
     assert MISSION | {SHORT} <= set(SCENARIOS)
     assert len(SCENARIOS) >= 25
-    assert any(not one.strikes for one in SCENARIOS.values())
+    assert any(not one.injections for one in SCENARIOS.values())
     assert {scenario.name for scenario in some} >= MISSION
     assert sum(scenario.seconds for scenario in some) < 330
     with pytest.raises(UsageFault, match=f"did you mean {SHORT}"):
@@ -160,17 +160,17 @@ def test_the_page_has_todays_tables() -> None:
 
 def _shrunk(fails: Callable[[Schedule], bool], *, seconds: int = 600, **limits: int) -> Shrunk:
     given = {"tries": 1, "replays": 1, "most": 200, **limits}
-    return shrink(draw(3, seconds, FEW), fails, tell=lambda _: None, **given)
+    return shrink(draw(3, seconds, FEW), fails, log=lambda _: None, **given)
 
 
 def _needs(*faults: str) -> Callable[[Schedule], bool]:
-    return lambda schedule: set(faults) <= {strike.fault for strike in schedule.strikes}
+    return lambda schedule: set(faults) <= {planned.fault for planned in schedule.injections}
 
 
 @pytest.mark.parametrize("culprits", [["kill-leader"], ["elect-share-coordinator", "kill-leader"]])
 def test_shrinking_keeps_what_fails_alone_or_together(culprits: list[str]) -> None:
     found = _shrunk(_needs(*culprits), replays=3)
-    assert sorted(strike.fault for strike in found.schedule.strikes) == culprits
+    assert sorted(planned.fault for planned in found.schedule.injections) == culprits
     assert found.schedule.seconds < 600
     assert found.reliability == "fails 3 of 3"
 
@@ -182,7 +182,7 @@ def test_shrinking_ends_and_says_how_reliable_it_is() -> None:
         return needs(schedule) and next(turns) % 2 == 0
 
     found = _shrunk(fails, seconds=200, tries=2, replays=10, most=400)
-    assert [strike.fault for strike in found.schedule.strikes] == ["kill-leader"]
+    assert [planned.fault for planned in found.schedule.injections] == ["kill-leader"]
     assert found.reliability == "fails 5 of 10"
     found = _shrunk(lambda _: False, tries=3, replays=2, most=10)
     assert (found.tried <= 10, found.reliability) == (True, "fails 0 of 2")
@@ -193,9 +193,9 @@ def test_shrinking_ends_and_says_how_reliable_it_is() -> None:
 SECOND = 1_000_000_000
 
 
-def _struck(fault: str, since: float, until: float, *, hit: bool = True) -> InjectionResult:
+def _injected(fault: str, since: float, until: float, *, hit: bool = True) -> InjectionResult:
     return InjectionResult(
-        strike=ScheduledFault(fault=fault, at=since, lasts=until - since),
+        planned=ScheduledFault(fault=fault, at=since, lasts=until - since),
         since=int(since * SECOND),
         until=int(until * SECOND),
         hit="seen" if hit else "",
@@ -204,35 +204,35 @@ def _struck(fault: str, since: float, until: float, *, hit: bool = True) -> Inje
     )
 
 
-FULL_DISK = _struck("fill-leader", 5, 15)
-DURING = _struck("recreate-topic", 8, 12, hit=False)
-SOON_AFTER = _struck("recreate-topic", 17, 20, hit=False)
-LONG_AFTER = _struck("recreate-topic", 30, 34, hit=False)
+FULL_DISK = _injected("fill-leader", 5, 15)
+DURING = _injected("recreate-topic", 8, 12, hit=False)
+SOON_AFTER = _injected("recreate-topic", 17, 20, hit=False)
+LONG_AFTER = _injected("recreate-topic", 30, 34, hit=False)
 
 
 def test_a_fault_under_way_is_in_the_way_of_others() -> None:
     assert in_the_way(DURING, (FULL_DISK, DURING)) == "fill-leader"
     assert in_the_way(SOON_AFTER, (FULL_DISK, SOON_AFTER)) == "fill-leader"
     assert in_the_way(LONG_AFTER, (FULL_DISK, LONG_AFTER)) == ""
-    missed = _struck("fill-leader", 5, 15, hit=False)
+    missed = _injected("fill-leader", 5, 15, hit=False)
     assert in_the_way(DURING, (missed, DURING)) == ""
 
 
 @pytest.mark.parametrize(
-    ("struck_", "scenario", "expected"),
+    ("injections", "scenario", "expected"),
     [
         ((), False, "pass"),
         ((FULL_DISK, LONG_AFTER), False, "pass"),
         ((DURING,), False, "vacuous"),
-        ((_struck("fill-leader", 5, 15, hit=False), DURING), False, "vacuous"),
+        ((_injected("fill-leader", 5, 15, hit=False), DURING), False, "vacuous"),
         ((FULL_DISK, DURING), True, "vacuous"),
-        ((FULL_DISK, DURING, _struck("recreate-topic", 20, 24)), True, "pass"),
+        ((FULL_DISK, DURING, _injected("recreate-topic", 20, 24)), True, "pass"),
     ],
 )
 def test_a_run_breaks_something_and_a_scenario_each_of_its_kinds(
-    struck_: tuple[InjectionResult, ...], scenario: bool, expected: str
+    injections: tuple[InjectionResult, ...], scenario: bool, expected: str
 ) -> None:
-    assert verdict(struck_, scenario=scenario) == expected
+    assert verdict(injections, scenario=scenario) == expected
 
 
 def test_what_was_in_the_way_is_written_down() -> None:
@@ -256,10 +256,10 @@ def test_what_was_in_the_way_is_written_down() -> None:
 FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "sh -c :"))
 
 
-def _asked(fault: str, *, allowed: bool = False, hooks: Hooks | None = None) -> Chaos:
-    strikes = (ScheduledFault(fault=fault, at=1, lasts=1),) if fault else ()
-    schedule = Schedule(seed=1, seconds=10, strikes=strikes)
-    return Chaos(
+def _chaos(fault: str, *, allowed: bool = False, hooks: Hooks | None = None) -> ChaosTest:
+    injections = (ScheduledFault(fault=fault, at=1, lasts=1),) if fault else ()
+    schedule = Schedule(seed=1, seconds=10, injections=injections)
+    return ChaosTest(
         target=EXTERNAL,
         schedule=schedule,
         load=usual_load(schedule, 100),
@@ -272,22 +272,22 @@ def _asked(fault: str, *, allowed: bool = False, hooks: Hooks | None = None) -> 
 @pytest.mark.parametrize(("allowed", "hooks"), [(False, None), (True, None), (False, FULL)])
 def test_nothing_of_others_is_broken(fault: str, allowed: bool, hooks: Hooks | None) -> None:
     with pytest.raises(UsageFault, match="not ours"):
-        check(_asked(fault, allowed=allowed, hooks=hooks))
+        check(_chaos(fault, allowed=allowed, hooks=hooks))
 
 
 def test_a_fault_needs_its_hooks_and_a_control_run_none() -> None:
-    check(_asked(""))
-    check(_asked("kill-leader", allowed=True, hooks=FULL))
+    check(_chaos(""))
+    check(_chaos("kill-leader", allowed=True, hooks=FULL))
     few = Hooks(commands={"start": "true"})
     with pytest.raises(UsageFault, match="a hook to kill"):
-        check(_asked("kill-leader", allowed=True, hooks=few))
+        check(_chaos("kill-leader", allowed=True, hooks=few))
     with pytest.raises(UsageFault, match="brokers that we start"):
-        check(_asked("cut-client-link", allowed=True, hooks=FULL))
-    assert fitting(["elect-leader"], offered(EXTERNAL, hooks=few)) == [FAULTS["elect-leader"]]
+        check(_chaos("cut-client-link", allowed=True, hooks=FULL))
+    assert playable(["elect-leader"], offered(EXTERNAL, hooks=few)) == [FAULTS["elect-leader"]]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("kill = 'true'", "healed without start"),
         ("start = 'run {nod}'", "start: .node., .host. and .port. are replaced, and nothing else"),
@@ -299,10 +299,10 @@ def test_a_fault_needs_its_hooks_and_a_control_run_none() -> None:
         ("start = ", "hooks"),
     ],
 )
-def test_bad_hooks_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_bad_hooks_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
     file = tmp_path / "hooks.toml"
     file.write_text(text)
-    with pytest.raises(UsageFault, match=said):
+    with pytest.raises(UsageFault, match=sentence):
         Hooks.read(file)
 
 
@@ -368,16 +368,16 @@ def test_a_run_has_one_verdict(
     assert verdict_of(_record(**record), found, {"INV-36"}) == expected
 
 
-def test_strikes_are_counted_by_kind() -> None:
+def test_injections_are_counted_by_kind() -> None:
     words = dict.fromkeys(("subject", "trouble", "blocked_by"), "")
     plain = {**words, **dict.fromkeys(("at", "lasts", "since", "until"), 1), "healed": "seen"}
     faults = [{"fault": "elect-leader", "hit": hit, **plain} for hit in ("seen", "")]
-    counted = strikes_of(_record(faults=faults).faults)
-    assert counted == {"elect-leader": Strikes(struck=2, hit=1, healed=2)}
+    counted = counts_by_fault(_record(faults=faults).faults)
+    assert counted == {"elect-leader": InjectionCounts(struck=2, hit=1, healed=2)}
 
 
 def _record_of(name: str, release: str, verdict: str = "pass") -> Played:
-    faults = {"elect-leader": Strikes(struck=3, hit=2, healed=3)}
+    faults = {"elect-leader": InjectionCounts(struck=3, hit=2, healed=3)}
     return Played(
         name=name,
         release=release,
@@ -412,12 +412,12 @@ def test_tables_count_what_was_struck() -> None:
 
 
 def names(target: str, *, brokers: int = 3, hooks: Hooks | None = None) -> set[str]:
-    return {each.name for each in fitting((), offered(target, brokers=brokers, hooks=hooks))}
+    return {each.name for each in playable((), offered(target, brokers=brokers, hooks=hooks))}
 
 
 @pytest.fixture(autouse=True)
 def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaos.fitting.lacking_for_clocks", lambda: "")
+    monkeypatch.setattr("chaos.capabilities.lacking_for_clocks", lambda: "")
 
 
 def test_every_fault_fits_somewhere() -> None:
@@ -440,7 +440,7 @@ def test_what_is_drawn_unasked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "target", "brokers", "proxies", "said"),
+    ("fault", "target", "brokers", "proxies", "why"),
     [
         ("kill-leader", DEFAULT_TARGET, 1, "ours", "needs three brokers"),
         ("kill-leader", EXTERNAL, 3, "ours", "needs a hook to kill"),
@@ -454,9 +454,9 @@ def test_what_is_drawn_unasked() -> None:
         ("make-tea", DEFAULT_TARGET, 3, "ours", "is no fault"),
     ],
 )
-def test_the_reason_is_said(fault: str, target: str, brokers: int, proxies: str, said: str) -> None:
-    with pytest.raises(UsageFault, match=f"{fault}.*{said}"):
-        fitting([fault], offered(target, brokers=brokers, proxies=proxies))
+def test_the_reason_is_said(fault: str, target: str, brokers: int, proxies: str, why: str) -> None:
+    with pytest.raises(UsageFault, match=f"{fault}.*{why}"):
+        playable([fault], offered(target, brokers=brokers, proxies=proxies))
 
 
 @pytest.mark.parametrize(
@@ -547,18 +547,18 @@ def test_a_moved_clock(seconds: float) -> None:
         assert clock.applied("x") == 0
         if seconds:
             clock.move("x", seconds)
-        said, _ = process.communicate(f"\n{time.time()}\n{time.monotonic()}\n", timeout=60)
+        output, _ = process.communicate(f"\n{time.time()}\n{time.monotonic()}\n", timeout=60)
         assert clock.applied("x") == seconds
-    wall, monotonic = map(float, said.split())
+    wall, monotonic = map(float, output.split())
     assert seconds <= wall < seconds + 30
     assert 0 <= monotonic < 30
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fixtures.clocks._compiler", lambda: None)
-    monkeypatch.setattr("chaos.fitting.lacking_for_clocks", lacking)  # not as above
+    monkeypatch.setattr("chaos.capabilities.lacking_for_clocks", lacking)  # not as above
     with pytest.raises(UsageFault, match=r"shift-leader needs .*C compiler"):
-        fitting(("shift-leader",), offered(DEFAULT_TARGET))
+        playable(("shift-leader",), offered(DEFAULT_TARGET))
     assert not any(
-        Capability.CLOCKS in fault.needs for fault in fitting((), offered(DEFAULT_TARGET))
+        Capability.CLOCKS in fault.needs for fault in playable((), offered(DEFAULT_TARGET))
     )

@@ -17,7 +17,7 @@ from chaos.schedule import Schedule, ScheduledFault
 from spec.history import FaultSpan
 from spec.verdict import EnvironmentFault, Undecided
 
-ONCE = Schedule(seed=1, seconds=1, strikes=(ScheduledFault(fault="it", at=0.0, lasts=0.0),))
+ONCE = Schedule(seed=1, seconds=1, injections=(ScheduledFault(fault="it", at=0.0, lasts=0.0),))
 
 
 @dataclass

@@ -13,7 +13,7 @@ from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, Range, bou
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import Member, release
 from fixtures.targets import TargetOptions, open_target, started
-from fixtures.virtual.world import reference_world
+from fixtures.virtual.cluster import virtual_cluster
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
@@ -91,7 +91,7 @@ def test_only_the_only_rule_need_not_be_named(court: Judge) -> None:
 
 async def _release_and_acquire(target: str) -> None:
     async with (
-        reference_world(target, brokers=1, properties={}, seed=1) as here,
+        virtual_cluster(target, brokers=1, properties={}, seed=1) as here,
         world(here.info, Random(1), [Transcript()], here.schemas) as share,
     ):
         consumer = await (await share.queue(1)).consumer()
@@ -258,12 +258,12 @@ async def test_bounds_are_those_of_the_brokers(shortest: int, session: int) -> N
     }
     with started(open_target("reference", TargetOptions(properties=properties))) as target:
         async with Cluster(target.info) as cluster:
-            asked = await bounds_of(cluster)
+            bounds = await bounds_of(cluster)
             again = await bounds_of(cluster)
 
-    assert (asked.short_lock, asked.short_session) == (shortest, session)
-    assert (asked.locks.high, asked.locks.default) == (60_000, 30_000)
-    assert again is asked
+    assert (bounds.short_lock, bounds.short_session) == (shortest, session)
+    assert (bounds.locks.high, bounds.locks.default) == (60_000, 30_000)
+    assert again is bounds
 
 
 async def test_what_is_not_described_is_tried() -> None:
@@ -273,11 +273,11 @@ async def test_what_is_not_described_is_tried() -> None:
     }
     with restricted("group-configs", "broker-configs", properties=usual) as info:
         async with Cluster(replace(info, name=f"external:{info.bootstrap[0]}")) as cluster:
-            asked = await bounds_of(cluster)
-    assert (asked.short_lock, asked.longest_lock, asked.short_heartbeat) == (17_000, 17_000, 900)
+            bounds = await bounds_of(cluster)
+    assert (bounds.short_lock, bounds.longest_lock, bounds.short_heartbeat) == (17_000, 17_000, 900)
     with pytest.raises(OutOfReach, match=LOCK):
-        _ = asked.long_lock
+        _ = bounds.long_lock
     with restricted("broker-configs") as info:
         async with Cluster(info) as cluster:
-            asked = await bounds_of(cluster)
-    assert (asked.short_lock, asked.short_session) == (1000, 1000)
+            bounds = await bounds_of(cluster)
+    assert (bounds.short_lock, bounds.short_session) == (1000, 1000)

@@ -78,8 +78,8 @@ def test_what_is_wrong_with_names_and_files_is_told(shell: Shell, tmp_path: Path
     assert "did you mean locks-never-end" in err
     assert "`python -m tools.campaign reference --list`" in err
     assert len(err) < 300
-    said = f"shareproof: {tmp_path}: no history is there: give the directory of a run.\n"
-    assert shell("analyse", str(tmp_path)) == (2, "", said)
+    sentence = f"shareproof: {tmp_path}: no history is there: give the directory of a run.\n"
+    assert shell("analyse", str(tmp_path)) == (2, "", sentence)
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
     _, _, err = shell("broker", "--ledger", str(tmp_path / "x.toml"))
     assert err.splitlines()[-1].startswith(f"shareproof: --ledger {tmp_path / 'x.toml'}: ")
@@ -160,7 +160,7 @@ def test_options_reach_the_run_as_one_value(
             target="reference",
             brokers=1,
             ledger="strict",
-            client=Client.asked_for(client="java:4.3.1", adapter=""),
+            client=Client.from_cli(client="java:4.3.1", adapter=""),
         ),
     ]
 
@@ -223,7 +223,7 @@ VARIABLES = ROOT / "docs" / "environment.md"
 LINES = [(name, words) for name, shown in EXAMPLES.items() for _, words in shown]
 
 
-def asking(typed: str) -> dict[str, str]:
+def completion(typed: str) -> dict[str, str]:
     return {
         "_SHAREPROOF_COMPLETE": "complete_bash",
         "COMP_WORDS": typed,
@@ -251,8 +251,8 @@ def test_examples_are_understood(name: str, words: str) -> None:
     ],
 )
 def test_words_are_completed(typed: str, offered: list[str]) -> None:
-    said = CliRunner().invoke(app, [], env=asking(typed), prog_name="shareproof")
-    assert said.stdout.split() == offered
+    result = CliRunner().invoke(app, [], env=completion(typed), prog_name="shareproof")
+    assert result.stdout.split() == offered
 
 
 def test_a_shell_is_answered_at_once() -> None:
@@ -265,7 +265,7 @@ try:
 finally:
     print(*sys.modules)
 """
-    done = python("-c", script, environment=asking("shareproof cha"))
+    done = python("-c", script, environment=completion("shareproof cha"))
     offered, modules = done.stdout.splitlines()
     assert offered == "chaos", done.stderr
     costly = {
@@ -284,14 +284,14 @@ finally:
 
 
 def test_the_reference_of_commands_tells_all() -> None:
-    told = page()
+    text = page()
     for name, command in COMMANDS.items():
-        assert f"## shareproof {name}\n" in told
+        assert f"## shareproof {name}\n" in text
         for option in command.params:
-            assert all(each in told for each in option.opts)
+            assert all(each in text for each in option.opts)
     for name, words in LINES:
-        assert f"    shareproof {name} {words}".rstrip() in told
-    assert all(name in told and meaning in told for name, meaning in SETTINGS.items())
+        assert f"    shareproof {name} {words}".rstrip() in text
+    assert all(name in text and meaning in text for name, meaning in SETTINGS.items())
 
 
 @pytest.mark.skipif(not VARIABLES.exists(), reason="an installation has no documents")
@@ -305,15 +305,15 @@ def test_help_is_not_wrapped_for_a_pipe(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    _, said, _ = shell(*filter(None, (command, "--help")))
-    options = said.split("Options:")[1].split("\n\n")[0].strip().splitlines()
+    _, output, _ = shell(*filter(None, (command, "--help")))
+    options = output.split("Options:")[1].split("\n\n")[0].strip().splitlines()
     assert [line for line in options if not line.strip().startswith("-")] == []
     assert "--help" in options[-1]
 
 
 def test_a_table_is_not_wrapped_for_a_pipe() -> None:
-    said = shareproof("list", "--only", "ACK", environment={"COLUMNS": "40"}).stdout
-    head, *lines = said.splitlines()
+    output = shareproof("list", "--only", "ACK", environment={"COLUMNS": "40"}).stdout
+    head, *lines = output.splitlines()
     assert head.split() == ["rule", "level", "since", "reached", "text"]
     assert {line.strip()[:4] for line in lines} == {"ACK-"}
     assert max(map(len, lines)) > 100

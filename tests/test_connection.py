@@ -29,7 +29,7 @@ HEARTBEAT: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Request:
     """A request that the test's broker received."""
 
     api: str
@@ -46,7 +46,7 @@ class TestBroker:
     def __init__(self, *, versions: dict[str, tuple[int, int]], silent: bool) -> None:
         self.versions = versions
         self.silent = silent
-        self.asked: asyncio.Queue[Asked | None] = asyncio.Queue()
+        self.requests: asyncio.Queue[Request | None] = asyncio.Queue()
         self.writer: asyncio.StreamWriter | None = None
         self.end: str | None = None
 
@@ -58,34 +58,34 @@ class TestBroker:
                 self._take(frame)
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             self.end = type(error).__name__
-            self.asked.put_nowait(None)
+            self.requests.put_nowait(None)
         finally:
             writer.close()
 
     def _take(self, frame: bytes) -> None:
         api, version, header, body = decode_request(schemas(), frame)
-        asked = Asked(api=api, version=version, number=header.correlation_id, body=body)
+        request = Request(api=api, version=version, number=header.correlation_id, body=body)
         if api != "ApiVersions":
-            self.asked.put_nowait(asked)
+            self.requests.put_nowait(request)
         elif not self.silent:
             keys = {name: schemas().request(name).api_key for name in self.versions}
             ranges = [
                 {"api_key": keys[name], "min_version": low, "max_version": high}
                 for name, (low, high) in self.versions.items()
             ]
-            self.answer(asked, api_keys=ranges)
+            self.answer(request, api_keys=ranges)
 
-    async def next(self) -> Asked:
-        asked = await asyncio.wait_for(self.asked.get(), LONG)
-        assert asked is not None
-        return asked
+    async def next(self) -> Request:
+        request = await asyncio.wait_for(self.requests.get(), LONG)
+        assert request is not None
+        return request
 
     async def gone(self) -> None:
-        assert await asyncio.wait_for(self.asked.get(), LONG) is None
+        assert await asyncio.wait_for(self.requests.get(), LONG) is None
 
-    def answer(self, asked: Asked, **body: Any) -> None:
+    def answer(self, request: Request, **body: Any) -> None:
         frame = encode_response(
-            schemas(), asked.api, asked.version, correlation_id=asked.number, body=body
+            schemas(), request.api, request.version, correlation_id=request.number, body=body
         )
         self.send(len(frame).to_bytes(4, "big") + frame)
 
@@ -135,11 +135,11 @@ async def test_the_highest_version_that_both_know_is_spoken() -> None:
 async def test_answers_out_of_order_reach_their_callers() -> None:
     async with connected() as (broker, connection):
         calls = [heartbeat(connection, member_id=str(number)) for number in range(5)]
-        asked = [await broker.next() for _ in calls]
-        for each in reversed(asked):
+        requests = [await broker.next() for _ in calls]
+        for each in reversed(requests):
             broker.answer(each, member_epoch=int(each.body.member_id))
         answers = [await call for call in calls]
-    assert [each.body.member_id for each in asked] == ["0", "1", "2", "3", "4"]
+    assert [each.body.member_id for each in requests] == ["0", "1", "2", "3", "4"]
     assert [answer.member_epoch for answer in answers] == [0, 1, 2, 3, 4]
 
 
@@ -149,9 +149,9 @@ async def test_a_late_answer_disturbs_nobody_and_is_on_the_record() -> None:
             await heartbeat(connection, timeout=SOON)
         call = heartbeat(connection)
         broker.answer(await broker.next(), member_epoch=1, error_code=25)
-        asked = await broker.next()
+        request = await broker.next()
         broker.send(b"\x00\x00\x00\x06\x00\x00\x03\xa4??")  # in response to no request
-        broker.answer(asked, member_epoch=2)
+        broker.answer(request, member_epoch=2)
 
         assert (await call).member_epoch == 2
     sent = [frame.sent for frame in connection.transcript.frames][2:]
@@ -197,8 +197,8 @@ async def test_an_impossible_length_ends_the_connection(size: int) -> None:
 async def test_an_answer_that_is_garbage_is_the_caller_s_to_judge() -> None:
     async with connected() as (broker, connection):
         call = heartbeat(connection)
-        asked = await broker.next()
-        broker.send(b"\x00\x00\x00\x09" + asked.number.to_bytes(4, "big") + b"\x00\xff\xff\xff\xff")
+        got = await broker.next()
+        broker.send(b"\x00\x00\x00\x09" + got.number.to_bytes(4, "big") + b"\x00\xff\xff\xff\xff")
         with pytest.raises(WireError):
             await call
         call = heartbeat(connection)
@@ -211,16 +211,16 @@ async def test_an_answer_that_is_garbage_is_the_caller_s_to_judge() -> None:
 async def test_raw_bytes_are_sent_as_they_are() -> None:
     async with connected() as (broker, connection):
         call = heartbeat(connection)
-        asked = await broker.next()
+        request = await broker.next()
         copy = connection.transcript.frames[-1].payload
         await connection.send_raw(copy)
         again = await broker.next()
         await connection.send_bytes(len(copy).to_bytes(4, "big") + copy)
         once_more = await broker.next()
-        broker.answer(asked)
+        broker.answer(request)
         await call
 
-    assert asked == again == once_more
+    assert request == again == once_more
 
 
 async def test_closing_says_goodbye_and_aborting_does_not() -> None:
@@ -280,19 +280,19 @@ SERVER_FIRST = (
 SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
-def _said(talk: Generator[bytes, bytes, None], *answers: bytes) -> list[bytes]:
-    said = [next(talk)]
+def _messages(talk: Generator[bytes, bytes, None], *answers: bytes) -> list[bytes]:
+    sent = [next(talk)]
     for answer in answers:
         try:
-            said.append(talk.send(answer))
+            sent.append(talk.send(answer))
         except StopIteration:
-            return said
-    return said
+            return sent
+    return sent
 
 
 def test_scram_as_in_rfc_7677() -> None:
     talk = dialogue(Security(mechanism="SCRAM-SHA-256", **ME), NONCE)
-    assert _said(talk, SERVER_FIRST, SERVER_FINAL) == [
+    assert _messages(talk, SERVER_FIRST, SERVER_FINAL) == [
         b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO",
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
         b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=",
@@ -310,12 +310,12 @@ def test_scram_as_in_rfc_7677() -> None:
 def test_a_server_that_does_not_know_the_password(answers: tuple[bytes, ...]) -> None:
     talk = dialogue(Security(mechanism="SCRAM-SHA-256", **ME), NONCE)
     with pytest.raises(DialogueFailed):
-        _said(talk, *answers)
+        _messages(talk, *answers)
 
 
 def test_plain_as_in_rfc_4616() -> None:
     plain = Security(mechanism="PLAIN", **ME)
-    assert _said(dialogue(plain), b"") == [b"\0user\0pencil"]
+    assert _messages(dialogue(plain), b"") == [b"\0user\0pencil"]
     assert "pencil" not in repr(plain)
     for wrong in ("TLS", "SASL_SSL"):
         with pytest.raises(ValueError, match="is no"):
@@ -347,15 +347,15 @@ async def test_login_word_by_word(by_proxy: bool) -> None:
             opening = _open(front.address.port)
         else:
             opening = _open(port, mechanism="PLAIN", **ME)
-        asked = await broker.next()
-        assert (asked.api, asked.body.mechanism) == ("SaslHandshake", "PLAIN")
-        broker.answer(asked, mechanisms=["PLAIN"])
-        asked = await broker.next()
-        assert (asked.api, asked.body.auth_bytes) == ("SaslAuthenticate", b"\0user\0pencil")
-        broker.answer(asked, auth_bytes=b"")
+        request = await broker.next()
+        assert (request.api, request.body.mechanism) == ("SaslHandshake", "PLAIN")
+        broker.answer(request, mechanisms=["PLAIN"])
+        request = await broker.next()
+        assert (request.api, request.body.auth_bytes) == ("SaslAuthenticate", b"\0user\0pencil")
+        broker.answer(request, auth_bytes=b"")
 
         async with await asyncio.wait_for(opening, LONG):
-            assert broker.asked.empty()
+            assert broker.requests.empty()
         if by_proxy:
             await proxy.stop()
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from chaos.fitting import OURS, TOXIPROXY, usual_proxies
-from chaos.run import Chaos, check
+from chaos.capabilities import OURS, TOXIPROXY, usual_proxies
+from chaos.run import ChaosTest, check
 from chaos.schedule import Schedule
 from fixtures.interface.names import Address, ContainerName, parse_target
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.config import cluster_properties
-from fixtures.targets.container import naming
+from fixtures.targets.container import layout
 from fixtures.workload.plan import Load
 from suites.chaos.scenarios import SCENARIOS, chosen
 from tools import contained
@@ -44,15 +44,15 @@ def test_images_without_a_release_and_files_of_this_machine_are_refused() -> Non
     "key", [*cluster_properties("4.4.0", TargetOptions(brokers=3)), "a.b-c_d.e"]
 )
 def test_variables_become_properties_again(key: str) -> None:
-    name = naming.variable(key).removeprefix("KAFKA_").lower()
+    name = layout.variable(key).removeprefix("KAFKA_").lower()
     assert name.replace("_", ".").replace("...", "-").replace("..", "_") == key
 
 
 def test_brokers_find_each_other_by_name() -> None:
-    variables = naming.environment(
+    variables = layout.environment(
         2,
         3,
-        listeners=naming.ports(("DIRECT",)),
+        listeners=layout.ports(("DIRECT",)),
         advertised={"CLIENT": Address(host="127.0.0.1", port=12345)},
         properties={"min.insync.replicas": "2"},
         cluster_id="id",
@@ -73,7 +73,7 @@ def test_which_proxies_stand_before_containers() -> None:
     assert usual_proxies(CONTAINER, ("kill-leader",)) == TOXIPROXY
     assert usual_proxies(CONTAINER, ("kill-leader", "lose-responses")) == OURS
     assert usual_proxies("kafka:4.4.0", ("kill-leader",)) == OURS
-    asked = Chaos(
+    asked = ChaosTest(
         target=f"altered:honest@{CONTAINER}",
         schedule=Schedule(seed=1, seconds=5),
         load=Load(seconds=5),

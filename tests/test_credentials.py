@@ -169,10 +169,10 @@ async def test_a_real_broker_refuses_in_one_sentence(
     broker: Secured, way: str, changed: dict[str, str], sentence: str
 ) -> None:
     folder = broker.files[way].parent
-    told = {key: str(folder / value) if value.endswith(".pem") else value
+    settings = {key: str(folder / value) if value.endswith(".pem") else value
             for key, value in changed.items()}  # fmt: skip
     with pytest.raises(CallFailed) as failed:
-        await _greet(broker, broker.write(way, **told))
+        await _greet(broker, broker.write(way, **settings))
     assert sentence in str(failed.value)
     assert "\n" not in str(failed.value)
     assert "hush" not in str(failed.value)
@@ -285,6 +285,6 @@ def test_access_that_makes_no_sense(
     file.write_text("security.protocol=PLAINTEXT")
     given = [word.format(file=file) for word in words]
 
-    code, _, said = shell("broker", *given, "--out", str(tmp_path / "out"))
+    code, _, errors = shell("broker", *given, "--out", str(tmp_path / "out"))
 
-    assert (code, sentence.format(file=file) in " ".join(said.split())) == (2, True), said
+    assert (code, sentence.format(file=file) in " ".join(errors.split())) == (2, True), errors

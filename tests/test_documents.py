@@ -175,8 +175,8 @@ _LEVEL = re.compile(r"(?<!to )((?:[A-Z]{3}-\d+, )*[A-Z]{3}-\d+) \((MUST|SHOULD|M
 
 
 def heads() -> dict[str, re.Match[str]]:
-    texts = {page.name: text(page) for page in FINDINGS.glob("[0-9]*.md")}
-    joined = {name: " ".join(said.split("\n\n")[1].split()) for name, said in texts.items()}
+    texts = {file.name: text(file) for file in FINDINGS.glob("[0-9]*.md")}
+    joined = {name: " ".join(page.split("\n\n")[1].split()) for name, page in texts.items()}
     alone = {name: head for name, head in joined.items() if not head.startswith("Merged into [")}
     return {name: found for name, head in alone.items() if (found := _RANK.match(head))}
 
@@ -193,8 +193,8 @@ def test_every_finding_is_ranked() -> None:
     pages = list(FINDINGS.glob("[0-9]*.md"))
     assert wrong == []
     assert len({page.name[:3] for page in pages}) == len(pages)
-    said = {name[:-3]: (head[1], bool(head[2])) for name, head in heads().items()}
-    assert said == {page: (one.rank, bool(one.demoted)) for page, one in load_findings().items()}
+    ranks = {name[:-3]: (head[1], bool(head[2])) for name, head in heads().items()}
+    assert ranks == {page: (one.rank, bool(one.demoted)) for page, one in load_findings().items()}
     assert all("Merged into [" in text(page) for page in pages if page.name not in heads())
     assert (FINDINGS / "README.md").read_text(encoding="utf-8").endswith(index())
     assert rank_of("no-such-finding") == rank_of("") == ""

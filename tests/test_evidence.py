@@ -22,8 +22,8 @@ from spec.rule import SpecError, load_rules
 from suites.chaos.scenarios import SCENARIOS
 from tools.campaign import record
 from tools.campaign.__main__ import gone
-from tools.campaign.hunting import cases_of, checks, kills, playable
-from tools.campaign.record import Keeper, write
+from tools.campaign.record import EvidenceStore, write
+from tools.campaign.rejections import cases_of, checks, kills, playable
 from tools.campaign.releases import Question, Seen, about, answers, doubt, questions, words
 from tools.campaign.rules import by_alteration, judged, without
 from tools.documents.evidence import detection as evidence_page
@@ -174,14 +174,14 @@ def test_evidence_survives_a_round_trip(entries: list[Entry], tmp_path: Path) ->
 
 def test_what_is_newer_wins_where_it_is_recorded(tmp_path: Path) -> None:
     write([entry()], tmp_path)
-    keeper = Keeper(record=False, folder=tmp_path)
-    keeper.add([entry(reason="new")])
-    keeper.drop([entry()])
+    store = EvidenceStore(record=False, folder=tmp_path)
+    store.add([entry(reason="new")])
+    store.drop([entry()])
     assert read(tmp_path) == [entry()]
-    keeper = Keeper(record=True, folder=tmp_path)
-    keeper.add([entry(reason="held on.  For ever. And ever.")])
+    store = EvidenceStore(record=True, folder=tmp_path)
+    store.add([entry(reason="held on.  For ever. And ever.")])
     [kept] = read(tmp_path)
-    assert keeper.known == keeper.new == [kept]
+    assert store.known == store.new == [kept]
     assert kept.reason == "held on."
     assert (kept.date, kept.commit) == (record.today(), record.commit())
 

@@ -105,5 +105,5 @@ def test_findings_go_by_their_numbers(shell: Shell) -> None:
     assert len(chosen("apache-kafka", [])) == len(load_findings())
     with pytest.raises(UsageFault, match="There is no finding 999"):
         chosen("apache-kafka", ["999"])
-    code, _, said = shell("finding", "999")
-    assert (code, said.count("\n")) == (2, 1)
+    code, _, errors = shell("finding", "999")
+    assert (code, errors.count("\n")) == (2, 1)

@@ -1,4 +1,4 @@
-"""Fixes of findings: what is told of each, and that a release takes them or says it does not."""
+"""Fixes of findings: their documents, and that a release takes them or says it does not."""
 
 import re
 from pathlib import Path
@@ -64,6 +64,6 @@ def test_a_fixed_release_keeps_the_rule_that_it_breaks(tmp_path: Path) -> None:
 
 def test_a_fix_that_does_not_fit_a_release_is_an_environment_fault() -> None:
     """No broker runs as it was published under the name of a fix."""
-    said = r"The fixes, which were made for Kafka 4\.4\.0, for 4\.1\.2 cannot be built"
-    with pytest.raises(EnvironmentFault, match=said), started(open_target("kafka:4.1.2:fix-051")):
+    reason = r"The fixes, which were made for Kafka 4\.4\.0, for 4\.1\.2 cannot be built"
+    with pytest.raises(EnvironmentFault, match=reason), started(open_target("kafka:4.1.2:fix-051")):
         pass

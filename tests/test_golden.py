@@ -27,7 +27,7 @@ from fixtures.wire.records import (
     encode_marker,
 )
 from fixtures.wire.schema import SHARE_APIS, MessageSpec
-from tests.golden.oracle import Answer, Question, ask, java_json, random_body
+from tests.golden.oracle import Answer, Question, java_answers, java_json, random_body
 from tests.release import message_versions, schemas
 
 SEED = 932
@@ -190,7 +190,7 @@ def golden() -> Golden:
     calls = list(api_versions())
     batches = our_batches()
     answers = iter(
-        ask(
+        java_answers(
             chain(
                 (case.question for case in cases),
                 ({"op": "default", "name": s.name, "version": v} for s, v in message_versions()),

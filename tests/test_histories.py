@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
-from fixtures.history.reading import read_journals
+from fixtures.history.journal_reader import read_journals
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import pieces, runs_of, shape
 from reports.analysis.files import open_history
@@ -133,8 +133,8 @@ def test_ranges_mean_records(tmp_path: Path) -> None:
             first = rng.randrange(100)
             last = first + rng.randrange(20)
             at = rng.randrange(1000)
-            told = (1, 1, at, at + 1, -1, True, 7, first, -1)
-            journal.add(Acquired(op, 0, 0, 3, first, last, *told))
+            rest = (1, 1, at, at + 1, -1, True, 7, first, -1)
+            journal.add(Acquired(op, 0, 0, 3, first, last, *rest))
             expected |= {(op, offset): (0, NEVER) for offset in range(first, last + 1)}
             for _ in range(rng.randrange(3)):
                 low = rng.randint(first, last)

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 import numpy as np
 import pyarrow as pa
 
-from fixtures.history.reading import offsets
+from fixtures.history.journal_reader import offsets
 from reports.analysis.judging import Found, observation
 from reports.analysis.rules import BORNE, load_invariants
 from reports.oracle.judging import judge
@@ -45,13 +45,13 @@ def test_a_clock_is_never_further_off_than_said(seed: int) -> None:
     rng.shuffle(rows)
     times = np.array([rng.randrange(1, 40 * SECOND) for _ in range(500)], np.int64)
 
-    told, errors = offsets(times, pa.Table.from_pylist(rows, schema=JOURNALS["host_clocks"]))
+    estimate, errors = offsets(times, pa.Table.from_pylist(rows, schema=JOURNALS["host_clocks"]))
 
     right = np.array([behind(int(at)) for at in times])
     between = (times >= 3 * SECOND) & (times <= max(row["at"] for row in rows))
-    assert np.all(np.abs(told - right)[between] <= errors[between] + 1)
+    assert np.all(np.abs(estimate - right)[between] <= errors[between] + 1)
     if len(rows) == 1:
-        assert np.all(np.abs(told - right) <= errors + 1)
+        assert np.all(np.abs(estimate - right) <= errors + 1)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from fixtures.history import compaction, expansion, reading
+from fixtures.history import compaction, expansion
+from fixtures.history import journal_reader as reading
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import open_history

@@ -1,4 +1,4 @@
-"""Real Kafka as somebody else's: hooks, a coordinator that hears last, quotas for everybody."""
+"""Real Kafka as a foreign cluster: hooks, a coordinator that hears last, default quotas."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from fixtures.interface.target import Target
-from fixtures.machine.blocking import run_blocking
+from fixtures.machine.loops import run_blocking
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
 from fixtures.wire.codec import Struct

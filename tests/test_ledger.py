@@ -56,12 +56,12 @@ failures = [
 
 def test_setups_that_are_left_out() -> None:
     assert parse_ledger(GOOD, "p").as_written == ()
-    told = GOOD.replace('name = "p"', 'name = "p"\nas_written = ["beside"]')
-    assert parse_ledger(told, "p").as_written == ("beside",)
+    text = GOOD.replace('name = "p"', 'name = "p"\nas_written = ["beside"]')
+    assert parse_ledger(text, "p").as_written == ("beside",)
     with pytest.raises(SpecError, match="as_written must be a list of names"):
-        parse_ledger(told.replace('["beside"]', '"beside"'), "p")
+        parse_ledger(text.replace('["beside"]', '"beside"'), "p")
     with pytest.raises(SpecError, match="as_written: besides is none of beside, "):
-        parse_ledger(told.replace("beside", "besides"), "p")
+        parse_ledger(text.replace("beside", "besides"), "p")
     assert set(check.SETUPS) == set(SETUPS)
 
 

@@ -11,7 +11,7 @@ import pytest
 from fixtures.interface.names import KafkaName, UsageFault, parse_target
 from fixtures.machine.local import is_path, local_release
 from fixtures.machine.maven import clients_jar, kafka_release
-from fixtures.targets.asked import asked_target
+from fixtures.targets.arguments import resolve_target
 from spec.ledger import covers
 from spec.releases import line_of, release_notice
 
@@ -133,14 +133,14 @@ def test_no_kafka_is_wrong_usage(tmp_path: Path, place: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.tgz").write_text("no archive")
     with pytest.raises(UsageFault, match=f"kafka:{tmp_path / place}: ") as fault:
-        asked_target(f"kafka:{tmp_path / place}")
+        resolve_target(f"kafka:{tmp_path / place}")
     assert "\n" not in str(fault.value)
 
 
 def test_a_local_version_is_of_its_line() -> None:
     places = ("4.4.0", "4.4.0:mutant", "./kafka", "/k", "..", "k.tgz")
     assert [is_path(text) for text in places] == [*(False, False, True, True, True, True)]
-    assert asked_target("kafka:4.4.0") == "kafka:4.4.0"
+    assert resolve_target("kafka:4.4.0") == "kafka:4.4.0"
     name = parse_target("kafka:4.3.1+3f2a9c81")
     assert isinstance(name, KafkaName)
     assert line_of(name.version).name == "4.3"

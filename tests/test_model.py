@@ -308,8 +308,8 @@ def test_table_of_operations_and_state_changes() -> None:
 def test_example_of_in_flight_records() -> None:
     """KIP-932's figure of in-flight records, and the state that is stored of it.
 
-    The figure ends at record 8 and gives 7 and 8 no count; here nobody has fetched them, as a
-    record that was fetched has a count. So the end offset is 7 where the figure points at 9.
+    The figure ends at record 8 and gives 7 and 8 no count; here they were not fetched, as a
+    fetched record has a count. So the end offset is 7 where the figure points at 9.
     """
     both = Both(0, 12)
     both.fetch("a", 7)

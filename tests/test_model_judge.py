@@ -64,10 +64,10 @@ def answered(
     **more: Any,
 ) -> tuple[Judging, Judging]:
 
-    def told(error: Error) -> Judgement:
+    def judgement(error: Error) -> Judgement:
         return judge().acknowledged(at, who, batches, error, **more)
 
-    return partial(told, right), partial(told, wrong)
+    return partial(judgement, right), partial(judgement, wrong)
 
 
 def taken(
@@ -90,7 +90,7 @@ def stored(judge: Callable[[], SharePartition], right: Any, wrong: Any) -> tuple
 
 
 def timed(what: str, right: Any, wrong: Any, *more: Any) -> tuple[Judging, Judging]:
-    """Have what somebody holds meet something in time, and at the wrong time."""
+    """Have held records meet something in time, and at the wrong time."""
     return lambda: getattr(held(), what)(right, *more), lambda: getattr(held(), what)(wrong, *more)
 
 
@@ -326,7 +326,7 @@ GROUPS = st.builds(
 SEED = st.integers(0, 2**32)
 
 
-def tell(seed: int, group: Settings, release: Release, lossy: float, overlap: float) -> list[Step]:
+def story(seed: int, group: Settings, release: Release, lossy: float, overlap: float) -> list[Step]:
     return Story(Random(seed), group, release, lossy=lossy, overlap=overlap).run(50)
 
 
@@ -341,14 +341,14 @@ def refused(steps: list[Step], group: Settings, release: Release) -> list[str]:
 def test_valid_histories_are_accepted(
     lossy: float, overlap: float, seed: int, group: Settings, release: Release
 ) -> None:
-    steps = tell(seed, group, release, lossy, overlap)
+    steps = story(seed, group, release, lossy, overlap)
     assert not refused(steps, group, release)
 
 
 @PATIENT
 @given(seed=SEED, group=GROUPS, release=ANY_RELEASE)
 def test_seeing_less_never_refuses_more(seed: int, group: Settings, release: Release) -> None:
-    steps = tell(seed, group, release, 0.1, 0.5)
+    steps = story(seed, group, release, 0.1, 0.5)
     looks = {"StartSeen", "StateSeen"}
     kept = [one for one in steps if type(one).__name__ not in looks or Random(seed).random() < 0.5]
     assert not refused(kept, group, release)
@@ -383,7 +383,7 @@ def rates(lossy: float, overlap: float, histories: int) -> dict[str, float]:
             delivery_limit=random.choice((2, 3, 5)),
             max_locks=random.choice((5, 20, 2_000)),
         )
-        steps = tell(seed, group, release, lossy, overlap)
+        steps = story(seed, group, release, lossy, overlap)
         for name, bad in corruptions(steps, random):
             tried[name] += 1
             caught[name] += bool(refused(bad, group, release))
@@ -459,11 +459,11 @@ def test_every_action_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_the_reference_broker_is_never_accused(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--target", "reference", "--seed", "7", "--steps", "150", "--json"]
     assert main([*arguments, "--actions", "30", "--minutes", "10"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["violation"] is None
-    assert not told["undecided"]
-    assert told["reached"]["redeliveries"] > 0
-    assert told["reached"]["acks taken"] > 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["violation"] is None
+    assert not document["undecided"]
+    assert document["reached"]["redeliveries"] > 0
+    assert document["reached"]["acks taken"] > 0
 
 
 @pytest.mark.parametrize(
@@ -479,8 +479,8 @@ def test_mutants_are_found_and_shrunk(
     script, target = tmp_path / "script.jsonl", f"reference:{mutant}"
     arguments = ["--target", target, "--seed", "3", "--minutes", "5", "--json"]
     assert main([*arguments, "--shrinking", "1", "--out", str(script)]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["violation"].partition(":")[0] in rules
+    document = json.loads(capsys.readouterr().out)
+    assert document["violation"].partition(":")[0] in rules
     assert len(from_text(script.read_text(encoding="utf-8"))) <= 12
     assert main(["--replay", str(script), "--target", target]) == 1
     assert main(["--replay", str(script), "--target", "reference"]) == 0

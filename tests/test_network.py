@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from fixtures.machine import network
-from fixtures.machine.building import run
+from fixtures.machine.builds import run
 from fixtures.machine.java import client_environment
 from fixtures.machine.ports import free_ports
 from spec.verdict import EnvironmentFault

@@ -181,17 +181,17 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
 
     assert rejudge_archive([archive], replace=False, as_json=True) == 1
 
-    told = {Path(one["run"]).parent.name: one for one in json.loads(capsys.readouterr().out)}
-    assert told["same"]["changed"] == []
-    assert told["other"]["changed"] == [{"id": "INV-02", "before": "pass", "now": "fail"}]
+    judged = {Path(one["run"]).parent.name: one for one in json.loads(capsys.readouterr().out)}
+    assert judged["same"]["changed"] == []
+    assert judged["other"]["changed"] == [{"id": "INV-02", "before": "pass", "now": "fail"}]
     kept = json.loads((archive / "other" / "analysis" / "results.json").read_text("utf-8"))
     assert next(one for one in kept["rules"] if one["id"] == "INV-02")["verdict"] == "pass"
 
     assert rejudge_archive([archive / "other"], replace=True, as_json=False) == 1
     assert rejudge_archive([archive], replace=False, as_json=False) == 0
-    said = capsys.readouterr().err
-    assert "INV-02  pass -> fail" in said
-    assert "2 judgements made again, 0 with other verdicts, 0 impossible" in said
+    errors = capsys.readouterr().err
+    assert "INV-02  pass -> fail" in errors
+    assert "2 judgements made again, 0 with other verdicts, 0 impossible" in errors
 
 
 def test_what_cannot_be_judged_again_is_named(
@@ -209,6 +209,6 @@ def test_what_cannot_be_judged_again_is_named(
     (tmp_path / "there" / "half").mkdir()
     (tmp_path / "there" / "half" / "results.json").write_text('{"schema', encoding="utf-8")
     assert rejudge_archive([tmp_path / "there"], replace=False, as_json=False) == 3
-    said = capsys.readouterr().err
-    assert "left out:" in said
-    assert "only a part of it" in said
+    errors = capsys.readouterr().err
+    assert "left out:" in errors
+    assert "only a part of it" in errors

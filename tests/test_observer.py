@@ -1,4 +1,4 @@
-"""What the observer says of the frames of a check, and of which it says nothing."""
+"""Frames of a check that the observer accuses, and frames that it does not."""
 
 import uuid
 from typing import Any
@@ -25,14 +25,14 @@ def fetch(member: int, sent: float, at: float, count: int = 0, epoch: int = 1) -
 
 def ack(member: int, sent: float, at: float, kind: int, *, error: int = 0, epoch: int = 1) -> Step:
     batch = {"first_offset": 0, "last_offset": 0, "acknowledge_types": [kind]}
-    asked = _topic({"partition_index": 0, "acknowledgement_batches": [batch]})
+    topics = _topic({"partition_index": 0, "acknowledgement_batches": [batch]})
     answer = {"responses": _topic({"partition_index": 0, "error_code": error})}
     return (
         "ShareAcknowledge",
         member,
         sent,
         at,
-        {"share_session_epoch": epoch, "topics": asked},
+        {"share_session_epoch": epoch, "topics": topics},
         answer,
     )
 
@@ -51,11 +51,11 @@ def _frames(steps: tuple[Step, ...], closed: dict[int, float]) -> Transcript:
     for number, (api, member, sent, at, request, response) in enumerate(steps):
         version = schemas().request(api).valid.high
         who = {"group_id": "g", "member_id": f"m{member}"} if api.startswith("Share") else {}
-        asked = {"correlation_id": number, "client_id": "", "body": request | who}
-        told = {"correlation_id": number, "body": response}
+        call = {"correlation_id": number, "client_id": "", "body": request | who}
+        reply = {"correlation_id": number, "body": response}
         for when, payload in (
-            (sent, encode_request(schemas(), api, version, **asked)),
-            (at, encode_response(schemas(), api, version, **told)),
+            (sent, encode_request(schemas(), api, version, **call)),
+            (at, encode_response(schemas(), api, version, **reply)),
         ):
             transcript.frames.append(
                 Frame(

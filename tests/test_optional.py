@@ -38,7 +38,7 @@ def test_a_bare_machine_lacks_every_tool_and_the_doctor_says_so() -> None:
         "git": "git on PATH",
         "C compiler": r"a C compiler \(cc on the path\)|Linux",
     }
-    assert [tool for tool, said in lacks.items() if not re.match(said, doctor.missing(tool))] == []
+    assert [tool for tool, text in lacks.items() if not re.match(text, doctor.missing(tool))] == []
     found = [doctor._optional(tool) for tool in doctor.TOOLS]
     assert [one.name for one in found if one.ok or one.needed] == []
     for one, tool in zip(found, doctor.TOOLS, strict=True):
@@ -46,12 +46,12 @@ def test_a_bare_machine_lacks_every_tool_and_the_doctor_says_so() -> None:
         assert one.remedy == tool.remedy
 
 
-@pytest.mark.parametrize(("said", "lacks"), [("1.19.8", "Go 1.26 or later"), ("1.26.1", "")])
+@pytest.mark.parametrize(("version", "lacks"), [("1.19.8", "Go 1.26 or later"), ("1.26.1", "")])
 def test_an_old_go_is_missing(
-    said: str, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    version: str, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go = tmp_path / "go"
-    go.write_text(f'#!/bin/sh\n[ "$1" = env ] || echo go version go{said} linux/amd64\n')
+    go.write_text(f'#!/bin/sh\n[ "$1" = env ] || echo go version go{version} linux/amd64\n')
     go.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert doctor.missing("Go").startswith(lacks)

@@ -50,9 +50,9 @@ def look(
     with contextlib.closing(context):
         page = context.new_page()
         seen = Look(page)
-        page.on("console", lambda said: seen.complaints.append(f"{said.type}: {said.text}"))
+        page.on("console", lambda note: seen.complaints.append(f"{note.type}: {note.text}"))
         page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-        page.on("request", lambda asked: _note_strangers(seen, asked.url))
+        page.on("request", lambda request: _note_strangers(seen, request.url))
         page.goto(file.as_uri() + anchor)
         yield seen
 

@@ -100,7 +100,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess
         running.terminate()
 
 
-def _said(running: subprocess.Popen[str]) -> str:
+def _printed(running: subprocess.Popen[str]) -> str:
     assert running.stdin
     assert running.stdout
     running.stdin.write("\n")
@@ -111,17 +111,17 @@ def _said(running: subprocess.Popen[str]) -> str:
 def test_one_point_changes_one_thing(probe: tuple[subprocess.Popen[str], Path]) -> None:
     running, file = probe
     reached(file, "0 ")
-    assert _said(running) == SOUND
+    assert _printed(running) == SOUND
     met = reached(file, "1 ")
     for number, (name, expected) in enumerate(CHANGED.items(), start=2):
         point = f"Probe.{name}"
         assert point in met
         reached(file, f"{number} {point}")
-        said = _said(running)
-        assert said != SOUND, point
-        assert said.startswith(expected) or expected in said, f"{point}: {said}"
+        output = _printed(running)
+        assert output != SOUND, point
+        assert output.startswith(expected) or expected in output, f"{point}: {output}"
         assert point in reached(file, f"-{number} ")
-    assert _said(running) == SOUND
+    assert _printed(running) == SOUND
 
 
 def test_points_have_names_of_their_own() -> None:

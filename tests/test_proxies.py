@@ -108,11 +108,11 @@ async def test_slow_is_slow_and_a_cut_ends_what_was_open(broker: ProxiedBroker) 
 async def test_stall_gives_back_what_it_kept(broker: ProxiedBroker) -> None:
     async with broker.connected() as connection:
         await asyncio.to_thread(broker.proxies.begin, broker.listener, Condition.STALL)
-        asked = asyncio.create_task(connection.call("Metadata", topics=[]))
-        done, _ = await asyncio.wait({asked}, timeout=BRIEF)
+        call = asyncio.create_task(connection.call("Metadata", topics=[]))
+        done, _ = await asyncio.wait({call}, timeout=BRIEF)
         assert not done
         await asyncio.to_thread(broker.proxies.end, broker.listener, Condition.STALL)
-        assert (await asked).brokers
+        assert (await call).brokers
 
 
 async def _with_rule(
@@ -270,12 +270,12 @@ async def test_answers_keep_their_order(tap: Tap) -> None:
     async with await dialled(tap) as connection:
         order: list[str] = []
 
-        async def ask(api: str, **fields: object) -> None:
+        async def call(api: str, **fields: object) -> None:
             await connection.call(api, **fields)  # type: ignore[arg-type]
             order.append(api)
 
         await asyncio.gather(
-            ask("Metadata", topics=[]), ask("FindCoordinator", coordinator_keys=["g"])
+            call("Metadata", topics=[]), call("FindCoordinator", coordinator_keys=["g"])
         )
 
     assert order == ["Metadata", "FindCoordinator"]

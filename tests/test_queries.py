@@ -41,8 +41,8 @@ from reports.analysis.timeline import Course, marks, timelines
 from reports.analysis.warming import Enough, try_on_one_row, try_on_run, warm
 from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, write_timelines
-from shareproof.chaos import warming
-from shareproof.chaos.warming import recorded
+from shareproof.chaos import spark_start
+from shareproof.chaos.spark_start import recorded
 from spec.history import BUCKETED, ROWS, TABLES, FaultSpan, Outcome, Phase, Produced
 from tests.small_histories import Case, read_cases, write_history
 from tools.histories.small import Deletion, Fetch, rows_of
@@ -101,7 +101,7 @@ def _judged(
     return list(zip(found, measured, states, drawn, strict=True))
 
 
-def _told(found: dict[str, Found]) -> dict[str, tuple[object, ...]]:
+def _facts(found: dict[str, Found]) -> dict[str, tuple[object, ...]]:
     return {
         rule: (one.exercised, one.broken, one.fault, one.witness) for rule, one in found.items()
     }
@@ -113,7 +113,7 @@ def alone(spark: SparkSession, histories: list[History]) -> list[Judged]:
     (one,), (second,), (lost,) = (_judged(spark, [it], held=ALL) for it in (first, other, hurt))
     assert sum(found.broken > 0 for found in [*one[0].values(), *second[0].values()]) > len(RULES)
     assert len(hurt.lost_buckets) == 2
-    assert _told(lost[0]) != _told(one[0])
+    assert _facts(lost[0]) != _facts(one[0])
     return [one, second, one, lost]
 
 
@@ -123,7 +123,7 @@ def test_each_is_told_what_it_is_told_alone(
 ) -> None:
     for one, (found, *more) in zip(alone, _judged(spark, histories, held=held), strict=True):
         assert not any(each.fault for each in found.values())
-        assert _told(found) == _told(one[0])
+        assert _facts(found) == _facts(one[0])
         assert more == list(one[1:])
 
 
@@ -168,7 +168,7 @@ def test_nulls_where_none_may_be_are_named(
 # --- Timelines and stories --------------------------------------------------------------------
 
 MS = 1_000_000
-TOLD: dict[str, Any] = {
+PLAIN: dict[str, Any] = {
     "lock_ms": 1000,
     "deliveries": [
         {"offset": 0, "last": 9, "at": 1000, "count": 1, "kind": "accept", "acknowledged": 1400},
@@ -187,10 +187,10 @@ HIT = Hit(rule="INV-02", log=0, offset=10, share_partition=0, since=3000 * MS, s
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> History:
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     folder = tmp_path_factory.mktemp("run") / "history"
     write_history(
-        folder, [Case(share_partition=0, log=0, rule="", says="", breaks=False, plain=TOLD)]
+        folder, [Case(share_partition=0, log=0, rule="", says="", breaks=False, plain=PLAIN)]
     )
     with Journal(folder, 1) as journal:
         journal.add(Phase("load", 0, 5000 * MS))
@@ -200,15 +200,15 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 
 @pytest.fixture(scope="module")
-def registered(spark: SparkSession, told: History) -> Iterator[None]:
-    register(spark, [told], "told").need([DELIVERY_PAIRS])
+def registered(spark: SparkSession, history: History) -> Iterator[None]:
+    register(spark, [history], "told").need([DELIVERY_PAIRS])
     yield
     unregister(spark, "told")
 
 
 @pytest.mark.usefixtures("registered")
-def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:
-    since, until = span(told)
+def test_each_moment_has_what_happened_in_it(spark: SparkSession, history: History) -> None:
+    since, until = span(history)
     course = Course(since=since, until=until, intervals=5)
     (drawn,) = timelines(spark, [course])
 
@@ -248,9 +248,9 @@ def test_a_record_has_its_story(spark: SparkSession) -> None:
 
 @pytest.mark.usefixtures("registered")
 def test_what_is_written_is_as_its_schema_says(
-    spark: SparkSession, told: History, tmp_path: Path
+    spark: SparkSession, history: History, tmp_path: Path
 ) -> None:
-    since, until = span(told)
+    since, until = span(history)
     course = Course(since=since, until=until, intervals=5)
     drawn = {
         "timeline": timelines(spark, [course])[0] | {"marks": marks([HIT], since)},
@@ -326,25 +326,25 @@ def test_spark_starts_near_the_end_of_the_last_load(
         done.append(rows)
         return lambda: done.append("waited")
 
-    monkeypatch.setattr(warming, "warm", started)
+    monkeypatch.setattr(spark_start, "warm", started)
     loads = [Load(seconds=10, rate=100), Load(seconds=10 if early else 60, rate=100)]
     rows = sum(int(load.seconds * load.rate) * (1 + len(load.groups)) for load in loads)
-    told: list[str] = []
-    tell, wait = warming.telling(loads, REQUEST, told.append)
+    logged: list[str] = []
+    log, wait = spark_start.starting(loads, REQUEST, logged.append)
 
     lines = ["producing for 10 s", DRAINING, "reading the stored state", "producing for 60 s"]
     for line in lines:
         assert done == []
-        tell(line)
+        log(line)
     deadline = time.monotonic() + 10
     while early and not done and time.monotonic() < deadline:
         time.sleep(0.01)
     assert done == ([rows] if early else [])
-    tell(DRAINING)
+    log(DRAINING)
     wait()
 
     assert done == [rows, "waited"]
-    assert told == [*lines, DRAINING]
+    assert logged == [*lines, DRAINING]
 
 
 @pytest.mark.parametrize(
@@ -376,6 +376,6 @@ def test_a_cut_batch_is_known_though_its_response_got_lost(
     compact(tmp_path)
     rule = next(rule for rule in RULES if rule.id == "INV-36")
     register(spark, [open_history(tmp_path)], "cut").need([rule.over])
-    asked = f"SELECT offset, cut FROM {rule.over.name} WHERE {rule.breach}"  # noqa: S608
-    assert [tuple(row) for row in spark.sql(asked).collect()] == [(1, True)]
+    query = f"SELECT offset, cut FROM {rule.over.name} WHERE {rule.breach}"  # noqa: S608
+    assert [tuple(row) for row in spark.sql(query).collect()] == [(1, True)]
     unregister(spark, "cut")

@@ -1,11 +1,11 @@
-"""Random small histories: the judges accuse those that nothing explains, and no others."""
+"""Random small histories: the judges accuse the illegal ones, and no others."""
 
 import pytest
 
 from spec.history import AckType, Outcome
 from tools.campaign.histories import judged, play, summary
 from tools.campaign.options import Options
-from tools.campaign.record import Keeper
+from tools.campaign.record import EvidenceStore
 from tools.histories.judges import accused, disagreements
 from tools.histories.small import (
     NEVER,
@@ -90,7 +90,7 @@ def test_judges_accuse_what_nothing_explains() -> None:
 
 
 def test_a_seed_can_be_played_again() -> None:
-    outcome = play(Options(keeper=Keeper(record=False), seed=7, count=1))
+    outcome = play(Options(store=EvidenceStore(record=False), seed=7, count=1))
 
     assert outcome.broken == []
     assert any("unedited: legal, accused by no rule" in line for line in outcome.said)

@@ -8,7 +8,7 @@ import pytest
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
-from fixtures.machine.blocking import run_blocking
+from fixtures.machine.loops import run_blocking
 from fixtures.targets.leftovers import CONFIGURATIONS
 from tests import shell
 from tests.killed import clean, kill_a_run, left

@@ -164,12 +164,12 @@ def test_timers_come_in_their_order_and_clocks_are_given_back() -> None:
 
 
 def test_nothing_left_to_happen() -> None:
-    """A wait for what cannot come is said at once, and so is a program without an end.
+    """A wait for what cannot come ends at once, and so does a program without an end.
 
-    A program that asks again and again comes to its deadline: asking takes time, too.
+    A program that polls comes to its deadline: a poll takes time, too.
     """
 
-    async def ask() -> float:
+    async def polled() -> float:
         while (now := time.monotonic()) < 1:  # noqa: ASYNC110 - it never pauses
             await asyncio.sleep(0)
         return now
@@ -181,7 +181,7 @@ def test_nothing_left_to_happen() -> None:
     async def never() -> None:
         await asyncio.Event().wait()
 
-    assert virtual.run(ask()) == pytest.approx(1, abs=0.1)
+    assert virtual.run(polled()) == pytest.approx(1, abs=0.1)
     with pytest.raises(virtual.Stalled, match="nothing can happen"):
         virtual.run(never())
     with pytest.raises(virtual.Stalled, match="no end"):

@@ -33,7 +33,7 @@ DATED = "## [1.2.0] - 2026-01-01\n"
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "check", "said"),
+    ("file", "text", "check", "line"),
     [
         ("CHANGELOG.md", "## [Unreleased]\n", "changelog", "FAIL  changelog  .*no section"),
         ("CHANGELOG.md", "## [1.2.0]\n", "changelog", "FAIL  changelog  .*no section"),
@@ -61,11 +61,11 @@ DATED = "## [1.2.0] - 2026-01-01\n"
     ],
 )
 def test_the_checklist_says_what_is_ready_and_what_is_not(
-    tree: Path, file: str, text: str, check: str, said: str, *, capsys: pytest.CaptureFixture[str]
+    tree: Path, file: str, text: str, check: str, line: str, *, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tree / file).write_text(text, encoding="utf-8")
-    assert release.main(["--check", "--only", check]) == int("ok" not in said)
-    assert re.search(said, capsys.readouterr().out)
+    assert release.main(["--check", "--only", check]) == int("ok" not in line)
+    assert re.search(line, capsys.readouterr().out)
 
 
 @pytest.mark.skipif(not (HOME / ".git").exists(), reason="only git knows which files are ours")

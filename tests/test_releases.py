@@ -76,10 +76,10 @@ def test_known_releases_need_no_notice(version: str) -> None:
 def test_newer_levels_are_noticed() -> None:
     known = newest().levels["metadata.version"]
     assert levels_notice({"metadata.version": known}) == levels_notice({}) == ""
-    said = levels_notice({"metadata.version": known + 1})
-    assert f"metadata.version {known + 1}, which is newer than this suite" in said
+    notice = levels_notice({"metadata.version": known + 1})
+    assert f"metadata.version {known + 1}, which is newer than this suite" in notice
     assert line_by_levels({"metadata.version": known + 1}, None) == newest().name
-    assert cluster_info("4.4", unknown=said).notices == (said,)
+    assert cluster_info("4.4", unknown=notice).notices == (notice,)
 
 
 def test_one_file_adds_a_release() -> None:
@@ -99,14 +99,14 @@ def test_one_file_adds_a_release() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("default = '4.5.0'", "lacks tools"),
         ("default = '4.5.0'\ntools = '4.5.0'\nlevel = 1", "unknown keys"),
     ],
 )
-def test_a_malformed_file_is_refused(text: str, said: str) -> None:
-    with pytest.raises(SpecError, match=rf"4\.5\.toml.*{said}"):
+def test_a_malformed_file_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(SpecError, match=rf"4\.5\.toml.*{sentence}"):
         parse({"4.5": text})
 
 
@@ -241,7 +241,7 @@ def test_versions_and_fields(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "changes"),
     [
         (
             "// Licensed to the Apache Software Foundation\n//\n// Version 1 is first.",
@@ -260,9 +260,9 @@ def test_versions_and_fields(tmp_path: Path) -> None:
     ],
 )
 def test_comments_and_errors_are_told_one_by_one(
-    tmp_path: Path, before: str, after: str, told: list[str]
+    tmp_path: Path, before: str, after: str, changes: list[str]
 ) -> None:
-    assert found(tmp_path, (before, after)) == [f"ShareFetchRequest: {one}" for one in told]
+    assert found(tmp_path, (before, after)) == [f"ShareFetchRequest: {one}" for one in changes]
 
 
 def test_a_reworded_comment_is_one_change(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_reworded_comment_is_one_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "short"),
     [
         ("a b c d e f", "a b c d e f g", "x: ... d e f -> ... d e f g"),
         ("a b", "c", "x: a b -> c"),
@@ -285,8 +285,8 @@ def test_a_reworded_comment_is_one_change(tmp_path: Path) -> None:
         ("a a", "a a a", "x: a a -> a a a"),
     ],
 )
-def test_long_texts_are_told_where_they_differ(old: str, new: str, told: str) -> None:
-    assert Change(definition="D", part="", what="x", old=old, new=new).short == told
+def test_long_texts_are_told_where_they_differ(old: str, new: str, short: str) -> None:
+    assert Change(definition="D", part="", what="x", old=old, new=new).short == short
 
 
 def test_a_definition_and_a_key_that_came_are_one_change(tmp_path: Path) -> None:
@@ -308,9 +308,9 @@ def test_a_release_is_asked_for_its_configs() -> None:
 def test_rules_that_name_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     field = {"ShareFetchRequest": {"": {}, "ShareAcquireMode": {"type": "int8"}}}
     key = {"GroupConfig share.delivery.count.limit": {"": {"type": "INT"}}}
-    told = iter([{"ShareFetchRequest": {"": {}}}, field])
+    definitions = iter([{"ShareFetchRequest": {"": {}}}, field])
     monkeypatch.setattr("shareproof.definitions._jars", lambda _: [])
-    monkeypatch.setattr("shareproof.definitions.messages_in", lambda _: next(told))
+    monkeypatch.setattr("shareproof.definitions.messages_in", lambda _: next(definitions))
     configs = iter([{}, key])
     monkeypatch.setattr("shareproof.definitions.configs_in", lambda _: next(configs))
 

@@ -188,7 +188,7 @@ def test_page_needs_nothing_beside_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "runtime", "told"),
+    ("language", "runtime", "text"),
     [
         ("java", "17.0.15+6", "java 17.0.15+6"),
         ("Python", "Python 3.11.7, librdkafka 2.16.0", "Python 3.11.7, librdkafka 2.16.0"),
@@ -196,8 +196,8 @@ def test_page_needs_nothing_beside_it() -> None:
         ("", "", ""),
     ],
 )
-def test_runtime_of_a_client_is_told_once(language: str, runtime: str, told: str) -> None:
-    assert telling.runtime(client("x", language=language, runtime=runtime)) == told
+def test_runtime_of_a_client_is_told_once(language: str, runtime: str, text: str) -> None:
+    assert telling.runtime(client("x", language=language, runtime=runtime)) == text
 
 
 def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
@@ -274,7 +274,7 @@ Spoil = Callable[[dict[str, Any]], object]
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "sentence"),
     [
         (lambda found: found.clear(), "'schema' is a required property"),
         (lambda found: found.pop("run"), "'run' is a required property"),
@@ -296,12 +296,12 @@ Spoil = Callable[[dict[str, Any]], object]
         ],
     ],
 )
-def test_form_is_demanded(spoil: Spoil, said: str) -> None:
+def test_form_is_demanded(spoil: Spoil, sentence: str) -> None:
     found = document()
     spoil(found)
     with pytest.raises(ValueError, match=r"^.+") as refused:
         parse(found)
-    assert said in str(refused.value)
+    assert sentence in str(refused.value)
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
@@ -320,10 +320,10 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
     archive = find([tmp_path])
 
     assert [run.folder.name for run in archive.runs] == ["good"]
-    told = {line.split("results.json: ")[0].split("/")[-2]: line for line in archive.left_out}
-    assert set(told) == {"half", "later", "list", "bare", "bytes"}
-    assert "only a part of it" in told["half"]
-    assert "of schema 2, and this release knows 1: use a later one" in told["later"]
+    reasons = {line.split("results.json: ")[0].split("/")[-2]: line for line in archive.left_out}
+    assert set(reasons) == {"half", "later", "list", "bare", "bytes"}
+    assert "only a part of it" in reasons["half"]
+    assert "of schema 2, and this release knows 1: use a later one" in reasons["later"]
 
 
 def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
@@ -429,7 +429,7 @@ def npx(run_of_two: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], No
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "sentence"),
     [
         ("", "there is no npx; pip install 'shareproof[allure]' brings Node.js"),
         ("echo npm error code ENOTFOUND >&2; exit 1", "from npm's registry: ENOTFOUND"),
@@ -439,14 +439,14 @@ def npx(run_of_two: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], No
 def test_what_keeps_allure_from_working_is_told(
     run_of_two: Path,
     script: str,
-    said: str,
+    sentence: str,
     npx: Callable[[str], None],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     if script:
         npx(script)
     assert main([str(run_of_two)]) == 3
-    assert said in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("code", ["SELF_SIGNED_CERT_IN_CHAIN", "ECONNREFUSED", "E403", "E404"])
@@ -462,9 +462,9 @@ def test_a_registry_out_of_reach_is_not_run(
     monkeypatch.setenv(doctor.RECORD_VARIABLE, str(record))
 
     assert main([str(run_of_two)]) == 3
-    said = capsys.readouterr()
-    assert f"{code}. npm reads npm_config_registry, NODE_EXTRA_CA_CERTS, HTTPS_PROXY" in said.err
-    assert said.out.startswith("" if reached else "NOT RUN, and therefore not passed")
+    output = capsys.readouterr()
+    assert f"{code}. npm reads npm_config_registry, NODE_EXTRA_CA_CERTS, HTTPS_PROXY" in output.err
+    assert output.out.startswith("" if reached else "NOT RUN, and therefore not passed")
     assert record.exists() is not reached
 
 

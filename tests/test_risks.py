@@ -12,7 +12,7 @@ import pytest
 from fixtures.clients.admin import GROUP_RESOURCE, Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
-from fixtures.machine.blocking import run_blocking
+from fixtures.machine.loops import run_blocking
 from shareproof.risks.facts import Facts
 from shareproof.risks.found import risks_of
 from shareproof.risks.table import look

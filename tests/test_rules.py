@@ -210,7 +210,7 @@ def of(kind: Kind) -> list[tuple[str, Source]]:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "sentence"),
     [
         (None, "ACK-01 names no source"),
         ([], "ACK-01 names no source"),
@@ -226,8 +226,8 @@ def of(kind: Kind) -> list[tuple[str, Source]]:
         ([{"kip": "1", "section": "x", "says": "y"}], "KIP-1 is not in kips.toml"),
     ],
 )
-def test_a_source_is_a_pinpoint(raw: object, said: str) -> None:
-    with pytest.raises(SpecError, match=re.escape(said)):
+def test_a_source_is_a_pinpoint(raw: object, sentence: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(sentence)):
         parse_sources({"source": raw}, "x.toml: ACK-01")
 
 
@@ -317,16 +317,16 @@ def test_internals_can_be_named_and_are_all_used() -> None:
 
 
 def test_contract_rules_are_counted_first() -> None:
-    told = parse_results(document())
-    one = replace(told.rules[0], verdict="pass", problem="", expected=True)
+    whole = parse_results(document())
+    one = replace(whole.rules[0], verdict="pass", problem="", expected=True)
     rules = (
         one,
         replace(one, id="ACK-02", verdict="fail"),
         replace(one, id="ACK-03", basis=Basis.REFERENCE),
         replace(one, id="ACK-04", internal=Internal.JMX),
     )
-    green = replace(told.run, exit_code=0, partial=False, only=(), fast=False)
-    results = replace(told, rules=rules, problems=(), run=green)
+    green = replace(whole.run, exit_code=0, partial=False, only=(), fast=False)
+    results = replace(whole, rules=rules, problems=(), run=green)
 
     assert headline(results).sentence.startswith("1 of 2 contract rules hold; 2 of 2 others")
     assert bases(results) == [

@@ -11,7 +11,7 @@ import pytest
 from reports.console import render_text
 from reports.html import render
 from reports.reading import read
-from shareproof.runner.scheduling import LONGEST, MOVING, last_at_work, put_last, scope, wait
+from shareproof.runner.scheduler import LONGEST, MOVING, last_at_work, put_last, scope, wait
 from tests.fake import FakeHouse, Ran
 
 EVERY = """
@@ -206,10 +206,10 @@ def test_run_directory_is_complete(every: Ran) -> None:
 def test_allure_is_told_verdicts(every: Ran) -> None:
     out = every.house.out
     config = json.loads((out / "allurerc.json").read_text(encoding="utf-8"))
-    asked = {each["matchers"]["labels"]["verdict"].strip("^$") for each in config["categories"]}
+    matched = {each["matchers"]["labels"]["verdict"].strip("^$") for each in config["categories"]}
     checks = map(json.loads, map(Path.read_text, (out / "allure-results").glob("*-result.json")))
     labels = [each for check in checks for each in check["labels"] if each["name"] == "verdict"]
-    assert {each["value"] for each in labels} == asked | {"pass"}
+    assert {each["value"] for each in labels} == matched | {"pass"}
     assert config["variables"]["seed"] == "7"
     environment = (out / "allure-results" / "environment.properties").read_text(encoding="utf-8")
     assert "seed=7" in environment.splitlines()
@@ -217,7 +217,7 @@ def test_allure_is_told_verdicts(every: Ran) -> None:
 
 def test_out_of_reach_fails_a_strict_run_only(house: FakeHouse) -> None:
     house.checks(
-        says("ACK-01")
+        failing("ACK-01")
         + """
 @rule("ACK-02")
 def test_one_broker():
@@ -246,9 +246,9 @@ def _junit(ran: Ran) -> dict[str, int]:
 
 
 def test_good_run_ends_with_zero_and_a_broken_rule_with_one(house: FakeHouse) -> None:
-    may = says("ACK-42", False, "a MAY is forgiven")
-    one = says("ACK-01", fixtures="judge, cluster_info")
-    house.checks(one + says("ACK-02", False, "released twice") + may)
+    may = failing("ACK-42", False, "a MAY is forgiven")
+    one = failing("ACK-01", fixtures="judge, cluster_info")
+    house.checks(one + failing("ACK-02", False, "released twice") + may)
     house.ledger(entry("ACK-02", "released twice"))
 
     ran = house.run(FAKE_VERSION="99.1.0")
@@ -274,7 +274,7 @@ def test_good_run_ends_with_zero_and_a_broken_rule_with_one(house: FakeHouse) ->
 def test_known_failure_is_known_and_a_rotten_entry_fails_the_run(
     house: FakeHouse, match: str, expires: str, check: bool, problem: str
 ) -> None:
-    house.checks(says("ACK-01", check, "released twice"))
+    house.checks(failing("ACK-01", check, "released twice"))
     house.ledger(entry("ACK-01", match, expires))
     ran = house.run()
     assert ran.code == bool(problem)
@@ -285,7 +285,7 @@ def test_known_failure_is_known_and_a_rotten_entry_fails_the_run(
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_interrupted_run_leaves_a_partial_report(house: FakeHouse, workers: str) -> None:
     house.checks(
-        says("ACK-01")
+        failing("ACK-01")
         + """
 @rule("ACK-02")
 @pytest.mark.parametrize("number", range(4))
@@ -329,14 +329,14 @@ def test_plain_tests_start_no_cluster(house: FakeHouse) -> None:
     assert not (house.out / "results.json").exists()
 
 
-def says(
-    rule: str, holds: bool = True, said: str = "fine", *, mark: str = "", fixtures: str = "judge"
+def failing(
+    rule: str, holds: bool = True, reason: str = "fine", *, mark: str = "", fixtures: str = "judge"
 ) -> str:
     return f"""
 @rule("{rule}")
 {mark}
 def test_{rule[4:]}({fixtures}):
-    judge.holds({holds}, "{said}")
+    judge.holds({holds}, "{reason}")
 """
 
 
@@ -352,8 +352,8 @@ expires = {expires}
 
 
 def test_drafts_run_only_when_asked_for(house: FakeHouse) -> None:
-    draft = says("ACK-02", False, "who knows", mark='@pytest.mark.draft("never seen failing")')
-    house.checks(says("ACK-01") + draft)
+    draft = failing("ACK-02", False, "who knows", mark='@pytest.mark.draft("never seen failing")')
+    house.checks(failing("ACK-01") + draft)
     trusted = house.run()
     assert (trusted.code, trusted.verdicts["01"]) == (0, "pass")
     assert trusted.verdicts.get("02", "untested") == "untested"
@@ -374,7 +374,7 @@ def test_canary_fails_and_troubles_nobody(every: Ran) -> None:
     ("claim", "verdict"), [("True", "pass"), ("print('never judged') or 1 / 0", "error")]
 )
 def test_canary_that_lives_is_a_fault(house: FakeHouse, claim: str, verdict: str) -> None:
-    house.checks(says("ACK-01"))
+    house.checks(failing("ACK-01"))
     house.canary(claim)
     ran = house.run()
     assert (ran.code, ran.verdicts["01"]) == (3, "pass")
@@ -382,12 +382,12 @@ def test_canary_that_lives_is_a_fault(house: FakeHouse, claim: str, verdict: str
 
 
 def test_lost_canaries_and_checks_of_no_live_rule_are_faults(house: FakeHouse) -> None:
-    house.checks(says("ACK-99"))
+    house.checks(failing("ACK-99"))
     ran = house.run()
     assert ran.code == 3
     assert "ACK-99" in ran.document["run"]["errors"][0]
 
-    house.checks(says("ACK-01"))
+    house.checks(failing("ACK-01"))
     (house.folder / "suites" / "broker" / "test_canary.py").unlink()
     assert house.run(where="broker/test_fake.py").code == 0
     ran = house.run()

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkRuntimeError
 from fixtures.machine.java import find_java
 from reports.analysis import session
 from reports.analysis.quiet import without_chatter
-from shareproof.chaos import judging
+from shareproof.chaos import verdicts
 from spec.verdict import EnvironmentFault
 from tests.shell import python
 
@@ -47,7 +47,7 @@ def test_java_that_does_not_start_is_no_verdict() -> None:
 
 
 def test_the_name_of_a_machine_needs_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark on this machine looks up no name of it, unless it was told one; a cluster's Spark may.
+    """Spark on this machine looks up no host name unless one is set; a cluster's Spark may.
 
     In a container the name of the machine is often known to nobody, and Spark's JVM ended there.
     """
@@ -65,30 +65,30 @@ def test_java_compiles_branches_that_no_row_has_taken_where_that_helps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     java = find_java()
-    for major, told in ((17, True), (21, False), (25, False)):
-        monkeypatch.setattr(judging, "find_java", lambda major=major: replace(java, major=major))
-        options = judging.spark_settings([])["spark.driver.defaultJavaOptions"]
-        assert ("TrapLimit" in options) == told
+    for major, expected in ((17, True), (21, False), (25, False)):
+        monkeypatch.setattr(verdicts, "find_java", lambda major=major: replace(java, major=major))
+        options = verdicts.spark_settings([])["spark.driver.defaultJavaOptions"]
+        assert ("TrapLimit" in options) == expected
 
     def without() -> object:
         raise EnvironmentFault("No Java was found.")
 
-    monkeypatch.setattr(judging, "find_java", without)
-    assert "TrapLimit" not in judging.spark_settings([])["spark.driver.defaultJavaOptions"]
+    monkeypatch.setattr(verdicts, "find_java", without)
+    assert "TrapLimit" not in verdicts.spark_settings([])["spark.driver.defaultJavaOptions"]
 
 
 def test_the_compiler_is_told_what_to_leave_to_the_quick_one() -> None:
     options = shlex.split(session.LARGE["spark.driver.extraJavaOptions"])
     java = str(find_java().path)
-    for more, told in (((), False), (("-XX:+DisplayVMOutput",), True)):
+    for more, expected in (((), False), (("-XX:+DisplayVMOutput",), True)):
         done = subprocess.run(
             [java, *options, *more, "-version"], capture_output=True, text=True, check=True
         )
-        assert ("1 compiler directives added" in done.stdout) == told
-        assert bool(done.stdout) == told
+        assert ("1 compiler directives added" in done.stdout) == expected
+        assert bool(done.stdout) == expected
 
 
-SAID = """WARNING: Using incubator modules: jdk.incubator.vector
+STDERR = """WARNING: Using incubator modules: jdk.incubator.vector
 Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
 26/11/22 22:59:01 WARN NativeCodeLoader: Unable to load native-hadoop library
 Setting default log level to "WARN".
@@ -99,9 +99,9 @@ Error: Could not find or load main class
 
 def test_chatter_is_dropped_and_errors_are_not(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(subprocess.CalledProcessError), without_chatter():
-        subprocess.run(["sh", "-c", "cat; exit 1"], input=SAID.encode(), stdout=2, check=True)
+        subprocess.run(["sh", "-c", "cat; exit 1"], input=STDERR.encode(), stdout=2, check=True)
     print("ours", file=sys.stderr)
-    assert capfd.readouterr().err.splitlines() == [*SAID.splitlines()[-2:], "ours"]
+    assert capfd.readouterr().err.splitlines() == [*STDERR.splitlines()[-2:], "ours"]
 
 
 def test_spark_starts_without_a_word() -> None:

@@ -113,7 +113,7 @@ def test_broken_files_are_named_and_left_out(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "sentence"),
     [
         ("pass", "fail", "1 newly failing"),
         ("fail", "pass", "1 newly passing"),
@@ -121,9 +121,9 @@ def test_broken_files_are_named_and_left_out(runs: Path) -> None:
         ("fail", "fail", "no verdict changed"),
     ],
 )
-def test_changes_are_told(before: str, after: str, told: str) -> None:
+def test_changes_are_told(before: str, after: str, sentence: str) -> None:
     old, new = _archive(judged(before, day=1), judged(after, day=2)).runs
-    assert compare(old.rules, new.rules).sentence == told
+    assert compare(old.rules, new.rules).sentence == sentence
 
 
 def test_rules_judged_once_are_no_change() -> None:
@@ -191,16 +191,16 @@ def test_releases_are_compared(tmp_path: Path) -> None:
     first = build(find([tmp_path]), tmp_path / "site", SEEN)
     link = re.search(r'href="(changes/[^"]+)">1 newly passing<', first.read_text(encoding="utf-8"))
     assert link is not None
-    told = (first.parent / link[1]).read_text(encoding="utf-8")
-    assert "From kafka:4.3.1" in told
-    assert "to kafka:4.4.0" in told
+    page = (first.parent / link[1]).read_text(encoding="utf-8")
+    assert "From kafka:4.3.1" in page
+    assert "to kafka:4.4.0" in page
 
 
 def test_matrix_shows_what_was_noticed_and_what_was_not(runs: Path, tmp_path: Path) -> None:
     first = build(find([runs]), tmp_path / "site", SEEN)
     page = (first.parent / "detection.html").read_text(encoding="utf-8")
-    for said in ("It fibs.", "b.py::test_x", "It lags.", "It is odd.", "nobody looks there"):
-        assert said in page
+    for text in ("It fibs.", "b.py::test_x", "It lags.", "It is odd.", "nobody looks there"):
+        assert text in page
     assert list(figures(SEEN).values()) == ["0", "1", "1 of 2", "0"]
     rule = (first.parent / "rules" / "ACK-01.html").read_text(encoding="utf-8")
     assert "1 of the alterations in front of real Kafka" in rule
@@ -228,8 +228,8 @@ def test_track_record_leads_to_runs(tmp_path: Path) -> None:
         keep(tmp_path / release, found)
     first = build(find([tmp_path]), tmp_path / "site", SEEN)
     page = unescape((first.parent / "track-record.html").read_text(encoding="utf-8"))
-    told = re.findall(rf'<a class="(\w+)" href="runs/([^/]+)/report.html#{past.rule}">', page)
-    assert [verdict for verdict, _ in told] == ["fail", "pass"]
+    links = re.findall(rf'<a class="(\w+)" href="runs/([^/]+)/report.html#{past.rule}">', page)
+    assert [verdict for verdict, _ in links] == ["fail", "pass"]
     assert all(entry.title in page for entry in load_track_record())
 
 

@@ -76,10 +76,10 @@ def test_a_run_that_was_killed_is_judged_where_it_is(tmp_path: Path, cluster: st
     assert parts == ["acquired.arrows.000000", "acquired.arrows.000001"]
     assert str(away) == f"{cluster}/killed"
 
-    verdicts, said = _analysed(f"{cluster}/killed", tmp_path / "there")
+    verdicts, output = _analysed(f"{cluster}/killed", tmp_path / "there")
 
-    assert "compacting what its run left behind" in said
-    assert verdicts["INV-02"] == "pass", said
+    assert "compacting what its run left behind" in output
+    assert verdicts["INV-02"] == "pass", output
     assert "fail" not in verdicts.values()
     assert not list(away.rglob("acquired.arrows.*"))
 
@@ -98,12 +98,12 @@ def test_yarn_reads_hdfs(tmp_path: Path, cluster: str, monkeypatch: pytest.Monke
     with yarn(tmp_path / "yarn") as configured:
         monkeypatch.setenv("HADOOP_CONF_DIR", str(configured))
         monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        verdicts, said = _analysed(
+        verdicts, output = _analysed(
             f"{cluster}/planted",
             tmp_path / "there",
             *("--master", "yarn", "--memory", "512m", *conf),
         )
-    assert [rule for rule, verdict in verdicts.items() if verdict == "fail"] == ["INV-02"], said
+    assert [rule for rule, verdict in verdicts.items() if verdict == "fail"] == ["INV-02"], output
 
 
 def test_a_run_that_ended_is_whole(tmp_path: Path, cluster: str) -> None:
@@ -166,9 +166,9 @@ def test_a_bucket(tmp_path: Path) -> None:
     with kept_at(away, print) as local:
         shutil.copytree(run, local, dirs_exist_ok=True)
         compact(local / "history")
-    verdicts, said = _analysed(str(away), tmp_path / "there")
-    assert verdicts["INV-02"] == "pass", said
-    assert SECRET not in json.dumps(settings([away])) + said
+    verdicts, output = _analysed(str(away), tmp_path / "there")
+    assert verdicts["INV-02"] == "pass", output
+    assert SECRET not in json.dumps(settings([away])) + output
     with brought(away / "history") as history:
         assert (history / "manifest.json").is_file()
 
@@ -184,13 +184,13 @@ def test_a_cluster_reads_a_bucket(tmp_path: Path) -> None:
     none = str(tmp_path / "no-python")
     bare = {"PYSPARK_PYTHON": none, "PYTHONPATH": ""}
     with standalone(tmp_path, [bare, bare]) as master:
-        verdicts, said = _analysed(
+        verdicts, output = _analysed(
             str(away),
             tmp_path / "there",
             *("--master", master, "--memory", "512m"),
             *("--conf", f"spark.pyspark.python={none}", "--conf", "spark.executor.cores=1"),
         )
-    assert [rule for rule, verdict in verdicts.items() if verdict == "fail"] == ["INV-02"], said
+    assert [rule for rule, verdict in verdicts.items() if verdict == "fail"] == ["INV-02"], output
 
 
 @NO_S3

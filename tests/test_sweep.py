@@ -52,7 +52,7 @@ def test_names_are_unique_and_choose() -> None:
     assert {case.api for case in cases} == set(DEFINED)
 
 
-def asked(at: float, *, accepts: int | None = None, scripted: str = "error", **more: Any) -> Any:
+def fetched(at: float, *, accepts: int | None = None, scripted: str = "error", **more: Any) -> Any:
     acks = [] if accepts is None else [(accepts, 1)]
     return exchange(at, epoch=3, acks=acks, scripted=scripted, **more)
 
@@ -67,7 +67,7 @@ def story(*seen: Any, **fields: Any) -> CaseRun:
         "told": [(1.0, "UNKNOWN_SERVER_ERROR")],
         "ended": 100.0,
         "recovered": 1.0,
-        "exchanges": list(seen) or [asked(1.0, accepts=0)],
+        "exchanges": list(seen) or [fetched(1.0, accepts=0)],
     }
     return CaseRun(**plain | fields)
 
@@ -76,33 +76,33 @@ CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasti
 
 
 @pytest.mark.parametrize(
-    ("told", "rule"),
+    ("run", "rule"),
     [
         (story(), ""),
-        (story(asked(0.1, accepts=0)), BEHIND),
-        (story(asked(1.0, accepts=5)), BEHIND),
+        (story(fetched(0.1, accepts=0)), BEHIND),
+        (story(fetched(1.0, accepts=5)), BEHIND),
         (story(delivered=set()), LOST),
         (
             story(
-                asked(1.0, accepts=0, error=5),
+                fetched(1.0, accepts=0, error=5),
                 settled=[Settled(topic="t", partition=0, offsets=(0,), error=None)],
             ),
             LOST,
         ),
-        (story(*(asked(1 + n / 100, scripted="x") for n in range(MOST + 1))), RATE),
-        (story(*(asked(1 + n / 30, error=5) for n in range(ROW + 2))), RATE),
-        (story(*(asked(1 + n / 30, scripted="x") for n in range(ROW + 2))), ""),
+        (story(*(fetched(1 + n / 100, scripted="x") for n in range(MOST + 1))), RATE),
+        (story(*(fetched(1 + n / 30, error=5) for n in range(ROW + 2))), RATE),
+        (story(*(fetched(1 + n / 30, scripted="x") for n in range(ROW + 2))), ""),
         (story(told=[]), TOLD_OF),
         (story(recovered=None, left="nothing came"), RECOVERS),
         (story(stuck="no reply to poll"), RECOVERS),
     ],
 )
-def test_the_judge(told: CaseRun, rule: str) -> None:
-    assert [one.rule for one in judge(CASE, told) if one.broken] == ([rule] if rule else [])
+def test_the_judge(run: CaseRun, rule: str) -> None:
+    assert [one.rule for one in judge(CASE, run) if one.broken] == ([rule] if rule else [])
 
 
 def test_what_cannot_be_decided_is_no_pass() -> None:
-    assert judge(CASE, story(asked(1.0, scripted=""))) == [], "its script came to nothing"
+    assert judge(CASE, story(fetched(1.0, scripted=""))) == [], "its script came to nothing"
     fault = Played(case="a/b", rule=RECOVERS, fault="gone")
     late = Played(case="a/c", rule=RECOVERS, undecided="slow")
     seen = observations([Swept(played=fault), Swept(played=late, first=fault)])
@@ -170,7 +170,7 @@ def test_calls_that_a_client_lacks_are_not_drawn(script: list[Step]) -> None:
     assert not any("beside" in step or step.get("kind") == "renew" for step in script)
 
 
-def told_of(at: float, kind: int, **more: Any) -> Any:
+def acked(at: float, kind: int, **more: Any) -> Any:
     return exchange(at, acks=[(0, kind)], **more)
 
 
@@ -181,21 +181,21 @@ def story_of(*seen: Any, **more: Any) -> SequenceRun:
 
 
 @pytest.mark.parametrize(
-    ("invariant", "told"),
+    ("invariant", "run"),
     [
-        ("loss", story_of(told_of(2.0, 1))),
-        ("loss", story_of(told_of(2.0, 3), asked={(("t", 0), "accept"): 1.0})),
-        ("loss", story_of(told_of(2.0, 0))),
-        ("loss", story_of(told_of(2.0, 1), asked={(("t", 0), "accept"): 3.0})),
+        ("loss", story_of(acked(2.0, 1))),
+        ("loss", story_of(acked(2.0, 3), asked={(("t", 0), "accept"): 1.0})),
+        ("loss", story_of(acked(2.0, 0))),
+        ("loss", story_of(acked(2.0, 1), asked={(("t", 0), "accept"): 3.0})),
         ("duplicates", story_of(given=[Given(1.0, "c", ("t", 0), 1)] * 2)),
         ("liveness of calls", story_of(stuck="no reply to poll within 25 s")),
         ("liveness of the group", story_of(left="a new consumer did not get the rest")),
         ("account", story_of(account=[Violation("CLI-127", "stuck")])),
-        ("rate", story_of(*[told_of(1.0 + n / 1000, 2) for n in range(100)])),
+        ("rate", story_of(*[acked(1.0 + n / 1000, 2) for n in range(100)])),
     ],
 )
-def test_each_invariant_can_break(invariant: str, told: SequenceRun) -> None:
-    assert set(judge_sequence(told)) == {invariant}
+def test_each_invariant_can_break(invariant: str, run: SequenceRun) -> None:
+    assert set(judge_sequence(run)) == {invariant}
     assert invariant in INVARIANTS
 
 
@@ -204,10 +204,10 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
     given_ = [Given(1.0, "c", place, 1)]
     often = [Given(float(n), "c", place, n) for n in range(LIMIT)]
     for right in (
-        story_of(told_of(2.0, 1), asked={(place, "accept"): 1.0}),
-        story_of(told_of(2.0, 1), given=given_, implicit={"c"}),
-        story_of(told_of(2.0, 2)),
-        story_of(told_of(2.0, 0, error=121)),
+        story_of(acked(2.0, 1), asked={(place, "accept"): 1.0}),
+        story_of(acked(2.0, 1), given=given_, implicit={"c"}),
+        story_of(acked(2.0, 2)),
+        story_of(acked(2.0, 0, error=121)),
         story_of(given=often, left="a new consumer did not get the rest"),  # it is archived
     ):
         assert judge_sequence(right) == {}
@@ -266,7 +266,7 @@ def test_an_interrupted_search_keeps_what_it_found(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Searcher, "run", interrupted)
-    options = RunOptions(client=Client.asked_for(client="model", adapter=""), out=str(tmp_path))
+    options = RunOptions(client=Client.from_cli(client="model", adapter=""), out=str(tmp_path))
     with pytest.raises(KeyboardInterrupt):
         search(options, 30, Console(file=io.StringIO()))
     assert json.loads((tmp_path / "sequences.json").read_text())["played"] == 9

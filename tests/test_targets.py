@@ -47,7 +47,7 @@ def test_bad_names_are_usage_faults_in_one_line(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "text"),
     [
         ("kafka:3.9.1", {}, r"begin with 4\.1"),
         ("container:apache/kafka:4.0.2", {}, "early access"),
@@ -55,8 +55,8 @@ def test_bad_names_are_usage_faults_in_one_line(name: str) -> None:
         *[(DEFAULT_TARGET, {"brokers": brokers}, "1 or 3") for brokers in (0, 2, 4)],
     ],
 )
-def test_targets_that_cannot_be_are_refused(name: str, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageFault, match=said):
+def test_targets_that_cannot_be_are_refused(name: str, options: dict[str, Any], text: str) -> None:
+    with pytest.raises(UsageFault, match=text):
         open_target(name, TargetOptions(**options))
 
 
@@ -346,10 +346,10 @@ def test_samples_of_a_page() -> None:
 # --- Command line tools -----------------------------------------------------------------------
 
 
-def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
+def registry(published: set[str], versions: list[str]) -> Callable[[str], Release]:
 
     def jars(version: str) -> Release:
-        asked.append(version)
+        versions.append(version)
         if version not in published:
             raise EnvironmentFault(f"no tools of {version}")
         return Release(version=version, home=Path(), jars=())
@@ -368,9 +368,9 @@ def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
     ],
 )
 def test_tools_that_suit_a_cluster(version: str, published: set[str], expected: list[str]) -> None:
-    asked: list[str] = []
-    tools = asyncio.run(Tools.of(cluster_info(version), registry(published, asked)))
-    assert asked == expected
+    versions: list[str] = []
+    tools = asyncio.run(Tools.of(cluster_info(version), registry(published, versions)))
+    assert versions == expected
     assert tools.version == expected[-1]
 
 
@@ -388,10 +388,10 @@ def test_no_tools_are_out_of_reach(version: str, why: str) -> None:
 def test_a_tool_that_gave_up_shows_nothing(
     main: str, gives_up: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = "Error: org.apache.kafka.common.errors.TimeoutException: Call(callName=listGroups)"
+    output = "Error: org.apache.kafka.common.errors.TimeoutException: Call(callName=listGroups)"
 
     async def ended(_self: Tools, command: str, _arguments: tuple[str, ...]) -> ToolRun:
-        return ToolRun(command=command, status=1, out=said, err="")
+        return ToolRun(command=command, status=1, out=output, err="")
 
     monkeypatch.setattr(Tools, "_run", ended)
     tools = asyncio.run(Tools.of(cluster_info("4.3.1"), registry({"4.3.1"}, [])))
@@ -400,4 +400,4 @@ def test_a_tool_that_gave_up_shows_nothing(
         with pytest.raises(Undecided, match="gave up waiting for the cluster: TimeoutException"):
             asyncio.run(tools.run(main, "--list"))
     else:
-        assert asyncio.run(tools.run(main)).out == said
+        assert asyncio.run(tools.run(main)).out == output

@@ -55,11 +55,11 @@ def make(run: Path) -> Path:
         raise EnvironmentFault(f"npx {ALLURE} did not end in {TIMEOUT:g} s") from None
     if code := re.search(r"^npm error code (\w+)", done.stderr, re.MULTILINE):
         kind = Unreached if UNREACHED.search(code[1]) else EnvironmentFault
-        said = f"npx could not get {ALLURE} from npm's registry: {code[1]}"
-        raise kind(f"{said}. {network.advice('npm')}")
+        reason = f"npx could not get {ALLURE} from npm's registry: {code[1]}"
+        raise kind(f"{reason}. {network.advice('npm')}")
     if done.returncode:
-        said = (done.stdout + done.stderr)[-1000:]
-        raise EnvironmentFault(f"{ALLURE} ended with {done.returncode}: {said}")
+        reason = (done.stdout + done.stderr)[-1000:]
+        raise EnvironmentFault(f"{ALLURE} ended with {done.returncode}: {reason}")
     return run / REPORT
 
 

@@ -92,16 +92,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.figures", description=__doc__)
     parser.add_argument("root", nargs="?", type=Path, default=HOME, help="the root of a git tree")
     parser.add_argument("--json", action="store_true", help="print each Python file as JSON")
-    asked = parser.parse_args()
-    listed = subprocess.check_output(["git", "-C", asked.root, "ls-files", "-z"], text=True)
-    paths = [Path(name) for name in listed.split("\0") if name and (asked.root / name).is_file()]
-    sources = [measured(asked.root, path) for path in paths if path.suffix == ".py"]
-    if asked.json:
+    options = parser.parse_args()
+    listed = subprocess.check_output(["git", "-C", options.root, "ls-files", "-z"], text=True)
+    paths = [Path(name) for name in listed.split("\0") if name and (options.root / name).is_file()]
+    sources = [measured(options.root, path) for path in paths if path.suffix == ".py"]
+    if options.json:
         print(json.dumps(sources))
         return
     counts: Counter[str] = Counter()
     for path in paths:
-        data = (asked.root / path).read_bytes()
+        data = (options.root / path).read_bytes()
         if b"\0" not in data:  # else it is no text
             kind = "lock files" if path.name == "lock.txt" else KINDS.get(path.suffix, "other")
             counts[kind] += data.count(b"\n")

@@ -52,8 +52,8 @@ def command(*words: str, folder: Path = HOME, **variables: str) -> str:
     except OSError as error:
         raise Failed(f"{words[0]} cannot be started: {error.strerror}") from None
     if ended.returncode:
-        said = (ended.stderr or ended.stdout).strip().splitlines()[-3:]
-        raise Failed(f"{' '.join(words[:4])} ended with {ended.returncode}: {' / '.join(said)}")
+        lines = (ended.stderr or ended.stdout).strip().splitlines()[-3:]
+        raise Failed(f"{' '.join(words[:4])} ended with {ended.returncode}: {' / '.join(lines)}")
     return ended.stdout
 
 
@@ -113,8 +113,8 @@ def check_documents() -> str:
 
 def check_generated() -> str:
     tests = ["tests/test_documents.py", "tests/test_cli.py", "tests/test_chaos.py"]
-    said = command(sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *tests)
-    return said.strip().splitlines()[-1]
+    output = command(sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *tests)
+    return output.strip().splitlines()[-1]
 
 
 def check_evidence() -> str:
@@ -187,12 +187,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
     parser.add_argument("--check", action="store_true", required=True, help="run the checklist")
     parser.add_argument("--only", nargs="+", choices=list(CHECKS), default=list(CHECKS))
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     if shutil.which("git") is None:
         print("git is not installed", file=sys.stderr)
         return 3
-    wide, code = max(map(len, asked.only)), 0
-    for name in asked.only:
+    wide, code = max(map(len, options.only)), 0
+    for name in options.only:
         try:
             print(f"ok    {name:<{wide}}  {CHECKS[name]()}")
         except Failed as failed:

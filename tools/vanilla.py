@@ -1,4 +1,4 @@
-"""Run a command against Apache Kafka as it ships, as somebody's cluster.
+"""Run a command against Apache Kafka as it ships, as on a foreign cluster.
 
     python -m tools.vanilla -- shareproof broker --target external:{}
     python -m tools.vanilla --brokers 3 -- shareproof broker --target external:{} --hooks {hooks}
@@ -24,7 +24,7 @@ from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import set_quotas
 from fixtures.interface.capability import HOOKS
 from fixtures.interface.names import DEFAULT_VERSION
-from fixtures.machine.blocking import run_blocking
+from fixtures.machine.loops import run_blocking
 from fixtures.targets import Target, TargetOptions, open_target, started
 from spec.verdict import Undecided
 
@@ -47,9 +47,9 @@ def hooks(target: Target) -> Iterator[Path]:
         tempfile.TemporaryDirectory() as folder,
     ):
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        ask = f"curl -sSf -X POST http://127.0.0.1:{server.server_port}"
+        call = f"curl -sSf -X POST http://127.0.0.1:{server.server_port}"
         file = Path(folder, "hooks.toml")
-        file.write_text("".join(f'{verb} = "{ask}/{verb}/{{node}}"\n' for verb in HOOKS))
+        file.write_text("".join(f'{verb} = "{call}/{verb}/{{node}}"\n' for verb in HOOKS))
         try:
             yield file
         finally:
@@ -80,16 +80,16 @@ def main() -> int:
         help="default quota of client ids; repeatable",
     )
     parser.add_argument("command", nargs="+", help="after --: the command and its arguments")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with started(
-        open_target(f"kafka:{asked.kafka}", TargetOptions(brokers=asked.brokers, shipped=True))
+        open_target(f"kafka:{options.kafka}", TargetOptions(brokers=options.brokers, shipped=True))
     ) as target:
         where = ",".join(target.info.bootstrap)
-        if asked.quota:
-            quotas = dict(one.split("=") for one in asked.quota)
+        if options.quota:
+            quotas = dict(one.split("=") for one in options.quota)
             run_blocking(hold_everybody_to(target, {key: float(n) for key, n in quotas.items()}))
         with hooks(target) as file:
-            words = [word.replace("{}", where) for word in asked.command]
+            words = [word.replace("{}", where) for word in options.command]
             command = [word.replace("{hooks}", str(file)) for word in words]
             began = time.monotonic()
             code = subprocess.run(command, check=False).returncode

@@ -36,12 +36,12 @@ class Jump(Injection):
             self.world.all_clocks.move(self.clock, 0.0)
 
     async def hit(self) -> str:
-        return self._said(self.by)
+        return self._applied(self.by)
 
     async def healed(self) -> str:
-        return self._said(0.0)
+        return self._applied(0.0)
 
-    def _said(self, wanted: float) -> str:
+    def _applied(self, wanted: float) -> str:
         if not self.clock or self.world.all_clocks.applied(self.clock) != wanted:
             return ""
         return f"{self.clock} read a clock that is {wanted:+.1f} s off ours"
@@ -110,11 +110,11 @@ class ClientJump(Jump):
     async def inject(self) -> str:
         work = self.worker.work
         self.move(client_clock(work.process))
-        await self.worker.tell("wall")
+        await self.worker.send("wall")
         names = ", ".join(member.name for member in work.members)
         return f"process {work.process} with {names}, by {self.by:+g} s"
 
     async def heal(self) -> None:
         await super().heal()
         if self.worker.alive:
-            await self.worker.tell("wall")
+            await self.worker.send("wall")

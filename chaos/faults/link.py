@@ -52,8 +52,8 @@ class LinkInjection(Injection):
         took = time.monotonic() - began
         if through and (self.condition is not Condition.LATENCY or took < LATENCY):
             return ""
-        said = f"takes {took:.1f} s" if through else "gets no response"
-        return f"{self.condition.value}: ApiVersions at {self.listener.address} {said}"
+        effect = f"takes {took:.1f} s" if through else "gets no response"
+        return f"{self.condition.value}: ApiVersions at {self.listener.address} {effect}"
 
     async def heal(self) -> None:
         if self.listener is not None:

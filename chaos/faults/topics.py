@@ -174,7 +174,6 @@ class Recreate(Injection):
         raise Undecided(f"recreating {name} returned error {code}")
 
     async def _consume(self, topic: Topic) -> int:
-        """Fetch once, and accept what there is."""
         session = await self.member.new_session(topic.leaders[0])
         where = (topic, 0)
         try:

@@ -26,7 +26,7 @@ from reports.results import Results
 from reports.site.archive import Archive, find, judged
 from reports.site.comparing import Comparison, compare
 from reports.verdicts import BROKEN, FAULT, OK
-from shareproof.chaos.judging import read, spark_settings, with_chaos
+from shareproof.chaos.verdicts import read, spark_settings, with_chaos
 from spec.verdict import EnvironmentFault
 
 Judge = Callable[[Sequence["Earlier"], bool], list[Results | EnvironmentFault]]
@@ -50,7 +50,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """What came of judging once more; without a comparison it says what was in the way."""
+    """The result of judging a run once more; without a comparison it says what was in the way."""
 
     folder: Path
     comparison: Comparison | None = None
@@ -58,7 +58,7 @@ class Again:
 
     @property
     def lines(self) -> list[str]:
-        """What to tell people: one line, and one more for each changed verdict."""
+        """One line for people, and one more for each changed verdict."""
         if self.comparison is None:
             return [f"{self.folder}: not judged again: {self.trouble}"]
         changes = [one for found in self.comparison.changes.values() for one in found]

@@ -1,6 +1,6 @@
 """A night: random schedules one after the other, each played and judged by a process of its own.
 
-Whatever becomes of such a process, the night goes on: one that takes too long is interrupted, and
+The night goes on whatever happens to such a process: one that takes too long is interrupted, and
 then killed, and a history that it left behind is judged. What was played is kept in night.json
 after each run, so that a night that was stopped goes on where it was. At the end, what broke a rule
 that no ledger has is played again and shrunk, and the pages are built.
@@ -24,9 +24,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from chaos.capabilities import offered, playable, usual_proxies
 from chaos.faults import Fault
-from chaos.fitting import fitting, offered, usual_proxies
-from chaos.run import Chaos, RunningTarget, running, usual_load
+from chaos.run import ChaosTest, RunningTarget, running, usual_load
 from chaos.schedule import Schedule
 from chaos.shrink import described, shrink
 from fixtures.targets import UsageFault
@@ -44,7 +44,7 @@ from shareproof.detected import detection
 from shareproof.options import NightOptions
 from spec.plain import text_of, write_atomically
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 MINUTE = 60.0
 INTERRUPTED = 130
 _SPARE = 1_000_000_000  # bytes that must be free where a night keeps its runs, or it ends
@@ -62,19 +62,19 @@ _DRAIN = 20.0  # seconds that the groups of a smaller schedule may take to reach
 
 
 class Stop(Exception):
-    """Somebody wants the night to end."""
+    """The night is to end: Ctrl-C, or a signal."""
 
 
-def spend(options: NightOptions, tell: Tell) -> tuple[Night, int]:
-    """Play a night, or go on with one; return what came of it, and the exit code."""
+def spend(options: NightOptions, log: Log) -> tuple[Night, int]:
+    """Play a night, or go on with one; return it with its exit code."""
     nights = find(options.archive) if options.resume and options.archive.is_dir() else ()
     night = new_night(options)
     if nights and not nights[-1][1].ended:
         night = nights[-1][1]
-        tell(f"resuming {night.name} after {len(night.plays)} runs")
+        log(f"resuming {night.name} after {len(night.plays)} runs")
     elif options.resume:
-        tell("no night to resume; beginning a new one")
-    return _Spending(options, night, tell).spend()
+        log("no night to resume; beginning a new one")
+    return _Spending(options, night, log).spend()
 
 
 def new_night(options: NightOptions) -> Night:
@@ -92,10 +92,10 @@ def new_night(options: NightOptions) -> Night:
 
 
 class _Spending:
-    """A night that goes on; what came of it so far is written down after each change."""
+    """A night that goes on; its results so far are written down after each change."""
 
-    def __init__(self, options: NightOptions, night: Night, tell: Tell) -> None:
-        self.options, self.night, self.tell = options, night, tell
+    def __init__(self, options: NightOptions, night: Night, log: Log) -> None:
+        self.options, self.night, self.log = options, night, log
         self.folder = options.archive / night.name
 
     def spend(self) -> tuple[Night, int]:
@@ -111,10 +111,10 @@ class _Spending:
             except Stop:
                 stopped = True
                 self.night = read(self.folder)
-                self.tell("stopped; --resume goes on with it")
+                self.log("stopped; --resume goes on with it")
         if not stopped:
             self._keep(ended=_now())
-        self.tell(f"page: {self._build()}")
+        self.log(f"page: {self._build()}")
         return self.night, INTERRUPTED if stopped else max(self.night.exit_code, changed)
 
     def _keep(self, **changes: Any) -> None:
@@ -132,13 +132,12 @@ class _Spending:
         try:
             known = [e for e in earlier(runs_in([archive])) if self.folder not in e.folder.parents]
         except ValueError as nothing:
-            self.tell(f"nothing to judge again: {nothing}")
+            self.log(f"nothing to judge again: {nothing}")
             return OK
-        self.tell(f"judging the latest {len(known[-most:])} runs of earlier nights again")
+        self.log(f"judging the latest {len(known[-most:])} runs of earlier nights again")
         return changed_verdicts(rejudge(known[-most:], replace=False))
 
     def _play(self) -> None:
-        """Play schedules until the time is over, one at least."""
         while not self.night.plays or self.night.spent < self.night.hours * 3600:
             free = shutil.disk_usage(self.folder).free
             trouble = ""
@@ -151,7 +150,7 @@ class _Spending:
                 if plays[-1].exit_code == USAGE or len(lost) == _LOST:
                     trouble = f"nothing to judge of the latest runs: {plays[-1].trouble[-1]}"
             if trouble:
-                self.tell(trouble)
+                self.log(trouble)
                 self._keep(trouble=trouble)
                 return
 
@@ -159,9 +158,9 @@ class _Spending:
         night, began = self.night, time.monotonic()
         proxies = usual_proxies(night.target, ())
         offers = offered(night.target, brokers=self.options.brokers, proxies=proxies)
-        kinds = kinds_of(seed, fitting((), offers))
+        kinds = kinds_of(seed, playable((), offers))
         left = f"{max(0.0, night.hours * 60 - night.spent / 60):.0f} minutes left"
-        self.tell(f"seed {seed}, {left}: {', '.join(kinds)}")
+        self.log(f"seed {seed}, {left}: {', '.join(kinds)}")
         play = Play(
             seed=seed, run=f"seed-{seed}", faults=kinds, began=_now(), seconds=0, exit_code=FAULT
         )
@@ -178,7 +177,7 @@ class _Spending:
         }
         words = [f"{what}: {', '.join(which)}" for what, which in failed.items() if which]
         summary = "; ".join(words) or "nothing broken"
-        self.tell(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {summary}")
+        self.log(f"seed {seed}: exit code {play.exit_code} after {took:.0f} s, {summary}")
         self._keep(plays=(*night.plays, play), spent=night.spent + took)
 
     def _run(self, play: Play, options: Sequence[str], name: str) -> Play:
@@ -192,19 +191,19 @@ class _Spending:
                 break
         command = ["chaos", "--target", self.night.target, "--brokers", str(self.options.brokers)]
         command += ["--rate", f"{self.night.rate:g}", "--out", str(run), *options]
-        log = run.with_name(f"{run.name}.log")
-        log.parent.mkdir(parents=True, exist_ok=True)
-        code = _child(command, log, 3 * self.night.minutes * MINUTE + _PATIENCE)
+        output = run.with_name(f"{run.name}.log")
+        output.parent.mkdir(parents=True, exist_ok=True)
+        code = _child(command, output, 3 * self.night.minutes * MINUTE + _PATIENCE)
         if not (run / "results.json").is_file() and (run / "history").is_dir():
             # The process died, or its Spark did; what it recorded is there.
             rejudging = ["chaos", "--rejudge", str(run), "--out", str(run)]
             if not (run / "chaos.json").is_file():
                 rejudging = ["analyse", str(run), "--out", str(run)]
-            code = _child(rejudging, log, _PATIENCE)
+            code = _child(rejudging, output, _PATIENCE)
         try:
             return play_of(read_results(run), play)
         except ValueError:
-            lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+            lines = output.read_text(encoding="utf-8", errors="replace").split("\n")
             printed = (line.strip() for line in reversed(lines) if line.strip())
             last = next(printed, "it said nothing")
             return replace(play, exit_code=code or FAULT, trouble=(last,))
@@ -215,7 +214,7 @@ class _Spending:
             while now.broken and len(now.replays) < self.options.confirm:
                 which = len(now.replays) + 1
                 broke = ", ".join(now.broken)
-                self.tell(f"replay {which} of seed {play.seed}, which broke {broke}")
+                self.log(f"replay {which} of seed {play.seed}, which broke {broke}")
                 options = ["--schedule", str(self.folder / play.run / "schedule.json")]
                 again = self._run(play, options, f"replays/{play.run}-{which}")
                 now = replace(now, replays=(*now.replays, again.broken))
@@ -231,15 +230,15 @@ class _Spending:
         for number in failed[: self.options.shrink_most]:
             play = self.night.plays[number]
             if play.shrunk is None:
-                self.tell(f"shrinking seed {play.seed}")
+                self.log(f"shrinking seed {play.seed}")
                 command = ["night", "--shrink", str(self.folder / play.run), "--target"]
                 command += [self.night.target, "--rate", f"{self.night.rate:g}"]
                 _child(command, self.folder / f"{play.run}.shrinking.log", 2 * 3600)
                 self._keep_play(number, replace(play, shrunk=self._shrunk(play)))
 
     def _shrunk(self, play: Play) -> Shrunk:
-        log = self.folder / f"{play.run}.shrinking.log"
-        text = log.read_text(encoding="utf-8", errors="replace")
+        output = self.folder / f"{play.run}.shrinking.log"
+        text = output.read_text(encoding="utf-8", errors="replace")
         found = re.findall(r"^INV[^:\n]*: (.+)\n(fails \d+ of \d+)", text, re.MULTILINE)
         file = f"{play.run}/{SHRUNK}"
         if found:
@@ -326,15 +325,15 @@ class _Replays:
     _ready: RunningTarget | None = None
     _number: int = 0
 
-    def _chaos(self, schedule: Schedule) -> Chaos:
+    def _chaos(self, schedule: Schedule) -> ChaosTest:
         load = usual_load(schedule, self.rate)
-        return Chaos(
+        return ChaosTest(
             target=self.target,
             brokers=self.brokers,
             schedule=schedule,
             # Who does not get to the end soon never does, and many plays are to come.
             load=replace(load, drain=_DRAIN),
-            proxies=usual_proxies(self.target, [planned.fault for planned in self.whole.strikes]),
+            proxies=usual_proxies(self.target, self.whole.faults),
         )
 
     def broken(self, schedule: Schedule) -> set[str]:
@@ -366,7 +365,7 @@ def _rules_of(run: Path) -> list[str]:
     return new or [rule.id for rule in failed]
 
 
-def shrink_run(run: Path, target: str, brokers: int, rate: float, tell: Tell) -> int:
+def shrink_run(run: Path, target: str, brokers: int, rate: float, log: Log) -> int:
     """Shrink the schedule of a run that failed, and write ``shrunk.json`` beside it."""
     try:
         schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
@@ -385,7 +384,7 @@ def shrink_run(run: Path, target: str, brokers: int, rate: float, tell: Tell) ->
             (run / SHRUNK).write_text(candidate.to_json(), encoding="utf-8")
             return True
 
-        found = shrink(schedule, fails, tries=TRIES, replays=REPLAYS, tell=tell, most=MOST)
+        found = shrink(schedule, fails, tries=TRIES, replays=REPLAYS, log=log, most=MOST)
     print(f"{', '.join(rules)}: {described(found.schedule)}")
     print(f"{found.reliability}, after {found.tried} plays")
     print(f"shareproof chaos --target {target} --schedule {run / SHRUNK}")

@@ -12,13 +12,13 @@ from pathlib import Path, PosixPath
 from rich.console import Console
 from rich.table import Table
 
+from chaos.capabilities import offered, playable, usual_proxies
 from chaos.faults import FAULTS, Fault
-from chaos.fitting import fitting, offered, usual_proxies
 from chaos.run import (
     COMPACTED,
     DELIVERY_LIMIT,
     RECORD,
-    Chaos,
+    ChaosTest,
     growth,
     is_keyed,
     needs_clocks,
@@ -31,7 +31,7 @@ from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
 from fixtures.machine.storage import reached
 from fixtures.targets import UsageFault
-from fixtures.targets.asked import asked_prefix
+from fixtures.targets.arguments import checked_prefix
 from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
 from fixtures.workload.plan import KINDS, PLAIN, Group, Load
@@ -39,8 +39,8 @@ from reports.analysis.request import Request
 from reports.console import line
 from reports.results import Results
 from reports.telling import cases
-from shareproof.chaos.judging import judge, spark_settings
-from shareproof.chaos.warming import Tell, telling
+from shareproof.chaos.spark_start import Log, starting
+from shareproof.chaos.verdicts import judge, spark_settings
 from shareproof.options import ChaosOptions
 from suites.chaos.scenario import CALM, DYING, MIXED, SLOW, TARDY, Scenario
 from suites.chaos.scenarios import SCENARIOS, chosen
@@ -55,8 +55,8 @@ _GROUPS = {
     SLOW: (_CALM, Group(name="slow", members=(*[KINDS["slow"]] * 3, PLAIN))),
 }
 
-Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
-"""Gives for loads that will be played what to tell lines to, and what to wait for after them."""
+Listening = Callable[[Sequence[Load]], tuple[Log, Callable[[], None]]]
+"""Gives for loads that will be played what logs lines, and what to wait for after them."""
 
 
 def run(options: ChaosOptions, console: Console) -> Results | None:
@@ -87,18 +87,18 @@ def _played(options: ChaosOptions, request: Request, console: Console) -> tuple[
         if out.exists() and any(out.rglob("history")):
             raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
 
-    def tell(text: str) -> None:
+    def log(text: str) -> None:
         line(console, text)
 
-    def listening(loads: Sequence[Load]) -> tuple[Tell, Callable[[], None]]:
+    def listening(loads: Sequence[Load]) -> tuple[Log, Callable[[], None]]:
         # A JVM is started by a fork, which the locks of remote file systems do not survive.
         # Nor is there to be a second one, where Spark runs the load.
         if not options.judged or options.workers_on or not isinstance(out, PosixPath):
-            return tell, lambda: None
+            return log, lambda: None
         settings = {**spark_settings([out], options.master), **options.settings}
-        return telling(loads, replace(request, settings=settings), tell)
+        return starting(loads, replace(request, settings=settings), log)
 
-    with kept_at(out, tell) as folder:
+    with kept_at(out, log) as folder:
         if options.scenario:
             made = _play_scenarios(options, folder, listening)
         else:
@@ -121,22 +121,22 @@ def _play_schedule(
     options: ChaosOptions, out: Path, console: Console, listening: Listening
 ) -> tuple[Path, ...]:
     schedule = _schedule(options)
-    for planned in schedule.strikes:
+    for planned in schedule.injections:
         line(console, f"{planned.at:5.1f} s  {planned.fault} for {planned.lasts:g} s")
-    chaos = Chaos(
+    chaos = ChaosTest(
         target=options.target,
         brokers=options.brokers,
         schedule=schedule,
         load=replace(usual_load(schedule, options.rate), processes=options.processes),
-        proxies=_proxies(options, [planned.fault for planned in schedule.strikes]),
+        proxies=_proxies(options, [planned.fault for planned in schedule.injections]),
         allowed=options.allow_faults,
         hooks=_hooks(options),
         command_config=options.command_config,
-        prefix=asked_prefix(options.prefix, options.target),
+        prefix=checked_prefix(options.prefix, options.target),
         hosts=_hosts(options),
     )
-    tell, wait = listening([chaos.load])
-    with running(chaos, tell) as ready:
+    log, wait = listening([chaos.load])
+    with running(chaos, log) as ready:
         ready.play(chaos, out)
     wait()
     return (out,)
@@ -147,14 +147,14 @@ def _play_scenarios(options: ChaosOptions, out: Path, listening: Listening) -> t
         raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
     scenarios = chosen(options.scenario, options.target)
     loads = [as_chaos(one, options.target, options.seed, options.proxies).load for one in scenarios]
-    tell, wait = listening(loads)
+    log, wait = listening(loads)
     runs = play_all(
         scenarios,
         target=options.target,
         proxies=options.proxies,
         seed=options.seed,
         out=out,
-        tell=tell,
+        log=log,
         hosts=_hosts(options),
         processes=options.processes,
     )
@@ -168,7 +168,7 @@ def play_all(
     target: str,
     seed: int,
     out: Path,
-    tell: Tell,
+    log: Log,
     proxies: str = "",
     hosts: Hosts | None = None,
     processes: int = 2,
@@ -187,21 +187,21 @@ def play_all(
         for chaos in left
     ]
     while left:
-        with running(left[0], tell) as ready:
+        with running(left[0], log) as ready:
             stands = (left[0].target, left[0].proxies)
             while left and (left[0].target, left[0].proxies) == stands:
                 chaos = left.pop(0)
                 runs.append(out / chaos.scenario)
-                tell(f"== {chaos.scenario}")
+                log(f"== {chaos.scenario}")
                 if ready.play(chaos, runs[-1]).trouble:
                     break  # whatever was not healed is no place for the next one
     return tuple(runs)
 
 
-def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> Chaos:
+def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> ChaosTest:
     """Return a scenario as a run of a target, behind the usual proxies if none are named."""
-    faults = [planned.fault for planned in scenario.strikes]
-    schedule = Schedule(seed=seed, seconds=scenario.seconds, strikes=scenario.strikes)
+    faults = [planned.fault for planned in scenario.injections]
+    schedule = Schedule(seed=seed, seconds=scenario.seconds, injections=scenario.injections)
     ours = Capability.LOCAL_PROCESS in innermost(target).offers
     load = Load(
         seconds=scenario.seconds,
@@ -219,7 +219,7 @@ def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> C
         spare=growth(schedule),
         topic_configs=COMPACTED if is_keyed(schedule) else {},
     )
-    return Chaos(
+    return ChaosTest(
         target=f"kafka:{scenario.release}" if scenario.release and ours else target,
         schedule=schedule,
         load=load,
@@ -246,8 +246,8 @@ def _schedule(options: ChaosOptions) -> Schedule:
             on_hosts=bool(options.workers_on),
         )
         free = options.overlap is Overlap.FREE
-        drawn = draw(options.seed, seconds, fitting(options.faults, offers), free=free)
-        if not drawn.strikes:
+        drawn = draw(options.seed, seconds, playable(options.faults, offers), free=free)
+        if not drawn.injections:
             raise UsageFault(f"{options.minutes:g} minutes are too short for any of these faults.")
         return drawn
     try:
@@ -295,7 +295,7 @@ def list_scenarios() -> list[dict[str, object]]:
             "scenario": one.name,
             "sentence": one.sentence,
             "rules": list(one.rules),
-            "faults": [planned.fault for planned in one.strikes],
+            "faults": [planned.fault for planned in one.injections],
             "seconds": one.seconds,
         }
         for one in SCENARIOS.values()
@@ -320,7 +320,7 @@ def show_scenarios(console: Console) -> None:
     console.print(table)
 
 
-def show_struck(results: Results, console: Console) -> None:
+def show_injections(results: Results, console: Console) -> None:
     for chaos in results.chaos or ():
         name = chaos.scenario or "schedule"
         blocked = {one.fault: one.blocked_by for one in chaos.faults if not one.hit}

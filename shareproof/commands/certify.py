@@ -130,7 +130,7 @@ def finding(
 
 
 def _tested(client: str, adapter: str) -> Client:
-    if tested := Client.asked_for(client=client, adapter=adapter):
+    if tested := Client.from_cli(client=client, adapter=adapter):
         return tested
     raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
 
@@ -221,7 +221,7 @@ def sweep(
     tested = _tested(client, adapter)
     options = checked(replace(options, target="reference", client=tested))
     if sequences or replay:
-        line(console, f"seed {options.seed}, client {tested.asked[1]}")
+        line(console, f"seed {options.seed}, client {tested.option[1]}")
         if replay:
             raise typer.Exit(scripts.replay(options, replay, console))
         raise typer.Exit(scripts.search(options, minutes, console))

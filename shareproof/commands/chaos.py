@@ -70,7 +70,7 @@ def chaos(options: ChaosOptions) -> None:
         line(screen(stderr=True), f"not judged: shareproof chaos --rejudge {options.out}")
         raise typer.Exit
     if not options.as_json:
-        runs.show_struck(results, screen())
+        runs.show_injections(results, screen())
     end(results, options.out, as_json=options.as_json)
 
 
@@ -83,15 +83,15 @@ def night(options: NightOptions) -> None:
     from shareproof.chaos.night import shrink_run, spend
     from spec.plain import text_of
 
-    def tell(line: str) -> None:
+    def log(line: str) -> None:
         typer.echo(line, err=True)
 
     if options.shrink is not None:
         run = options.shrink.absolute()
-        raise typer.Exit(shrink_run(run, options.target, options.brokers, options.rate, tell))
+        raise typer.Exit(shrink_run(run, options.target, options.brokers, options.rate, log))
     archive = options.archive.absolute()
     site = (options.site or archive.with_name(f"{archive.name}-site")).absolute()
-    found, code = spend(dataclasses.replace(options, archive=archive, site=site), tell)
+    found, code = spend(dataclasses.replace(options, archive=archive, site=site), log)
     if options.as_json:
         sys.stdout.write(text_of(found.summary()))
     else:

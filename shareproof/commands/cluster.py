@@ -34,10 +34,10 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Start a cluster, print its bootstrap servers, and keep it until Ctrl-C."""
-    from fixtures.targets.asked import asked_properties, asked_target, check_properties
+    from fixtures.targets.arguments import check_properties, parse_properties, resolve_target
 
-    properties = asked_properties("--property", prop)
-    check_properties("--property", properties, named := asked_target(target))
+    properties = parse_properties("--property", prop)
+    check_properties("--property", properties, named := resolve_target(target))
     cluster = open_target(named, TargetOptions(brokers=brokers, properties=properties))
     ended = threading.Event()
 
@@ -86,13 +86,13 @@ def clean(
     """Remove groups, topics, configurations, quotas and ACLs that killed runs left behind."""
     from fixtures.interface.credentials import security_of
     from fixtures.interface.names import ExternalName, innermost
-    from fixtures.machine.blocking import run_blocking
-    from fixtures.targets.asked import asked_target
+    from fixtures.machine.loops import run_blocking
+    from fixtures.targets.arguments import resolve_target
     from fixtures.targets.leftovers import clean as clean_cluster
     from reports.console import line, screen
     from reports.verdicts import FAULT, OK
 
-    name = asked_target(target, command_config)
+    name = resolve_target(target, command_config)
     if not isinstance(innermost(name), ExternalName):
         raise UsageFault(f"--target {name}: its brokers end with the run; give external:HOST:PORT.")
     cluster = open_target(name, TargetOptions(security=security_of(command_config)))
@@ -132,8 +132,8 @@ def risks(
 
     from fixtures.interface.credentials import security_of
     from fixtures.interface.names import ExternalName, innermost
-    from fixtures.machine.blocking import run_blocking
-    from fixtures.targets.asked import asked_target
+    from fixtures.machine.loops import run_blocking
+    from fixtures.targets.arguments import resolve_target
     from reports.console import line, screen
     from reports.verdicts import BROKEN, OK
     from shareproof.risks.facts import read
@@ -150,7 +150,7 @@ def risks(
         raise UsageFault(f"--accept {strange[0]}: give what the list has before the colon, or 051.")
     if release:
         numbers(release)
-    name = asked_target(target, command_config)
+    name = resolve_target(target, command_config)
     security = security_of(command_config)
     cluster = open_target(name, TargetOptions(brokers=brokers, security=security))
     if external := isinstance(innermost(name), ExternalName):
@@ -175,12 +175,12 @@ def risks(
 
 
 def _lines(done: Cleaned, *, dry_run: bool) -> list[str]:
-    told = []
+    rows = []
     for kind, names in done.found.items():
         gone = [name for name in names if name not in done.left]
-        told += [f"{'found' if dry_run else 'removed'} {len(gone)} {kind}"] if gone else []
-        told += [f"  {name}" for name in gone] if dry_run else []
-    told += [f"left: {name}: {why}" for name, why in sorted(done.left.items())]
-    told += [f"left alone: {prefix}* of a run that goes on" for prefix in done.busy]
-    told += [f"not looked for: {sentence}" for sentence in done.blind]
-    return told or ["nothing is left behind"]
+        rows += [f"{'found' if dry_run else 'removed'} {len(gone)} {kind}"] if gone else []
+        rows += [f"  {name}" for name in gone] if dry_run else []
+    rows += [f"left: {name}: {why}" for name, why in sorted(done.left.items())]
+    rows += [f"left alone: {prefix}* of a run that goes on" for prefix in done.busy]
+    rows += [f"not looked for: {sentence}" for sentence in done.blind]
+    return rows or ["nothing is left behind"]

@@ -48,7 +48,7 @@ def report(
     if diff and site is not None:
         raise UsageFault("--diff prints and --site writes: give one of them.")
     if diff:
-        _tell_changes(runs, as_json=as_json)
+        _print_changes(runs, as_json=as_json)
         return
     archive = _find(runs)
     if site is not None:
@@ -63,9 +63,9 @@ def report(
         typer.echo(site / first.relative_to(folder).as_posix())
         return
     for run in archive.runs:
-        told = archive.told(run, partial(_page_of, run.folder))
+        changes = archive.told(run, partial(_page_of, run.folder))
         with writing():
-            page = html.write(run.folder, run.results, told=told)
+            page = html.write(run.folder, run.results, told=changes)
         typer.echo(page)
 
 
@@ -101,7 +101,7 @@ def _find(paths: list[Path]) -> Archive:
     return archive
 
 
-def _tell_changes(paths: list[Path], *, as_json: bool) -> None:
+def _print_changes(paths: list[Path], *, as_json: bool) -> None:
     from reports.site.comparing import compare
 
     found = [run for path in paths for run in _find([path]).runs]

@@ -94,5 +94,5 @@ def definitions(
         return
     touched = {rule for one in work for rule in one.rules}
     silent = sum(not one.rules for one in work if one.change.what != "comment")
-    said = f"{len(work)} changed from {old} to {new}; rules about that: {len(touched)}"
-    typer.echo(f"{said}; changed, and named by no rule: {silent}")
+    head = f"{len(work)} changed from {old} to {new}; rules about that: {len(touched)}"
+    typer.echo(f"{head}; changed, and named by no rule: {silent}")

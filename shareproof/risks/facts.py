@@ -13,7 +13,7 @@ from fixtures.clients.admin import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOUR
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.configs import Source
 from fixtures.interface.info import ClusterInfo
-from fixtures.targets.leftovers import Refused, ask, go_on
+from fixtures.targets.leftovers import Refused, call, go_on
 from fixtures.wire.codec import Struct, WireError
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
@@ -110,7 +110,7 @@ class _Reader:
     ) -> list[Struct]:
         """Return the parts of a response that have no error; note those that have, or all."""
         try:
-            response = await ask(self._cluster, api, node, **fields)
+            response = await call(self._cluster, api, node, **fields)
         except (Refused, CallFailed, WireError, OutOfReach) as fault:
             self.unread.append(f"{what}: {fault}")
             await go_on(self._cluster, fault)

@@ -20,7 +20,7 @@ REPORT, HISTORY = "allure-report", "allure-history.jsonl"
 
 LABEL = "verdict"  # the label of a check that carries its verdict, the worst of its rules
 
-SAID: Mapping[Verdict, str] = {
+NAMES: Mapping[Verdict, str] = {
     Verdict.FAIL: "fail: the implementation broke a rule",
     Verdict.ERROR: "error: the suite or its machine failed",
     Verdict.UNKNOWN: "unknown: could not be decided",
@@ -52,10 +52,10 @@ def write(out: Path, results: Results) -> None:
     (folder / "environment.properties").write_text(text, encoding="utf-8")
     ended: Any = {"matchedStatuses": ["failed", "broken"]}
     categories = [
-        *({"name": SAID[one], **ended, "messageRegex": text} for one, text in _MESSAGES.items()),
+        *({"name": NAMES[one], **ended, "messageRegex": text} for one, text in _MESSAGES.items()),
         {"name": "known failure, unsupported, or out of reach", "matchedStatuses": ["skipped"]},
         {"name": OUT_OF_REACH, **ended, "messageRegex": ".*OutOfReach.*"},
-        {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]},
+        {"name": NAMES[Verdict.ERROR], "matchedStatuses": ["broken"]},
     ]
     files = {folder / "categories.json": categories, out / CONFIG: _config(results)}
     for file, content in files.items():
@@ -80,7 +80,7 @@ def _environment(results: Results) -> dict[str, str]:
 
 
 def _config(results: Results) -> dict[str, Any]:
-    told = [_category(verdict, name, "failed", "broken") for verdict, name in SAID.items()]
+    verdicts = [_category(verdict, name, "failed", "broken") for verdict, name in NAMES.items()]
     known = [
         _category(verdict, f"{verdict.value}: known failure", "skipped")
         for verdict in (Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS)
@@ -95,7 +95,7 @@ def _config(results: Results) -> dict[str, Any]:
         "historyPath": HISTORY,
         "appendHistory": True,
         "variables": _environment(results),
-        "categories": [*told, *known, beyond, unsupported],
+        "categories": [*verdicts, *known, beyond, unsupported],
         "plugins": {"awesome": {"options": options}},
     }
 

@@ -61,11 +61,11 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Rule]) -> b
     rules = rules_of(item)
     if not rules or is_canary(item):
         return True
-    asked = (
+    chosen = (
         options.asks(known[rule]) if rule in known else options.wants(rule) and options.owes(rule)
         for rule in rules
     )
-    if not any(asked):
+    if not any(chosen):
         return False
     if options.tier < ALL and all(tiers().get(rule, ALL) > options.tier for rule in rules):
         return False

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import suites
-from shareproof.runner.scheduling import scope
+from shareproof.runner.scheduler import scope
 from spec.rule import Rule
 from spec.tiers import ALL, rule_tiers
 

@@ -25,8 +25,8 @@ LAST_WAIT = 20.0
 PAUSE = 0.02
 
 
-class Meeting:
-    """The folder where the controller and its workers meet."""
+class Rendezvous:
+    """The folder by which the controller tells its workers of the cluster."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -70,9 +70,9 @@ class Meeting:
         draft.rename(file)
 
 
-class Host:
+class ClusterOwner:
     def __init__(self, options: RunOptions) -> None:
-        self.meeting = Meeting(Path(tempfile.mkdtemp(prefix="shareproof-run-")))
+        self.rendezvous = Rendezvous(Path(tempfile.mkdtemp(prefix="shareproof-run-")))
         self.start_seconds = 0.0
         self._target = open_target(options.target, options.target_options)
         self._end = threading.Event()
@@ -86,19 +86,19 @@ class Host:
         self._end.set()
         if self._thread.is_alive():
             self._thread.join(timeout=LAST_WAIT)
-        if self.meeting.wanted:
+        if self.rendezvous.wanted:
             self._target.stop()
-        shutil.rmtree(self.meeting.folder, ignore_errors=True)
+        shutil.rmtree(self.rendezvous.folder, ignore_errors=True)
 
     def _serve(self) -> None:
-        while not self.meeting.wanted:
+        while not self.rendezvous.wanted:
             if self._end.wait(PAUSE):
                 return
         began = time.monotonic()
         try:
             self._target.start()
             self.start_seconds = time.monotonic() - began
-            self.meeting.publish(self._target.info)
+            self.rendezvous.publish(self._target.info)
         except Exception as error:  # whatever it is, the waiting must learn of it
             if not self._end.is_set():
-                self.meeting.give_up(str(error) or type(error).__name__)
+                self.rendezvous.give_up(str(error) or type(error).__name__)

@@ -1,4 +1,4 @@
-"""What a run is asked to do: handed over by the command line, or read from pytest's own.
+"""The options of a run: handed over by the command line, or read from pytest's own.
 
 Which client it certifies follows from that and from how the adapter introduces itself.
 """
@@ -48,8 +48,8 @@ HOSTILE = "hostile reference broker"
 
 
 @dataclass(slots=True, eq=False)
-class Commission:
-    """A run that somebody starts from within Python: its options, and afterwards its results.
+class Invocation:
+    """A run that is started from within Python: its options, and afterwards its results.
 
     A plugin of pytest, so that neither options nor results need a way of their own through it.
     """
@@ -59,29 +59,29 @@ class Commission:
 
 
 def run_options_of(config: pytest.Config) -> RunOptions:
-    """Return what a run is asked to do: by a :class:`Commission`, or on pytest's command line."""
-    commission = commission_of(config)
-    if commission:
-        return commission.options
+    """Return the options of a run: of an :class:`Invocation`, or from pytest's command line."""
+    invocation = invocation_of(config)
+    if invocation:
+        return invocation.options
     option = config.option
     values = {name: getattr(option, name) for name in options_of(RunOptions)}
     options = RunOptions.given(values | {"level": Level(option.level)})
-    client = Client.asked_for(client=option.client, adapter=option.adapter)
+    client = Client.from_cli(client=option.client, adapter=option.adapter)
     return checked(replace(options, client=client))
 
 
-def commission_of(config: pytest.Config) -> Commission | None:
+def invocation_of(config: pytest.Config) -> Invocation | None:
     plugins = config.pluginmanager.get_plugins()
-    return next((each for each in plugins if isinstance(each, Commission)), None)
+    return next((each for each in plugins if isinstance(each, Invocation)), None)
 
 
 def introduced(options: RunOptions) -> RunOptions:
     """Return the options with the client as it introduces itself, if they name one that has not."""
     if options.client is None or options.client.command:
         return options
-    flag, value = options.client.asked
+    flag, value = options.client.option
     command = words(value) if flag == "--adapter" else command_of(value)
-    return replace(options, client=greet(options.client.asked, command))
+    return replace(options, client=greet(options.client.option, command))
 
 
 def words(command: str) -> tuple[str, ...]:
@@ -96,15 +96,15 @@ def words(command: str) -> tuple[str, ...]:
     return split
 
 
-def greet(asked: tuple[str, str], command: Sequence[str]) -> Client:
-    async def ask() -> Client:
+def greet(option: tuple[str, str], command: Sequence[str]) -> Client:
+    async def client() -> Client:
         adapter = Adapter(command)
         try:
             hello = await adapter.start()
         finally:
             await adapter.stop()
         return Client(
-            asked=asked,
+            option=option,
             command=tuple(command),
             name=hello.name,
             version=hello.version,
@@ -113,7 +113,7 @@ def greet(asked: tuple[str, str], command: Sequence[str]) -> Client:
             capabilities=tuple(sorted(hello.capabilities)),
         )
 
-    return asyncio.run(ask())
+    return asyncio.run(client())
 
 
 def faced(options: RunOptions) -> Callable[[str], str]:

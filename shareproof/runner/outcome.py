@@ -131,8 +131,8 @@ def _verdict(rule: str, error: BaseException | None, exercised: bool) -> tuple[V
         return Verdict.UNKNOWN, f"the check stopped when {error.rule} broke: {error.sentence}"
     verdict, prefix = next(blame for kind, blame in BLAME if isinstance(error, kind))
     text = str(error).strip() or type(error).__name__
-    said = text.split("\n\n", 1)[0][:1000]
-    return verdict, prefix.format(kind=type(error).__name__) + said
+    reason = text.split("\n\n", 1)[0][:1000]
+    return verdict, prefix.format(kind=type(error).__name__) + reason
 
 
 def cause_of(error: BaseException | None) -> BaseException | None:

@@ -32,7 +32,7 @@ from shareproof.runner.checks import (
 from shareproof.runner.limits import limit_time, open_stacks, uncollected, watched
 from shareproof.runner.options import add_options
 from shareproof.runner.recorder import PRESENT
-from shareproof.runner.scheduling import wait
+from shareproof.runner.scheduler import wait
 from shareproof.runner.session import Controller
 from spec.plain import from_plain
 from spec.rule import AREAS
@@ -42,7 +42,7 @@ from suites.judge import REFUSED, Judge, Vacuous
 from suites.options import RunOptions, named_ledger
 
 OPTIONS = pytest.StashKey[RunOptions]()
-MEETING = pytest.StashKey[lifecycle.Meeting]()
+RENDEZVOUS = pytest.StashKey[lifecycle.Rendezvous]()
 INFO = pytest.StashKey[ClusterInfo]()
 
 
@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home = getattr(config, "workerinput", {}).get("shareproof")
     if home:
         config.stash[OPTIONS] = from_plain(RunOptions, json.loads(home["options"]))
-        config.stash[MEETING] = lifecycle.Meeting(Path(home["meeting"]))
+        config.stash[RENDEZVOUS] = lifecycle.Rendezvous(Path(home["rendezvous"]))
         if chosen := home["chosen"]:
             config.stash[second_try.CHOSEN] = frozenset(chosen)
         open_stacks(config)
@@ -64,14 +64,14 @@ def pytest_configure(config: pytest.Config) -> None:
         controller = Controller(config)
         config.pluginmanager.register(controller, "shareproof-controller")
         config.stash[OPTIONS] = controller.options
-        config.stash[MEETING] = controller.host.meeting
+        config.stash[RENDEZVOUS] = controller.owner.rendezvous
     options = config.stash[OPTIONS]
     if options.out:
         config.option.allure_report_dir = f"{options.out}/allure-results"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file of checks that names rules, but none that was asked for."""
+    """Import no file of checks whose rules are all left out by ``--only``."""
     options = config.stash[OPTIONS]
     if not options.only or not collection_path.match("test_*.py"):
         return None
@@ -125,7 +125,7 @@ def run_options(pytestconfig: pytest.Config) -> RunOptions:
 @pytest.fixture(scope="session")
 def cluster_info(pytestconfig: pytest.Config) -> ClusterInfo:
     """The cluster under test, up and ready; asking for it starts it."""
-    pytestconfig.stash[INFO] = pytestconfig.stash[MEETING].wait()
+    pytestconfig.stash[INFO] = pytestconfig.stash[RENDEZVOUS].wait()
     return pytestconfig.stash[INFO]
 
 

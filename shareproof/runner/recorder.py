@@ -144,7 +144,7 @@ class Recorder:
                 observations=observations,
                 ledger=ledger,
                 target=Target(
-                    name=options.client.asked[1] if options.client else options.target,
+                    name=options.client.option[1] if options.client else options.target,
                     version=version,
                     ledger=ledger.name,
                     brokers=len(info.bootstrap) if info else options.brokers,

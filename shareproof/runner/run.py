@@ -18,7 +18,7 @@ from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof import ROOT
 from shareproof.runner.inventory import read_checks
-from shareproof.runner.options import Commission, introduced
+from shareproof.runner.options import Invocation, introduced
 from shareproof.runner.outcome import PROPERTY, unpack
 from spec.rule import load_rules
 from spec.verdict import SEVERITY, Verdict
@@ -66,7 +66,7 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     log = out / "pytest.log"
-    commission = Commission(options)
+    invocation = Invocation(options)
     with (
         log.open("w", encoding="utf-8") as sink,
         ProgressLine(console) as progress,
@@ -76,9 +76,9 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
         # Hypothesis has no part in these checks, and would double the time a worker needs to start.
         words += ["-p", "no:hypothesispytest", "-n", str(workers)]
         words += [*(["--dist", "loadscope"] if workers else []), str(folder)]
-        code = int(pytest.main(words, plugins=[commission, progress]))
-    if commission.results:
-        found = commission.results
+        code = int(pytest.main(words, plugins=[invocation, progress]))
+    if invocation.results:
+        found = invocation.results
         return Ended(code=found.run.exit_code, results=found, log=log)
     # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
     usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
@@ -86,7 +86,7 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
 
 
 def moving_line(console: Console, last: str = "") -> Progress:
-    """Return a line that moves, silent when nobody watches; ``last`` names its last field."""
+    """Return a line that moves, silent without a terminal; ``last`` names its last field."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
@@ -142,7 +142,7 @@ class ProgressLine:
                     self._verdicts[seen.rule] = worse
         if report.when == "teardown":
             counted = Counter(one.value for one in self._verdicts.values())
-            told = " ".join(f"[{COLOURS[w]}]{counted[w]} {w}[/]" for w in COLOURS if counted[w])
+            counts = " ".join(f"[{COLOURS[w]}]{counted[w]} {w}[/]" for w in COLOURS if counted[w])
             new = report.nodeid not in self._done
-            self._progress.update(self._task, advance=new, counts=told)
+            self._progress.update(self._task, advance=new, counts=counts)
             self._done.add(report.nodeid)

@@ -23,10 +23,10 @@ from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof.runner import allured, second_try
 from shareproof.runner.checks import existing, rules_of, transcript_name
-from shareproof.runner.lifecycle import Host
-from shareproof.runner.options import commission_of, introduced, run_options_of
+from shareproof.runner.lifecycle import ClusterOwner
+from shareproof.runner.options import introduced, invocation_of, run_options_of
 from shareproof.runner.recorder import Recorder
-from shareproof.runner.scheduling import MOVING, scope, stage_scheduler
+from shareproof.runner.scheduler import MOVING, scope, stage_scheduler
 from spec.plain import text_of
 from spec.rule import SpecError
 from spec.verdict import EnvironmentFault
@@ -39,7 +39,7 @@ class Controller:
     def __init__(self, config: pytest.Config) -> None:
         try:
             self.options = introduced(run_options_of(config))
-            self.host = Host(self.options)
+            self.owner = ClusterOwner(self.options)
         except UsageFault as fault:
             raise pytest.UsageError(str(fault)) from None
         except EnvironmentFault as fault:
@@ -48,7 +48,7 @@ class Controller:
         self.recorder = Recorder(self.options, config.rootpath / "suites" / self.options.suite)
         self.results: Results | None = None
         self.info: ClusterInfo | None = None
-        config.add_cleanup(self.host.close)
+        config.add_cleanup(self.owner.close)
         if self.options.out:
             out = Path(self.options.out)
             for name in (name for name in OWN if name != "pytest.log"):
@@ -69,7 +69,7 @@ class Controller:
         """Tell a new worker what the run is about, and where it will find the cluster."""
         node.workerinput["shareproof"] = {
             "options": text_of(self.options),
-            "meeting": str(self.host.meeting.folder),
+            "rendezvous": str(self.owner.rendezvous.folder),
             "chosen": sorted(self.config.stash.get(second_try.CHOSEN, ())),
         }
 
@@ -92,8 +92,8 @@ class Controller:
         ids = [file.relative_to(root).as_posix() for file in files if file.is_relative_to(root)]
         staged = len(ids) == len(files) and all(scope(id_) != id_ for id_ in ids)
         if self._may_reach_checks() and not staged:
-            self.host.meeting.want()
-        self.host.begin()
+            self.owner.rendezvous.want()
+        self.owner.begin()
 
     @property
     def _paths(self) -> list[Path]:
@@ -116,7 +116,7 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """With workers: the same, as soon as one of them says what it collected."""
+        """With workers: the same, as soon as one of them reports what it collected."""
         folder = self.recorder.checks_folder.relative_to(self.config.rootpath).as_posix()
         self._await_cluster([id_ for id_ in ids if id_.startswith(f"{folder}/")])
 
@@ -126,7 +126,7 @@ class Controller:
         if not common or self.config.option.collectonly:
             return
         try:
-            self.info = self.host.meeting.wait()
+            self.info = self.owner.rendezvous.wait()
         except EnvironmentFault as fault:
             self.recorder.faults.append(str(fault))
             pytest.exit(str(fault), returncode=FAULT)
@@ -161,7 +161,7 @@ class Controller:
         self.recorder.faults.append(f"harness: pytest failed inside: {last}")
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note that the run was cut short by somebody, not by a fault of its own."""
+        """Note that the run was interrupted, and did not fail by itself."""
         if isinstance(excinfo.value, KeyboardInterrupt) and not self.recorder.faults:
             self.recorder.interrupted = True
 
@@ -184,17 +184,17 @@ class Controller:
         recorder = self.recorder
         # There is a canary where the broker checks were asked for as a whole, not single files.
         start = self.config.invocation_params.dir
-        asked = [(start / arg).resolve() for arg in self.config.args]
-        whole = any(recorder.checks_folder.is_relative_to(path) for path in asked)
+        paths = [(start / arg).resolve() for arg in self.config.args]
+        whole = any(recorder.checks_folder.is_relative_to(path) for path in paths)
         if recorder.planned and whole and not self.options.client:
             recorder.heed_canary()
-        self.results = found = recorder.results(self.info, self.host.start_seconds)
+        self.results = found = recorder.results(self.info, self.owner.start_seconds)
         if out := self.options.out and Path(self.options.out):
             writing.publish(out, found)
             of_results(found).write(out)
             allured.write(out, found)
-        if commission := commission_of(self.config):
-            commission.results = found
+        if invocation := invocation_of(self.config):
+            invocation.results = found
         return found.run.exit_code
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

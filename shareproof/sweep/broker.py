@@ -38,7 +38,7 @@ _RESET = {"share.auto.offset.reset": "earliest"}
 
 
 def cases_of(version: str) -> list[Case]:
-    """Return the cases of a release, or of the newest one that there are definitions of."""
+    """Return the cases of a release, or of the newest release with definitions."""
     known = version or REFERENCE_VERSION
     return all_cases(Schemas.from_jar(clients_jar(known)), load_configs(known, Scope.GROUP))
 
@@ -99,7 +99,7 @@ class Sweep:
             chunk = plays[at : at + _CHUNK]
             runner.run(_configured(chunk))
             runner.run(_pooled(chunk, together))
-            for play, played in self._told(chunk, alone=together == 1):
+            for play, played in self._results(chunk, alone=together == 1):
                 if play.kept and played.is_clear:
                     kept.append(play)
                 else:
@@ -110,8 +110,8 @@ class Sweep:
                     act(broker)
             self._news()
             runner.run(_pooled(kept, together, again=True))
-            told = self._told(kept, alone=together == 1)
-            yield from ((play.case, played) for play, played in told)
+            again = self._results(kept, alone=together == 1)
+            yield from ((play.case, played) for play, played in again)
 
     def _news(self) -> list[str]:
         """Return the exceptions that are in the logs since the last look."""
@@ -124,8 +124,8 @@ class Sweep:
             found += surprises(text.decode(errors="replace"))
         return found
 
-    def _told(self, plays: Sequence[Play], *, alone: bool) -> list[tuple[Play, Played]]:
-        """Return what cases showed, each with what the logs say of its group.
+    def _results(self, plays: Sequence[Play], *, alone: bool) -> list[tuple[Play, Played]]:
+        """Return the results of cases, each with the exceptions in the logs that name its group.
 
         An exception that names no group makes the cases open that were played then, unless one of
         them has broken something.
@@ -149,8 +149,8 @@ def _short(entry: str) -> str:
     head, *lines = entry.splitlines()
     causes = [line for line in lines if not line.startswith(("\tat ", "\t..."))]
     at = [line.strip() for line in lines if line.startswith("\tat ")]
-    said = (head[24:180], *(one[:160] for one in (*causes[-1:], *at[:1])))
-    return "the broker's log: " + " | ".join(said)
+    parts = (head[24:180], *(one[:160] for one in (*causes[-1:], *at[:1])))
+    return "the broker's log: " + " | ".join(parts)
 
 
 def _broken(played: Played) -> set[str]:

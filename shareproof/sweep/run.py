@@ -86,7 +86,7 @@ def run(
     client = options.client
     assert client is not None
     target = Target(
-        name=client.asked[1],
+        name=client.option[1],
         version=client.version,
         ledger=options.ledger_for(""),
         brokers=3,
@@ -168,8 +168,8 @@ def judged(
 
 def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
     client = options.client
-    asked = client.asked if client else ("--target", options.target, *typed(options, _OF_BROKERS))
-    words = ["shareproof", "sweep", *asked, *subject.option, "--only", case]
+    tested = client.option if client else ("--target", options.target, *typed(options, _OF_BROKERS))
+    words = ["shareproof", "sweep", *tested, *subject.option, "--only", case]
     return shlex.join([*words, "--seed", str(options.seed), *typed(options, "ledger")])
 
 
@@ -211,8 +211,8 @@ def _transcripts(
     names = {}
     for played in (one.played for one in swept if one.played.frames):
         name = f"transcripts/{re.sub(r'[^A-Za-z0-9_.-]+', '-', played.case)}.txt"
-        said = [f"{each.rule}: {each.broken}" for each in played.findings if each.broken]
-        head = "\n".join([f"$ {command_of(played.case)}", *said])
+        sentences = [f"{each.rule}: {each.broken}" for each in played.findings if each.broken]
+        head = "\n".join([f"$ {command_of(played.case)}", *sentences])
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text(f"{head}\n\n{played.frames}\n", encoding="utf-8")
         names[_PREFIX + played.case] = name
@@ -321,8 +321,8 @@ def _watching(console: Console) -> Iterator[Watch]:
             progress.update(task, description=stage, total=number, completed=0)
         if played is not None:
             unclear[stage] += not played.is_clear
-            told = f"[bold red]{unclear[stage]} not clear[/]" if unclear[stage] else ""
-            progress.update(task, advance=1, broken=told)
+            note = f"[bold red]{unclear[stage]} not clear[/]" if unclear[stage] else ""
+            progress.update(task, advance=1, broken=note)
 
     with progress:
         yield watch

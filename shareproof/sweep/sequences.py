@@ -20,14 +20,14 @@ REPLAYS = 3  # times that a script is played by ``--replay``
 
 
 def search(options: RunOptions, minutes: float, console: Console) -> int:
-    command, asked, seed = _tested(options)
+    command, client, seed = _tested(options)
     out = Path(options.out)
     progress = moving_line(console, "broken")
     task = progress.add_task("sequences", total=None, broken="")
 
     def watch(search: Search) -> None:
-        told = f"[bold red]{len(search.found)} broken[/]" if search.found else ""
-        progress.update(task, completed=search.played, broken=told)
+        note = f"[bold red]{len(search.found)} broken[/]" if search.found else ""
+        progress.update(task, completed=search.played, broken=note)
 
     searcher = Searcher(command, seed, watch)
     try:
@@ -35,15 +35,15 @@ def search(options: RunOptions, minutes: float, console: Console) -> int:
             searcher.run(minutes)
     finally:
         # An hour that is interrupted keeps what it found.
-        _report(searcher.search, out, asked, seed, console)
+        _report(searcher.search, out, client, seed, console)
     return 1 if searcher.search.found else 0
 
 
-def _report(found: Search, out: Path, asked: Sequence[str], seed: int, console: Console) -> None:
+def _report(found: Search, out: Path, client: Sequence[str], seed: int, console: Console) -> None:
     out.mkdir(parents=True, exist_ok=True)
     first, last = found.memory
-    said = {
-        "client": list(asked),
+    document = {
+        "client": list(client),
         "seed": seed,
         "seconds": round(found.seconds, 1),
         "played": found.played,
@@ -52,7 +52,7 @@ def _report(found: Search, out: Path, asked: Sequence[str], seed: int, console: 
         "found": [asdict(one) for one in found.found.values()],
         "slow": [asdict(one) for one in found.slow],
     }
-    (out / "sequences.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    (out / "sequences.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     line(
         console,
         f"{found.played} sequences in {found.seconds:.0f} s, {found.undecided} undecided, "
@@ -61,10 +61,10 @@ def _report(found: Search, out: Path, asked: Sequence[str], seed: int, console: 
     for one in found.slow:
         line(console, f"not counted, {one.tries} replays did not break it again: {one.sentence}")
     for one in found.found.values():
-        _write(one, out, asked, console)
+        _write(one, out, client, console)
 
 
-def _write(found: Found, out: Path, asked: Sequence[str], console: Console) -> None:
+def _write(found: Found, out: Path, client: Sequence[str], console: Console) -> None:
     line(console, f"{found.invariant}: {found.sentence}")
     if not found.script:
         return
@@ -73,7 +73,7 @@ def _write(found: Found, out: Path, asked: Sequence[str], console: Console) -> N
     for step in found.said:
         line(console, f"    {step}")
     line(console, f"  {found.again} of {found.tries} replays broke it again; once more with")
-    line(console, f"  shareproof sweep {' '.join(asked)} --replay {file}")
+    line(console, f"  shareproof sweep {' '.join(client)} --replay {file}")
 
 
 def replay(options: RunOptions, file: Path, console: Console) -> int:
@@ -92,7 +92,7 @@ def replay(options: RunOptions, file: Path, console: Console) -> int:
 def _tested(options: RunOptions) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     client = introduced(checked(options)).client
     assert client is not None
-    return client.command, client.asked, options.seed
+    return client.command, client.option, options.seed
 
 
 def _read(file: Path) -> list[Step]:

@@ -104,7 +104,7 @@ def apply(cell: Cell, event: Event, begin: float, end: float, force: Force) -> I
 class Taking(NamedTuple):
     """An acquisition: by whom, when, and in which range.
 
-    ``deliveries`` None is one that nobody has seen the response of (yet).
+    ``deliveries`` is None as long as its response was not seen.
     """
 
     member: str

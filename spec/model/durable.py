@@ -4,7 +4,7 @@ Here the spec leaves no freedom, so this part of the model acts: it answers as a
 must, and a check compares. The epochs fence (KIP-932 §Share-group state):
 
 1. The *state epoch* grows with every Initialize, that is, when an administrator alters or deletes
-   the offsets. Whoever still writes for the old state is refused with FENCED_STATE_EPOCH.
+   the offsets. A leader that still writes for the old state is refused with FENCED_STATE_EPOCH.
 2. The *leader epoch* grows with every Read, that is, when a leader loads the state. A leader that
    was replaced and does not know is refused with FENCED_LEADER_EPOCH.
 3. State is stored as snapshots, which replace, and updates, which merge. Each snapshot raises the

@@ -1,4 +1,4 @@
-"""Histories for the judge: what was done, when, and what came of it, in any order.
+"""Histories for the judge: requests, their times and their results, in any order.
 
 :func:`judge` feeds them to a :class:`~spec.model.partition.SharePartition` as an
 observer lives them: every request once when it was sent and once when it was answered.

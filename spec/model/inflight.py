@@ -1,6 +1,6 @@
 """The records of one share-partition as its leader knows them: states, counts, locks, the window.
 
-This is what :mod:`spec.model.taking` takes records from and :mod:`spec.model.leader` settles.
+This is what :mod:`spec.model.acquisition` takes records from and :mod:`spec.model.leader` settles.
 """
 
 import math

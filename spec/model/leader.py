@@ -7,6 +7,7 @@ Time is given with every call and must not go back.
 
 from collections.abc import Callable, Sequence
 
+from spec.model.acquisition import Acquirer, Want
 from spec.model.durable import Coordinator, Durable, StateBatch, complete_count
 from spec.model.inflight import NEW, InFlight, Record
 from spec.model.log import Log, Readable
@@ -25,21 +26,20 @@ from spec.model.release import Release
 from spec.model.runs import Runs
 from spec.model.settings import Settings
 from spec.model.table import OVER, Event, State
-from spec.model.taking import Taking, Want
 
 __all__ = ["NEW", "InFlight", "Leader", "Record", "Want"]
 
 
-_TOLD = {
+_ERRORS = {
     Error.NONE: Error.NONE,
     Error.COORDINATOR_NOT_AVAILABLE: Error.COORDINATOR_NOT_AVAILABLE,
     Error.FENCED_LEADER_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
     Error.FENCED_STATE_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
 }
-"""What a client is told of a share coordinator's answers; of all others, that it was an error."""
+"""The error for a client by that of the share coordinator; all others are UNKNOWN_SERVER_ERROR."""
 
 
-class Leader(Taking):
+class Leader(Acquirer):
     """One share-partition on the broker that leads it.
 
     ``begin`` says where a share-partition begins that was initialised without a start offset.
@@ -108,7 +108,7 @@ class Leader(Taking):
             batches=changed,
             complete=complete_count(stored) if self.release.complete_count else -1,
         )
-        return _TOLD.get(error, Error.UNKNOWN_SERVER_ERROR)
+        return _ERRORS.get(error, Error.UNKNOWN_SERVER_ERROR)
 
     # ------------------------------------------------------------------ acquiring
 
@@ -133,7 +133,7 @@ class Leader(Taking):
         """See what time, and the log, have done to the records, before any are taken.
 
         What was in flight and is gone is stored, so that the lag does not wait for traffic that may
-        never come; holes that nobody has reached yet are found again by whoever loads the state.
+        never come; holes that were not reached yet are found again by the next leader.
         """
         self.tick(now)
         if self.log.start > self.start:

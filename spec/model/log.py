@@ -1,4 +1,4 @@
-"""What is known of the log under a share-partition: its record batches, as far as told.
+"""What is known of the log under a share-partition: its record batches, as far as known.
 
 Knowing nothing is allowed: then rules that need the borders of batches are not judged.
 """
@@ -39,7 +39,7 @@ class Log:
 
     @property
     def known(self) -> bool:
-        """Whether the log was told of. If so, it must be told of whole."""
+        """Whether any batch is known; if so, all have to be."""
         return bool(self._firsts)
 
     @property

@@ -1,7 +1,7 @@
 """A share group that acts: it takes heartbeats in and answers them, as a coordinator has to.
 
-Time is in milliseconds and is given with every call; whoever was silent for too long is removed at
-the next look at the group.
+Time is in milliseconds and is given with every call; a member that was silent for too long is
+removed at the next look at the group.
 """
 
 import math
@@ -35,7 +35,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a heartbeat is answered with; ``assignment`` None: nothing new to tell."""
+    """The response to a heartbeat; ``assignment`` is None where it did not change."""
 
     error: Error = Error.NONE
     message: str | None = None
@@ -45,7 +45,7 @@ class Reply:
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """One member. ``told`` is the assignment that its responses have carried."""
+    """One member. ``sent`` is the assignment that its responses have carried."""
 
     id: str
     epoch: int = 0
@@ -54,7 +54,7 @@ class Member:
     rack: str | None = None
     client: str = ""
     host: str = ""
-    told: frozenset[Place] | None = None
+    sent: frozenset[Place] | None = None
     until: float = math.inf
 
 
@@ -123,12 +123,12 @@ class Membership:
         if member.epoch != self.assignment_epoch:
             member.previous, member.epoch = member.epoch, self.assignment_epoch
         target = self.target.get(member.id, frozenset())
-        tells = self._asked(beat, repeats) or target != member.told
-        member.told = target
-        return Reply(epoch=member.epoch, assignment=target if tells else None)
+        changed = self._requests_assignment(beat, repeats) or target != member.sent
+        member.sent = target
+        return Reply(epoch=member.epoch, assignment=target if changed else None)
 
     @staticmethod
-    def _asked(beat: Beat, repeats: bool) -> bool:
+    def _requests_assignment(beat: Beat, repeats: bool) -> bool:
         """Tell whether a heartbeat asks for the assignment, be it known or not."""
         return repeats or beat.topics is not None
 
@@ -148,7 +148,7 @@ class Membership:
     # ------------------------------------------------------------------ assigning
 
     def tend(self, now: float, terms: Terms, topics: Mapping[str, Sequence[Place]]) -> None:
-        """Do what is due although nobody asks."""
+        """Do what is due without a request."""
         self.expire(now)
         self.look(now, terms, topics)
 

@@ -536,7 +536,7 @@ def expired(
 
 
 def overdue(possible: Possible, now: float) -> list[tuple[int, int]]:
-    """Return the ranges that nobody can hold any more although they are not finished."""
+    """Return the ranges that no member can hold any more although they are not finished."""
     late: list[tuple[int, int]] = []
     for first, last, cells in possible.runs.over(possible.runs.first, possible.highest):
         if not possible.others(0, first, last) and all(
@@ -609,8 +609,8 @@ def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[
 def _calm(look: Operation, raw: Runs[Cells], first: int, last: int) -> bool:
     """Tell whether nothing was learnt of a range while a look was under way.
 
-    A look shows one moment of its interval. Where something changed within it, nobody knows which
-    side of the change was shown, and it proves nothing.
+    A look shows one moment of its interval. Where something changed within it, either side of the
+    change may have been shown, and it proves nothing.
     """
     return look.runs is None or list(look.runs.over(first, last)) == list(raw.over(first, last))
 

@@ -1,4 +1,4 @@
-"""A judge of one share-partition: tell it what was asked and what came back, in time order.
+"""A judge of one share-partition: it takes requests and responses in the order of time.
 
 The judge does not predict. A broker is free in which available records it hands out, how it cuts
 ranges, and when within a request's time it acts; the judge keeps every state that the observations
@@ -6,13 +6,13 @@ allow and refuses an observation only if no interleaving explains it.
 
 Time
     Milliseconds on one monotonic clock. A request acts at one moment between being sent and being
-    answered. Tell the judge of a request when it is sent (``begin_…``) and again when it is
-    answered (the method that takes the operation), each in the order of its time, so that requests
-    may overlap. An observer that does one thing at a time uses the short forms, which do both.
+    answered. The judge takes a request when it is sent (``begin_…``) and again when it is answered
+    (the method that takes the operation), each in the order of its time, so that requests may
+    overlap. An observer that does one thing at a time uses the short forms, which do both.
 
 No response
     An operation that got no response, or one after which the broker may have acted all the same, is
-    told as lost. Its effects stay possible until evidence decides, or until ``linger_ms`` is over.
+    marked lost. Its effects stay possible until evidence decides, or until ``linger_ms`` is over.
 
 After a refusal
     The judge believes what it saw and goes on, so that one defect is reported once.
@@ -69,7 +69,7 @@ class SharePartition:
     # ------------------------------------------------------------------ the surroundings
 
     def produced(self, first: int, last: int) -> None:
-        """Tell of a record batch before it is sent; told of one, the judge must be told of all."""
+        """Add a record batch before it is sent; a judge that knows one batch must know all."""
         self._log.append(first, last)
 
     def configured(self, moment: Moment, settings: Settings) -> None:
@@ -261,7 +261,7 @@ class SharePartition:
         return self.log_started(self.begin_log_start(when.sent, offset), when.received)
 
     def begin_look(self, sent: float) -> Operation:
-        """Tell that somebody begins to read the start offset or the durable state."""
+        """Begin a read of the start offset or the durable state."""
         possible = self._possible
         start = possible.highest_start(sent, sent)
         return possible.begin(Kind.LOOK, sent, start=start, runs=possible.runs.copy())

@@ -1,4 +1,4 @@
-"""All that one share-partition may be, given what was seen: runs of cells, and what is under way.
+"""All possible states of one share-partition, given what was seen, as runs of cells.
 
 This is the judge's memory. It knows how possibilities spread and die, and nothing of rules: what an
 observation must be is said in :mod:`spec.model.observations`.

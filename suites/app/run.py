@@ -26,7 +26,7 @@ class AppRun:
     spec: ProgramSpec
     seed: int
     out: Path
-    tell: Callable[[str], None]
+    log: Callable[[str], None]
 
     async def play(self, scenarios: Sequence[Scenario], rules: Sequence[str]) -> list[Observation]:
         found: list[Observation] = []
@@ -36,7 +36,7 @@ class AppRun:
             wanted = [rule for rule in scenario.rules if rule in rules]
             seen = await self._play(scenario, wanted, schemas)
             took = round(time.monotonic() - began, 3)
-            self.tell(f"{scenario.name}: {took:.1f} s, {_described(seen)}")
+            self.log(f"{scenario.name}: {took:.1f} s, {_described(seen)}")
             found += [replace(one, seconds=took) for one in seen]
         # What one scenario put to the test, another need not.
         exercised = [one for one in found if one.verdict is not Verdict.VACUOUS]

@@ -19,7 +19,7 @@ from fixtures.clients.member import AckType
 from fixtures.hostile.script import ScriptStep
 from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
-from fixtures.machine.blocking import LoopThread
+from fixtures.machine.loops import LoopThread
 from fixtures.proxies.exchange import Exchange
 from fixtures.wire.schema import Schemas
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of

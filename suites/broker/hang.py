@@ -24,7 +24,7 @@ import psutil
 from fixtures.clients.cluster import Cluster, attempts
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import KafkaName, innermost
-from fixtures.machine.blocking import run_blocking
+from fixtures.machine.loops import run_blocking
 from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.connection import CallFailed, answers
 from fixtures.wire.schema import Schemas

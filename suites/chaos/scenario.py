@@ -23,7 +23,7 @@ class Scenario:
     Attributes:
         name: What it is called.
         sentence: What happens.
-        strikes: What breaks, and when.
+        injections: What breaks, and when.
         rules: What it has to put to the test; what it exercises beyond is judged as well.
         judged: Which share of the cases of these rules it may not excuse.
         seconds: How long records are produced.
@@ -35,7 +35,7 @@ class Scenario:
 
     name: str
     sentence: str
-    strikes: tuple[ScheduledFault, ...]
+    injections: tuple[ScheduledFault, ...]
     rules: tuple[str, ...] = (*SAFE, *LIVE)
     seconds: float = 25.0
     rate: float = 600.0

@@ -9,8 +9,8 @@ from importlib import resources
 from itertools import chain
 from typing import Any
 
+from chaos.capabilities import needed, offered
 from chaos.faults.restart import FROM
-from chaos.fitting import needed, offered
 from chaos.schedule import ScheduledFault
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import no_such
@@ -25,17 +25,17 @@ _SETS = {"SAFE": SAFE, "LIVE": LIVE, "STORED": STORED, "COUNTED": COUNTED, "LOCK
 def _read() -> Iterator[Scenario]:
     file = resources.files("suites") / "chaos" / "scenarios.toml"
     for name, raw in tomllib.loads(file.read_text(encoding="utf-8")).items():
-        told: dict[str, Any] = {**raw, "name": name}
-        told["strikes"] = tuple(_strike(*one) for one in raw.get("strikes", ()))
+        fields: dict[str, Any] = {**raw, "name": name}
+        fields["injections"] = tuple(_planned(*one) for one in fields.pop("strikes", ()))
         if rules := raw.get("rules"):
             sets = (_SETS.get(rule, (rule,)) for rule in rules)
-            told["rules"] = tuple(chain.from_iterable(sets))
+            fields["rules"] = tuple(chain.from_iterable(sets))
         if "release" in raw:
-            told["release"] = FROM
-        yield Scenario(**told)
+            fields["release"] = FROM
+        yield Scenario(**fields)
 
 
-def _strike(at: float, fault: str, lasts: float, subject: int = 0) -> ScheduledFault:
+def _planned(at: float, fault: str, lasts: float, subject: int = 0) -> ScheduledFault:
     return ScheduledFault(fault=fault, at=at, lasts=lasts, subject=subject)
 
 
@@ -73,10 +73,10 @@ def chosen(names: Sequence[str], target: str = DEFAULT_TARGET) -> list[Scenario]
         UsageFault: there is none of that name.
     """
     if ALL in names:
-        # Whoever lacks a C compiler is told so, not given fewer scenarios.
+        # Whoever lacks a C compiler is fields so, not given fewer scenarios.
         offers = offered(target) | {Capability.CLOCK_LIBRARY}
         every = [one for one in SCENARIOS.values() if not one.release]
-        return [one for one in every if offers.issuperset(needed(s.fault for s in one.strikes))]
+        return [one for one in every if offers.issuperset(needed(s.fault for s in one.injections))]
     wanted = [one for name in names for one in (TEN_MINUTES if name == SOME else (name,))]
     for name in wanted:
         if name not in SCENARIOS:

@@ -30,7 +30,7 @@ Question = Mapping[str, Any]
 Answer = dict[str, Any]
 
 
-def ask(questions: Iterable[Question]) -> list[Answer]:
+def java_answers(questions: Iterable[Question]) -> list[Answer]:
     """Return one response for each question, in order; see ``Golden.java`` for what they are."""
     release = kafka_release(RELEASE)
     classpath = os.pathsep.join((str(_compiled(release)), release.classpath))

@@ -42,7 +42,7 @@ from tools.campaign import (
     rules,
 )
 from tools.campaign.options import Options, Outcome, Progress, means_rule, meant
-from tools.campaign.record import Keeper
+from tools.campaign.record import EvidenceStore
 
 ENTRY = "kind name rule check verdict release reason"  # What ``--json`` prints of an entry.
 CHECK = "check"  # Stands for the subjects that a new check has to come through.
@@ -119,7 +119,7 @@ def campaign(options: Options) -> None:
     with _watching(console) as progress:
         options = replace(
             options,
-            keeper=Keeper(record=recording),
+            store=EvidenceStore(record=recording),
             say=lambda line: console.print(line, markup=False),
             progress=progress,
         )
@@ -152,12 +152,12 @@ def _played(options: Options) -> dict[str, Outcome]:
 
 def _replayed(options: Options) -> dict[str, Outcome]:
     """Play what evidence has again, and forget what is not seen again, or is no more."""
-    options.keeper.drop(gone(options.keeper.known))
+    options.store.drop(gone(options.store.known))
     words = options.only
     parts = [word for word in words if len(word) > len("ACK-01")]
     found = [
         one
-        for one in options.keeper.known
+        for one in options.store.known
         if not words
         or one.name in words
         or any(means_rule(word, [one.rule]) for word in words)
@@ -171,7 +171,7 @@ def _replayed(options: Options) -> dict[str, Outcome]:
             continue
         options.say(f"{name}: {len(mine)} entries")
         lost = subject.replay(mine, replace(options, only=()))
-        options.keeper.drop(lost)
+        options.store.drop(lost)
         hunt = f"`python -m tools.campaign {name} --record --only ...` looks for others"
         named = [" ".join(filter(None, (o.rule, o.check, o.kind, o.name, o.release))) for o in lost]
         outcomes[name] = Outcome(
@@ -218,7 +218,7 @@ def _document(
             for name, one in outcomes.items()
         },
         "entries": [
-            {name: getattr(one, name) for name in ENTRY.split()} for one in options.keeper.new
+            {name: getattr(one, name) for name in ENTRY.split()} for one in options.store.new
         ],
     }
 

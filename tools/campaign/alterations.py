@@ -17,7 +17,7 @@ from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
 from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import Check, read_checks
-from shareproof.runner.scheduling import scope
+from shareproof.runner.scheduler import scope
 from spec.verdict import Verdict
 from tools.campaign import runs
 from tools.campaign.options import Options, Outcome, chosen
@@ -55,7 +55,7 @@ def play(options: Options) -> Outcome:
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     known = {check.id: check for check in read_checks(drafts=True)}
     entries = [one for one in entries if one.check in known and one.name in ALTERATIONS]
-    before = len(options.keeper.new)
+    before = len(options.store.new)
     with cluster(options.target) as target:
         for name in dict.fromkeys(one.name for one in entries):
             checks = [known[c] for c in dict.fromkeys(e.check for e in entries if e.name == name)]
@@ -65,7 +65,7 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
             for where, some in ((target, shared), (DEFAULT_TARGET, [*solo, *staged])):
                 if some:
                     behind(options, name, where, some)
-    seen = {one.key for one in options.keeper.new[before:]}
+    seen = {one.key for one in options.store.new[before:]}
     return [one for one in entries if one.key not in seen]
 
 
@@ -73,7 +73,7 @@ def pending(options: Options, checks: Iterable[Check]) -> list[Check]:
     """Return the checks that have a rule that they were not yet seen reporting broken."""
     seen = {
         (one.check, one.rule)
-        for one in options.keeper.known
+        for one in options.store.known
         if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE
     }
     return [one for one in checks if any((one.id, rule) not in seen for rule in one.rules)]
@@ -115,7 +115,7 @@ def behind(options: Options, name: str, target: str, checks: Iterable[Check]) ->
     release = options.target.partition(":")[2] if own else found.target.version
     failed = (one for one in runs.seen(found) if one.verdict is Verdict.FAIL)
     entries = [entry_of(evidence.ALTERATION, name, one, release) for one in failed]
-    options.keeper.add(entries)
+    options.store.add(entries)
     return len(entries)
 
 
@@ -128,4 +128,4 @@ def sweep_stage(
     for name, _, one in runs.sweep(target, checks, [*words, *LEDGER], patience=PATIENCE):
         options.say(f"{name}: {one.rule} {one.verdict} {one.reason}".rstrip())
         if one.verdict is Verdict.FAIL and name != HONEST.name:
-            options.keeper.add([entry_of(evidence.ALTERATION, name, one, RELEASE)])
+            options.store.add([entry_of(evidence.ALTERATION, name, one, RELEASE)])

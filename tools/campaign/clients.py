@@ -60,14 +60,14 @@ class Hunt:
         self, mutant: Mutant[Any], first: Sequence[Case] = ()
     ) -> tuple[Entry | None, list[str]]:
         """Return what kills a mutant, None if nothing does; and how each check ended."""
-        said: list[str] = []
+        lines: list[str] = []
         for case in (*first, *self.suspects(mutant)):
             async with _running(command_of(f"model:{mutant.name}")) as adapter:
                 played = await self.play(adapter, mutant.name, case)
-            said.append(f"{case.check.id.split('::')[-1]}: {played.said}")
+            lines.append(f"{case.check.id.split('::')[-1]}: {played.summary}")
             if (seen := played.broken) and seen.rule in mutant.rules:
-                return entry_of(evidence.CLIENT_MUTANT, mutant.name, seen, seed=self.seed), said
-        return None, said
+                return entry_of(evidence.CLIENT_MUTANT, mutant.name, seen, seed=self.seed), lines
+        return None, lines
 
     async def play(self, adapter: Adapter, name: str, case: Case) -> Played:
         if strange := case.wanted - self.brokers.keys() - {"judge", "rng", "adapter"}:
@@ -113,11 +113,11 @@ async def hunt(
         async def one(name: str) -> None:
             async with turns:
                 began = time.monotonic()
-                kill, said = await pack.kill(MUTANTS[name], first.get(name, ()))
+                kill, lines = await pack.kill(MUTANTS[name], first.get(name, ()))
                 found[name] = kill
-                options.keeper.add([kill] if kill else [])
-                told = f"{kill.rule} by {kill.check.split('/')[-1]}" if kill else f"alive {said}"
-                options.say(f"{name}: {told} ({time.monotonic() - began:.1f} s)")
+                options.store.add([kill] if kill else [])
+                result = f"{kill.rule} by {kill.check.split('/')[-1]}" if kill else f"alive {lines}"
+                options.say(f"{name}: {result} ({time.monotonic() - began:.1f} s)")
 
         await asyncio.gather(*map(one, names))
     return found
@@ -142,7 +142,7 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     found = asyncio.run(hunt(list(first), options, first))
     lost = [one for one in entries if found[one.name] is None]
     seen = {one.key for one in found.values() if one}
-    options.keeper.drop([one for one in entries if one not in lost and one.key not in seen])
+    options.store.drop([one for one in entries if one not in lost and one.key not in seen])
     return lost
 
 
@@ -180,7 +180,7 @@ async def _once(pack: Hunt, shared: Sequence[Case], options: Options) -> list[st
             played = await pack.play(adapter, f"{pack.seed}", case)
         if not played.held:
             name = case.check.id.rpartition("/")[2]
-            wrong.append(f"seed {pack.seed}: {name} {dict(case.parameters)}: {played.said}")
+            wrong.append(f"seed {pack.seed}: {name} {dict(case.parameters)}: {played.summary}")
 
     # Who kills its process cannot share it.
     alone = [case for case in shared if "doomed" in case.wanted]

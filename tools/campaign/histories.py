@@ -67,19 +67,19 @@ def judged(seeds: Sequence[int]) -> list[Played]:
     return [replace(one, broken=broken) for one, broken in zip(made, found, strict=True)]
 
 
-def play(asked: Options) -> Outcome:
-    seeds = range(asked.seed, asked.seed + asked.count)
+def play(options: Options) -> Outcome:
+    seeds = range(options.seed, options.seed + options.count)
     parts = [seeds[at : at + _TOGETHER] for at in range(0, len(seeds), _TOGETHER)]
     found = judged(seeds) if len(parts) == 1 else []
     if not found:
-        with ProcessPoolExecutor(asked.workers or os.cpu_count()) as pool:
+        with ProcessPoolExecutor(options.workers or os.cpu_count()) as pool:
             for done, some in enumerate(pool.map(judged, parts), start=1):
                 found += some
-                asked.progress("histories", done, len(parts))
+                options.progress("histories", done, len(parts))
     outcome = summary(found)
-    if asked.count == 1:
+    if options.count == 1:
         outcome.said += [_shown(one) for one in found]
-    share = seeds[: min(asked.count // _BY_SPARK, _BY_SPARK)]
+    share = seeds[: min(options.count // _BY_SPARK, _BY_SPARK)]
     if share and find_spec("pyspark"):
         both = [one.history for seed in share for one in histories(seed)]
         differing = disagreements(both)

@@ -26,11 +26,11 @@ from shareproof.runner.inventory import by_rule, read_checks
 from spec.plain import from_plain, to_plain
 from spec.verdict import Observation, Verdict
 from tools.campaign import runs
-from tools.campaign.hunting import cases_of, checks
 from tools.campaign.options import Options, Outcome, chosen_mutants
 from tools.campaign.player import Case
+from tools.campaign.programs import Broker
 from tools.campaign.record import entry_of
-from tools.campaign.worlds import Broker
+from tools.campaign.rejections import cases_of, checks
 
 PATIENCE = 0.5
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
@@ -52,22 +52,22 @@ def play(options: Options) -> Outcome:
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     names = [name for name in dict.fromkeys(one.name for one in entries) if name in MUTANTS]
     _hunt_all(names, options)
-    seen = {one.name for one in options.keeper.new}
+    seen = {one.name for one in options.store.new}
     return [one for one in entries if one.name not in seen and one.verdict == "fail"]
 
 
 def _hunt_all(names: Sequence[str], options: Options) -> None:
     """Hunt mutants on one broker, and what survives there each on one of its own."""
     left = dict.fromkeys(names)
-    for line in runs.said_by("tools.campaign.kafka", str(options.seed), *names, patience=PATIENCE):
-        told = json.loads(line)
-        name, seen = told["mutant"], from_plain(Observation, told["seen"])
-        if told["sound"]:
+    for line in runs.lines_of("tools.campaign.kafka", str(options.seed), *names, patience=PATIENCE):
+        report = json.loads(line)
+        name, seen = report["mutant"], from_plain(Observation, report["seen"])
+        if report["sound"]:
             _keep(name, seen, options)
             left.pop(name, None)
         else:
             broke = seen.verdict is Verdict.FAIL
-            _say(name, seen, options, " on the release itself, too" if broke else "")
+            _report(name, seen, options, " on the release itself, too" if broke else "")
     for name in left:
         _keep(name, hunt(name, options), options)
 
@@ -89,13 +89,13 @@ def hunt(name: str, options: Options) -> Observation | None:
                 same = (each for each in sound if each.rule == one.rule)
                 if all(each.verdict is Verdict.PASS for each in same):
                     return one
-            _say(name, one, options)
+            _report(name, one, options)
     return None
 
 
-def _say(name: str, seen: Observation, options: Options, where: str = "") -> None:
-    told = f"{seen.verdict}{where} {seen.check} {seen.reason[:200]}"
-    options.say(f"  {name}: {seen.rule} {told}")
+def _report(name: str, seen: Observation, options: Options, where: str = "") -> None:
+    text = f"{seen.verdict}{where} {seen.check} {seen.reason[:200]}"
+    options.say(f"  {name}: {seen.rule} {text}")
 
 
 def _keep(name: str, killer: Observation | None, options: Options) -> None:
@@ -109,14 +109,14 @@ def _keep(name: str, killer: Observation | None, options: Options) -> None:
         release=RELEASE,
         reason=MUTANTS[name].equivalent,
     )
-    options.keeper.drop([one for one in _mine(options) if one.name == name])
-    options.keeper.add([kill or survived])
+    options.store.drop([one for one in _mine(options) if one.name == name])
+    options.store.add([kill or survived])
     by = f"{kill.rule} by {kill.check.rpartition('/')[2]}" if kill else "alive"
     options.say(f"{name}: {by}")
 
 
 def _mine(options: Options) -> list[Entry]:
-    return [one for one in options.keeper.known if one.kind == evidence.KAFKA_MUTANT]
+    return [one for one in options.store.known if one.kind == evidence.KAFKA_MUTANT]
 
 
 class Switched(Broker):
@@ -140,7 +140,7 @@ class Switched(Broker):
             named = [check.id for check in found.get(rule, ()) if not check.solo]
             cases = [case for check in named for case in cases_of(check)]
             async for seen in self.in_turns(cases):
-                for case, one in ((case, one) for case, told in seen for one in told):
+                for case, one in ((case, one) for case, observed in seen for one in observed):
                     mine = one.rule in MUTANTS[name].rules
                     if mine and await self._kills(name, case, one):
                         return
@@ -154,8 +154,8 @@ class Switched(Broker):
             if not sound:
                 self.turn_on(name)
         if seen.verdict is not Verdict.PASS:
-            told = {"mutant": name, "sound": sound, "seen": to_plain(seen)}
-            print(json.dumps(told), flush=True)
+            report = {"mutant": name, "sound": sound, "seen": to_plain(seen)}
+            print(json.dumps(report), flush=True)
         return sound
 
 

@@ -1,4 +1,4 @@
-"""What a campaign is asked for, and what comes of it: the same for every subject."""
+"""The options of a campaign, and its outcome: the same for every subject."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from fixtures.interface.mutant import Mutant
 from fixtures.targets import DEFAULT_TARGET, UsageFault
 from shareproof.runner.inventory import Check
 from suites.options import LISTED, AsJson, Option, repeated
-from tools.campaign.record import Keeper
+from tools.campaign.record import EvidenceStore
 
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
@@ -70,14 +70,14 @@ class Options:
     ] = DEFAULT_TARGET
     client: Annotated[str, Option("With repeat: repeat a client's checks.")] = ""
     as_json: AsJson = False
-    keeper: Keeper = field(default_factory=lambda: Keeper(record=False))
+    store: EvidenceStore = field(default_factory=lambda: EvidenceStore(record=False))
     say: Callable[[str], None] = print  # Prints a line about progress.
     progress: Progress = lambda what, done, total: None  # noqa: ARG005
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of a subject: by ``broken`` the exit code is 1, by ``faults`` 3."""
+    """The outcome of a subject: by ``broken`` the exit code is 1, by ``faults`` 3."""
 
     said: list[str] = field(default_factory=list)  # The result in a sentence or more.
     broken: list[str] = field(default_factory=list)  # What was not as it must be, a line each.

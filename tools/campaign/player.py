@@ -1,8 +1,8 @@
 """Plays checks without pytest: each function with each set of its parameters, by one set of limits.
 
 :func:`play` is for variants of the reference broker, in virtual time: the same variant, case and
-seed give the same frames, the same verdicts and the same digest, on any machine, and nobody waits
-for a lock to run out. Whoever has another world for a check uses :func:`observed`.
+seed give the same frames, the same verdicts and the same digest, on any machine, and no lock
+takes real time to run out. On anything else a check is played by :func:`observed`.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import pytest
 
 from fixtures import virtual
 from fixtures.interface.info import ClusterInfo
-from fixtures.virtual.world import reference_world
+from fixtures.virtual.cluster import virtual_cluster
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import Check
@@ -100,7 +100,7 @@ def _choices(names: str | Sequence[str], values: Iterable[Any]) -> list[dict[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What came of a case."""
+    """The outcome of a case."""
 
     observations: Sequence[Observation]  # One for each rule that the check names.
     digest: str = ""  # Of every request and every response, in virtual time.
@@ -123,11 +123,11 @@ class Played:
         return next((one for one in mine if one.verdict is Verdict.FAIL), None)
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """What was no pass, in words."""
         wrong = [one for one in self.observations if one.verdict is not Verdict.PASS]
-        told = dict.fromkeys(f"{one.verdict}: {one.reason}" for one in wrong)
-        return "; ".join(told) or "passed"
+        reasons = dict.fromkeys(f"{one.verdict}: {one.reason}" for one in wrong)
+        return "; ".join(reasons) or "passed"
 
 
 async def on_share(
@@ -174,7 +174,7 @@ def play(target: str, case: Case, seed: int) -> Played:
     rng = random.Random(f"{seed} {case.name}")
 
     async def meet(judge: Judge) -> None:
-        made = reference_world(target, brokers=brokers, properties=properties, seed=seed)
+        made = virtual_cluster(target, brokers=brokers, properties=properties, seed=seed)
         async with made as here:
             try:
                 await on_share(case, judge, here.info, here.schemas, rng)

@@ -7,8 +7,8 @@ first that noticed others near it, until one reports a rule broken that holds wi
 Canaries between two points tell whether the program is still sound; if not, it is started again.
 
 A process of its own plays, as deadlines are shorter there: ``python -m tools.campaign.points
-SUBJECT SEED MUTANTS JOURNAL``. What came of a point is a line of the journal, and is not played
-again.
+SUBJECT SEED MUTANTS JOURNAL``. Each point's outcome is a line of the journal, and that point is not
+played again.
 """
 
 import asyncio
@@ -34,20 +34,20 @@ from suites.judge import Judge
 from tools.campaign.kafka import PATIENCE, RELEASE
 from tools.campaign.options import Options, Outcome
 from tools.campaign.player import Case
-from tools.campaign.runs import ROOT, said_by
-from tools.campaign.worlds import Broker, Client, World, held
+from tools.campaign.programs import Broker, Client, Program, held
+from tools.campaign.runs import ROOT, lines_of
 
-WORLDS: Mapping[str, type[World]] = {"random": Broker, "random-client": Client}
+PROGRAMS: Mapping[str, type[Program]] = {"random": Broker, "random-client": Client}
 MOST = 160
 """Checks that are played for one point. Others that reach it as well are counted as not played."""
 
 NOTICED, SURVIVED, UNREACHED = "noticed", "survived", "not reached"
-"""What comes of a point. It survived the checks that were played, which may not be all."""
+"""Outcomes of a point. It survived the checks that were played, which may not be all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """What came of a point: by which rule of which check it was noticed, how many were played."""
+    """The outcome of a point: the rule and check that noticed it, and how many were played."""
 
     point: str
     fate: str
@@ -64,7 +64,7 @@ def play(subject: str, options: Options) -> Outcome:
     journal = ROOT / "out" / f"{subject}-{RELEASE}-{options.seed}.jsonl"
     journal.parent.mkdir(exist_ok=True)
     words = [subject, str(options.seed), str(options.mutants), str(journal)]
-    for line in said_by("tools.campaign.points", *words, patience=PATIENCE):
+    for line in lines_of("tools.campaign.points", *words, patience=PATIENCE):
         options.say(line)
     drawn = frozenset(sample(subject, options.seed, options.mutants))
     found = [one for one in read(journal) if one.point in drawn]
@@ -72,7 +72,7 @@ def play(subject: str, options: Options) -> Outcome:
 
 
 def sample(subject: str, seed: int, mutants: int) -> list[str]:
-    names = points(find_java(), RELEASE, client=WORLDS[subject] is Client)
+    names = points(find_java(), RELEASE, client=PROGRAMS[subject] is Client)
     return Random(seed).sample(names, min(mutants or len(names), len(names)))
 
 
@@ -100,29 +100,29 @@ def table(found: Sequence[Fate]) -> list[str]:
 
 
 class Hunt:
-    def __init__(self, world: World, journal: Path) -> None:
-        self.world, self.journal = world, journal
+    def __init__(self, program: Program, journal: Path) -> None:
+        self.program, self.journal = program, journal
         self.kills: Counter[tuple[str, str]] = Counter()
-        self.cases = {case.name: case for case in world.cases()}
+        self.cases = {case.name: case for case in program.cases()}
         self.canaries: list[Case] = []
 
     async def is_sound(self) -> bool:
-        return all(await asyncio.gather(*map(self.world.passes, self.canaries)))
+        return all(await asyncio.gather(*map(self.program.passes, self.canaries)))
 
     async def reach(self) -> Mapping[str, Sequence[str]]:
         """Return by check the points that any of its group reached; cached, as it takes minutes."""
         known = hashlib.sha256(f"{source()}{sorted(self.cases)}".encode()).hexdigest()[:16]
-        kind = type(self.world).__name__.lower()
+        kind = type(self.program).__name__.lower()
         file = cache_root() / f"reach-{kind}-{RELEASE}-{known}.json"
         if file.exists():
-            told: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
-            return told
+            stored: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
+            return stored
         found: dict[str, list[str]] = {}
         played, began = 0, time.monotonic()
-        self.world.turn_on("")
-        async for seen in self.world.in_turns([*self.cases.values()]):
-            here = sorted(self.world.turn_on(""))
-            found |= dict.fromkeys([case.name for case, told in seen if held(told)], here)
+        self.program.turn_on("")
+        async for seen in self.program.in_turns([*self.cases.values()]):
+            here = sorted(self.program.turn_on(""))
+            found |= dict.fromkeys([case.name for case, done in seen if held(done)], here)
             played, took = played + len(seen), time.monotonic() - began
             of = f"{played} of {len(self.cases)} checks"
             print(f"{of}: {len(here)} points, {took:.0f} s in all", flush=True)
@@ -130,9 +130,9 @@ class Hunt:
         return found
 
     async def run(self, drawn: Sequence[str]) -> None:
-        await self.world.start()
+        await self.program.start()
         reach = await self.reach()
-        words = self.world.canaries
+        words = self.program.canaries
         self.canaries = [self.cases[name] for name in reach if name.startswith(words)][:4]
         reaching: dict[str, list[str]] = defaultdict(list)
         for name, found in reach.items():
@@ -169,15 +169,15 @@ class Hunt:
 
     async def hunt(self, point: str, ordered: Sequence[Case]) -> Fate:
         """Play checks on a mutant until one notices; leave a broker that is sound."""
-        self.world.turn_on(point)
+        self.program.turn_on(point)
         played, looked = 0, False
-        async for seen in self.world.in_turns(ordered):
+        async for seen in self.program.in_turns(ordered):
             played += len(seen)
-            failed = [(c, one) for c, told in seen for one in told if one.verdict is Verdict.FAIL]
-            waited = [c for c, told in seen if any(one.verdict is Verdict.UNKNOWN for one in told)]
+            failed = [(c, one) for c, done in seen for one in done if one.verdict is Verdict.FAIL]
+            waited = [c for c, done in seen if any(one.verdict is Verdict.UNKNOWN for one in done)]
             if waited and not (failed or looked):
                 looked = True
-                if stalled := await self.world.look():
+                if stalled := await self.program.look():
                     judge = Judge(waited[0].check.rules)
                     failed = [(waited[0], observe(waited[0].name, judge, stalled, 0.0)[0])]
             if failed and (found := await self.confirmed(point, failed)):
@@ -193,7 +193,7 @@ class Hunt:
                     reason=one.reason[:160],
                     played=played,
                 )
-        self.world.turn_on("")
+        self.program.turn_on("")
         await self.mend()
         return Fate(point=point, fate=SURVIVED, played=played)
 
@@ -201,17 +201,17 @@ class Hunt:
         self, point: str, failed: Sequence[tuple[Case, Observation]]
     ) -> tuple[Case, Observation] | None:
         """Return the first that holds without the mutant, and leave the broker sound."""
-        self.world.turn_on("")
+        self.program.turn_on("")
         await self.mend()
         for case, one in failed:
-            if await self.world.passes(case):
+            if await self.program.passes(case):
                 return case, one
-        self.world.turn_on(point)
+        self.program.turn_on(point)
         return None
 
     async def mend(self) -> None:
         if not await self.is_sound():
-            await self.world.start()
+            await self.program.start()
             if not await self.is_sound():
                 raise EnvironmentFault("a new one without a mutant does not pass the canaries")
 
@@ -225,14 +225,14 @@ def _places(point: str) -> tuple[str, str, str]:
 async def main(subject: str, seed: str, mutants: str, journal: str) -> None:
     with tempfile.TemporaryDirectory(prefix="shareproof-points-") as folder:
         drawn = sample(subject, int(seed), int(mutants))
-        world = WORLDS[subject](Path(folder), RELEASE, int(seed))
+        program = PROGRAMS[subject](Path(folder), RELEASE, int(seed))
         try:
-            await Hunt(world, Path(journal)).run(drawn)
+            await Hunt(program, Path(journal)).run(drawn)
         finally:
-            await world.stop()
+            await program.stop()
 
 
-PLAYS = {subject: partial(play, subject) for subject in WORLDS}
+PLAYS = {subject: partial(play, subject) for subject in PROGRAMS}
 
 if __name__ == "__main__":
     asyncio.run(main(*sys.argv[1:]))

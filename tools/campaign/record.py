@@ -20,7 +20,7 @@ _SEEN = ("check", "rule", "verdict", "seed", "reason")
 LONGEST = 200  # Characters of a reason that are kept.
 
 
-class Keeper:
+class EvidenceStore:
     """What is known, and what a campaign adds to it; written at once if it is to be recorded.
 
     A campaign may be cut short, and another one may run meanwhile: nothing of either is lost.

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from fixtures.reference.mutants import MUTANTS
 from reports import evidence
 from reports.evidence import Entry
-from tools.campaign import hunting
-from tools.campaign.hunting import Control
+from tools.campaign import rejections
 from tools.campaign.options import Options, Outcome, Progress, T, means_check, means_rule, nothing
+from tools.campaign.rejections import Control
 
 KINDS = (evidence.REFERENCE_MUTANT, evidence.ALTERATION)
 
@@ -33,7 +33,7 @@ class Plan:
 
 @dataclass(slots=True, kw_only=True)
 class Seen:
-    """What came of a plan; ``rejections`` are what was seen in it and nothing older."""
+    """The outcome of a plan; ``rejections`` are what was seen in it and nothing older."""
 
     plan: Plan
     rejections: list[Entry] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Seen:
 def killers(entries: Iterable[Entry], mutant: str) -> list[Entry]:
     """Return the entries of a mutant's death by a rule that it breaks, its first rule first."""
     rules = MUTANTS[mutant].rules
-    killed = [one for one in entries if one.name == mutant and hunting.kills(one)]
+    killed = [one for one in entries if one.name == mutant and rejections.kills(one)]
     return sorted(killed, key=lambda one: (rules.index(one.rule), one.check))
 
 
@@ -77,10 +77,10 @@ def noticed(entries: Iterable[Entry], check: str) -> list[Entry]:
     on_reference = (e for e in entries if e.check == check and e.release == evidence.REFERENCE)
     found = [one for one in on_reference if one.verdict == "fail" and one.kind in KINDS]
     altered = evidence.ALTERATION
-    return sorted(found, key=lambda one: (not hunting.kills(one), one.kind == altered, one.name))
+    return sorted(found, key=lambda one: (not rejections.kills(one), one.kind == altered, one.name))
 
 
-def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
+def carry_out(seen: Seen, known: Sequence[Entry], progress: Progress) -> None:
     """Play a plan, beginning with what is known to succeed; ``seen`` has it even if interrupted."""
     plan = seen.plan
     altered: dict[str, dict[str, None]] = defaultdict(dict)  # what a check fails on, really
@@ -88,21 +88,21 @@ def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
         if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:
             altered[one.check][one.name] = None
     with pool(plan.workers) as workers:
-        controls = (workers.submit(hunting.control, check, plan.seed) for check in plan.checks)
-        for control in each(controls, "checks on the honest broker", tell):
+        controls = (workers.submit(rejections.control, check, plan.seed) for check in plan.checks)
+        for control in each(controls, "checks on the honest broker", progress):
             seen.controls[control.check] = control
         hunts = []
         for name in plan.mutants:
             leads = [(one.check, one.seed or 1) for one in killers(known, name)]
-            hunts.append(workers.submit(hunting.hunt_mutant, name, plan.seed, leads, plan.full))
-        for found in each(hunts, "mutants", tell):
+            hunts.append(workers.submit(rejections.hunt_mutant, name, plan.seed, leads, plan.full))
+        for found in each(hunts, "mutants", progress):
             seen.rejections += found
         hunts = []
         for check in seen.blind:
-            leads = [(hunting.target_of(one), one.seed or 1) for one in noticed(known, check)]
+            leads = [(rejections.target_of(one), one.seed or 1) for one in noticed(known, check)]
             names = list(altered[check])
-            hunts.append(workers.submit(hunting.hunt_for, check, plan.seed, leads, names))
-        for found in each(hunts, "checks that killed none of these", tell):
+            hunts.append(workers.submit(rejections.hunt_for, check, plan.seed, leads, names))
+        for found in each(hunts, "checks that killed none of these", progress):
             seen.rejections += found
 
 
@@ -112,20 +112,20 @@ def pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers or os.cpu_count(), mp_context=context)
 
 
-def each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]:
+def each(futures: Iterable[Future[T]], what: str, progress: Progress) -> Iterator[T]:
     waiting = list(futures)
-    tell(what, 0, len(waiting))
+    progress(what, 0, len(waiting))
     for done, future in enumerate(as_completed(waiting), 1):
         yield future.result()
-        tell(what, done, len(waiting))
+        progress(what, done, len(waiting))
 
 
 def everything(*, drafts: bool = False) -> Plan:
-    return Plan(mutants=tuple(MUTANTS), checks=hunting.playable(drafts=drafts))
+    return Plan(mutants=tuple(MUTANTS), checks=rejections.playable(drafts=drafts))
 
 
 def matching(plan: Plan, word: str) -> tuple[list[str], list[str]]:
-    checks = [check for check in plan.checks if means_check(word, hunting.checks()[check])]
+    checks = [check for check in plan.checks if means_check(word, rejections.checks()[check])]
     mutants = [n for n in plan.mutants if word == n or means_rule(word, MUTANTS[n].rules)]
     return mutants, checks
 
@@ -149,32 +149,32 @@ def _plan(options: Options) -> Plan:
 
 
 def play(options: Options) -> Outcome:
-    seen, keeper = Seen(plan=_plan(options)), options.keeper
+    seen, store = Seen(plan=_plan(options)), options.store
     try:
-        carry_out(seen, keeper.known, options.progress)
+        carry_out(seen, store.known, options.progress)
     finally:
         if options.full:
-            old = (one for one in keeper.known if one.kind == evidence.REFERENCE_MUTANT)
-            keeper.drop([one for one in old if one.name in seen.plan.mutants])
-        keeper.add(seen.rejections)
+            old = (one for one in store.known if one.kind == evidence.REFERENCE_MUTANT)
+            store.drop([one for one in old if one.name in seen.plan.mutants])
+        store.add(seen.rejections)
     return _outcome(seen)
 
 
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
-    entries = [one for one in entries if one.check in hunting.checks()]
+    entries = [one for one in entries if one.check in rejections.checks()]
     seen: set[tuple[str, ...]] = set()
     with pool(options.workers) as workers:
-        plays = [workers.submit(hunting.again, one) for one in entries]
+        plays = [workers.submit(rejections.again, one) for one in entries]
         for found in each(plays, "entries on the reference broker", options.progress):
-            options.keeper.add(found)
+            options.store.add(found)
             seen |= {one.key for one in found}
     return [one for one in entries if one.key not in seen]
 
 
 def _outcome(seen: Seen) -> Outcome:
     plan, alive, blind, beyond = seen.plan, seen.alive, seen.blind, seen.beyond
-    said = "the honest broker does not satisfy"
-    outcome = Outcome(faults=[f"{said} {one.check}: {one.trouble}" for one in seen.troubled])
+    problem = "the honest broker does not satisfy"
+    outcome = Outcome(faults=[f"{problem} {one.check}: {one.trouble}" for one in seen.troubled])
     for name in alive:
         mutant = MUTANTS[name]
         outcome.broken.append(f"alive: {name} ({', '.join(mutant.rules)}): {mutant.sentence}")

@@ -1,6 +1,6 @@
 """Past defects of Kafka: found again on the releases that had them, gone on those that have not.
 
-Every release named in ``spec/track_record.toml`` is asked about the rules named there, with the
+Every release named in ``spec/track_record.toml`` is checked by the rules named there, with the
 ledger ``strict``, which expects no failure; or a chaos scenario is played on it, and Spark judges
 the history. A defect counts as found again when the rule is broken on the release that has it and
 holds on the one that has not.
@@ -48,7 +48,7 @@ def words(question: Question, rules: Iterable[str]) -> list[str]:
     return ["shareproof", "broker", *target, *only, "--ledger", "strict"]
 
 
-def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
+def verdicts(question: Question, rules: list[str]) -> dict[str, Seen]:
     with tempfile.TemporaryDirectory(prefix="shareproof-track-") as folder:
         found = runs.results_of(words(question, rules), Path(folder) / "run")
     seen = {}
@@ -102,8 +102,8 @@ def play(options: Options) -> Outcome:
 
 def _play(chosen: Sequence[Past], options: Options) -> Outcome:
     for question, rules in questions(chosen).items():
-        seen = ask(question, rules)
-        options.keeper.add(
+        seen = verdicts(question, rules)
+        options.store.add(
             Entry(
                 kind=evidence.RELEASE,
                 name=question.release,
@@ -118,7 +118,7 @@ def _play(chosen: Sequence[Past], options: Options) -> Outcome:
         )
         what = question.scenario or f"{len(rules)} rules"
         options.say(f"kafka:{question.release}: {what} asked")
-    found = answers(options.keeper.known)
+    found = answers(options.store.known)
     doubts = [(entry, why) for entry in chosen if (why := doubt(entry, found))]
     return Outcome(
         said=[f"{len(chosen) - len(doubts)} of {len(chosen)} past defects found again"],

@@ -13,7 +13,7 @@ from pathlib import Path
 from fixtures.targets import UsageFault
 from reports.results import Results
 from shareproof.runner.inventory import CLIENT, Check, read_checks
-from shareproof.runner.scheduling import scope
+from shareproof.runner.scheduler import scope
 from spec.verdict import Verdict
 from tools.campaign import clients, runs
 from tools.campaign.options import Options, Outcome, meant

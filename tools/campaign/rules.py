@@ -16,8 +16,8 @@ from fixtures.targets import DEFAULT_TARGET
 from reports.evidence import Entry
 from shareproof.detected import own_kills
 from shareproof.runner.inventory import Check, by_rule, read_checks
-from shareproof.runner.scheduling import scope
-from tools.campaign import alterations, hunting
+from shareproof.runner.scheduler import scope
+from tools.campaign import alterations, rejections
 from tools.campaign.options import Options, Outcome, means_rule, nothing
 from tools.campaign.player import HONEST
 from tools.campaign.reference import each, pool
@@ -38,16 +38,16 @@ def without(entries: Iterable[Entry], rules: Iterable[str]) -> list[str]:
 
 def play(options: Options) -> Outcome:
     """Hunt with all that declares a rule without a kill; tell which rules are left."""
-    rules = [rule for rule in judged() if _asked(options, rule)]
+    rules = [rule for rule in judged() if _is_chosen(options, rule)]
     if not rules:
         raise nothing(", ".join(options.only))
-    wanted = rules if options.full else without(options.keeper.known, rules)
+    wanted = rules if options.full else without(options.store.known, rules)
     with pool(options.workers) as workers:
         hunts = [workers.submit(hunt, rule, options.seed, options.only) for rule in wanted]
         for found in each(hunts, "rules without a kill of their own", options.progress):
-            options.keeper.add(found)
-    left = without(options.keeper.known, rules)
-    kills = own_kills(options.keeper.known)
+            options.store.add(found)
+    left = without(options.store.known, rules)
+    kills = own_kills(options.store.known)
     areas: dict[str, list[str]] = defaultdict(list)
     for rule in rules:
         areas[rule[:3]].append(rule)
@@ -61,7 +61,7 @@ def play(options: Options) -> Outcome:
     )
 
 
-def _asked(options: Options, rule: str) -> bool:
+def _is_chosen(options: Options, rule: str) -> bool:
     breakers = {*_mutants(rule), *_alterations(rule)}
     return not options.only or any(
         means_rule(word, [rule]) or word in breakers for word in options.only
@@ -83,12 +83,12 @@ def _alterations(rule: str) -> list[str]:
 
 def hunt(rule: str, seed: int, only: Sequence[str] = ()) -> list[Entry]:
     """Return the first kill of a rule by what declares it, on the reference broker."""
-    checks = [check.id for check in by_rule(hunting.checks().values()).get(rule, ())]
+    checks = [check.id for check in by_rule(rejections.checks().values()).get(rule, ())]
     targets = {f"{HONEST}:{name}": name for name in _mutants(rule)}
     targets |= {f"altered:{name}@{HONEST}": name for name in _alterations(rule)}
     named = [target for target, name in targets.items() if name in only]
     plays = product(range(seed, seed + TRIES), checks, named or targets)
-    return hunting.first(((target, check, try_) for try_, check, target in plays), rule)
+    return rejections.first(((target, check, try_) for try_, check, target in plays), rule)
 
 
 def by_alteration(rules: Iterable[str]) -> dict[str, list[str]]:
@@ -102,8 +102,8 @@ def by_alteration(rules: Iterable[str]) -> dict[str, list[str]]:
 
 def play_on_kafka(options: Options) -> Outcome:
     """Put the alterations that declare rules without a kill in front of real Kafka."""
-    rules = [rule for rule in judged() if _asked(options, rule)]
-    wanted = rules if options.full else without(options.keeper.known, rules)
+    rules = [rule for rule in judged() if _is_chosen(options, rule)]
+    wanted = rules if options.full else without(options.store.known, rules)
     known = {check.id: check for check in read_checks(drafts=True)}
     stages: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for name, ids in by_alteration(wanted).items():
@@ -121,7 +121,7 @@ def play_on_kafka(options: Options) -> Outcome:
             for name, ids in names.items():
                 found = alterations.behind(options, name, target, [known[one] for one in ids])
                 options.say(f"{name}: {found} failures in {len(ids)} checks")
-    left = without(options.keeper.known, wanted)
+    left = without(options.store.known, wanted)
     return Outcome(
         said=[f"{len(wanted) - len(left)} of {len(wanted)} rules killed on real Kafka"],
         broken=[_bare(rule) for rule in left if _alterations(rule)],

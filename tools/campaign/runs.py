@@ -1,4 +1,4 @@
-"""Runs of checks under pytest, in a process of their own, and what they say.
+"""Runs of checks under pytest, in a process of their own, and their output.
 
 This is also a plugin of pytest: one cluster, and one alteration after the other between it and its
 checks. The cluster of a stage takes long to start. So its checks are played behind each alteration
@@ -55,7 +55,7 @@ def call(words: Sequence[str], patience: float = 1) -> None:
     )
 
 
-def said_by(module: str, *words: str, patience: float) -> Iterator[str]:
+def lines_of(module: str, *words: str, patience: float) -> Iterator[str]:
     """Run a program of ours with other deadlines, and yield what it prints, line by line."""
     with subprocess.Popen(
         [sys.executable, "-m", module, *words],
@@ -70,14 +70,14 @@ def said_by(module: str, *words: str, patience: float) -> Iterator[str]:
 
 
 def results_of(command: Sequence[str], out: Path) -> Results:
-    """Run a command of ours, which writes to ``out``, and says more in a file beside it."""
+    """Run a command of ours, which writes to ``out``; its output goes to a file beside it."""
     log = out.with_name(f"{out.name}.log")
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         words = [sys.executable, "-m", *command, "--out", str(out)]
-        subprocess.run(words, stdout=said, stderr=subprocess.STDOUT, check=False)
+        subprocess.run(words, stdout=output, stderr=subprocess.STDOUT, check=False)
     if not (out / "results.json").exists():
-        told = log.read_text(encoding="utf-8", errors="replace")
-        raise EnvironmentFault(f"{shlex.join(command)} left no results, see {log}:\n{told}")
+        text = log.read_text(encoding="utf-8", errors="replace")
+        raise EnvironmentFault(f"{shlex.join(command)} left no results, see {log}:\n{text}")
     return read(out)
 
 
@@ -190,12 +190,12 @@ class Sweep:
             replace_alteration(HONEST)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = dict(report.user_properties).get(PROPERTY)
-        if report.when != "call" or told is None:
+        packed = dict(report.user_properties).get(PROPERTY)
+        if report.when != "call" or packed is None:
             return
         name, number = _play_of(report.nodeid)
         check = report.nodeid.partition("[")[0]
-        for one in unpack(str(told)):
+        for one in unpack(str(packed)):
             if one.verdict is Verdict.FAIL:
                 self._failed[check].setdefault(one.rule, set()).add(name)
             line = {"name": name, "round": int(number), "seen": to_plain(replace(one, check=check))}

@@ -37,6 +37,6 @@ def table() -> str:
     for folder in (name for layer in layers() for name in layer):
         rows.append(f"| **`{folder}/`** | {sentence(ROOT / folder)} |")
         packages = sorted(path.parent for path in (ROOT / folder).glob("*/__init__.py"))
-        said = {one.name: sentence(one) for one in packages}
-        rows += [f"| `{folder}/{name}/` | {text} |" for name, text in said.items() if text]
+        sentences = {one.name: sentence(one) for one in packages}
+        rows += [f"| `{folder}/{name}/` | {text} |" for name, text in sentences.items() if text]
     return "\n".join(rows) + "\n"

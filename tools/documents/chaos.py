@@ -1,7 +1,7 @@
 """The tables of docs/chaos.md: of the faults and scenarios there are, and of what was played.
 
 They are filled in when the documentation is built. ``python -m tools.documents.chaos RUN ...``
-judges runs, and puts what came of them on record, by release.
+judges runs, and records their verdicts by release.
 """
 
 import json
@@ -19,7 +19,7 @@ from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.oracle.judging import Verdicts, judge
 from reports.results import ChaosRun, InjectedFault
-from shareproof.chaos.judging import read as read_run
+from shareproof.chaos.verdicts import read as read_run
 from suites.chaos.scenarios import SCENARIOS
 from suites.options import named_ledger
 
@@ -27,8 +27,8 @@ RECORD = Path(__file__).parents[2] / "evidence" / "scenarios.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strikes:
-    """How often a kind of fault struck in a run, was seen to hit, and was seen healed."""
+class InjectionCounts:
+    """How often a kind of fault was injected in a run, was seen to hit, and was seen healed."""
 
     struck: int
     hit: int
@@ -39,7 +39,7 @@ class Strikes:
         return replace(self, **{name: count + theirs[name] for name, count in asdict(self).items()})
 
 
-_NONE = Strikes(struck=0, hit=0, healed=0)
+_NONE = InjectionCounts(struck=0, hit=0, healed=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Played:
     seed: int  # What its load was drawn from.
     verdict: str  # Of the whole run, as a scenario's.
     rules: tuple[str, ...]  # Those that are behind the verdict if it is no pass.
-    faults: Mapping[str, Strikes]  # What broke, by kind.
+    faults: Mapping[str, InjectionCounts]  # What broke, by kind.
 
 
 def read(file: Path = RECORD) -> list[Played]:
@@ -62,7 +62,7 @@ def read(file: Path = RECORD) -> list[Played]:
             **{
                 **one,
                 "rules": tuple(one["rules"]),
-                "faults": {kind: Strikes(**seen) for kind, seen in one["faults"].items()},
+                "faults": {kind: InjectionCounts(**seen) for kind, seen in one["faults"].items()},
             }
         )
         for one in map(json.loads, lines)
@@ -96,7 +96,7 @@ def judged(run: Path) -> Played:
         seed=record.seed,
         verdict=verdict,
         rules=rules,
-        faults=strikes_of(record.faults),
+        faults=counts_by_fault(record.faults),
     )
 
 
@@ -115,10 +115,10 @@ def verdict_of(
     return ("known failure", tuple(broken)) if broken else ("pass", ())
 
 
-def strikes_of(faults: Sequence[InjectedFault]) -> dict[str, Strikes]:
-    found: dict[str, Strikes] = {}
+def counts_by_fault(faults: Sequence[InjectedFault]) -> dict[str, InjectionCounts]:
+    found: dict[str, InjectionCounts] = {}
     for one in faults:
-        seen = Strikes(struck=1, hit=int(bool(one.hit)), healed=int(bool(one.healed)))
+        seen = InjectionCounts(struck=1, hit=int(bool(one.hit)), healed=int(bool(one.healed)))
         found[one.fault] = found.get(one.fault, _NONE) + seen
     return found
 
@@ -169,7 +169,7 @@ def played(runs: Sequence[Played]) -> str:
 def struck(runs: Sequence[Played]) -> str:
     columns = _well_played(runs)
     rows = (
-        (f"`{kind}`", *(_strikes(runs, kind, release) for release in columns)) for kind in FAULTS
+        (f"`{kind}`", *(_counted(runs, kind, release) for release in columns)) for kind in FAULTS
     )
     return _table(("fault", *columns), rows)
 
@@ -182,7 +182,7 @@ def _well_played(runs: Sequence[Played]) -> list[str]:
     return [release for release, played in names.items() if len(played) >= _MANY]
 
 
-def _strikes(runs: Sequence[Played], kind: str, release: str) -> str:
+def _counted(runs: Sequence[Played], kind: str, release: str) -> str:
     seen = [one.faults[kind] for one in runs if one.release == release and kind in one.faults]
     if not seen:
         return "not played"

@@ -150,15 +150,15 @@ def _range(config: Any) -> str:
     return f"{low} to {high}" if low and high else f"{low} and more" if low else ""
 
 
-def _over(known: Mapping[str, Any], say: Callable[[Any], str]) -> str:
-    told: dict[str, str] = {}
+def _over(known: Mapping[str, Any], text_of: Callable[[Any], str]) -> str:
+    values: dict[str, str] = {}
     last = None
     for release, config in known.items():
-        if (value := say(config)) != last:
-            told[release] = last = value
-    if len(told) == 1:
-        return next(iter(told.values()))
-    return "; ".join(f"{value or 'any'} from {release} on" for release, value in told.items())
+        if (value := text_of(config)) != last:
+            values[release] = last = value
+    if len(values) == 1:
+        return next(iter(values.values()))
+    return "; ".join(f"{value or 'any'} from {release} on" for release, value in values.items())
 
 
 def _files() -> str:
@@ -176,8 +176,8 @@ def _fields(whole: Mapping[str, Any], node: Mapping[str, Any], path: str) -> Ite
     for name, field in node.get("properties", {}).items():
         here = f"{path}.{name}" if path else name
         optional = "" if name in node.get("required", ()) else "; optional"
-        told = field.get("description", "").replace("|", " or ")
-        yield f"| `{here}` | {_type(field)}{optional} | {told} |"
+        meaning = field.get("description", "").replace("|", " or ")
+        yield f"| `{here}` | {_type(field)}{optional} | {meaning} |"
         yield from _fields(whole, field, here)
     if isinstance(node.get("items"), Mapping):
         yield from _fields(whole, node["items"], f"{path}[]")

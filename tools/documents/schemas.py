@@ -57,7 +57,7 @@ def written(value: Any, indent: str = "", before: int = 0) -> str:
 def _definition(kind: type, definitions: dict[str, Schema]) -> None:
     hints = get_type_hints(kind, include_extras=True)
     docs = inspect.getdoc(kind) or ""
-    said = {name: " ".join(text.split()) for name, text in _ENTRY.findall(docs)}
+    described = {name: " ".join(text.split()) for name, text in _ENTRY.findall(docs)}
     known = fields(cast("Any", kind))
     definitions[kind.__name__] = {
         "description": docs.partition("\n")[0],
@@ -67,7 +67,7 @@ def _definition(kind: type, definitions: dict[str, Schema]) -> None:
         "properties": {
             each.name: {
                 **_schema(_present(hints[each.name], each.default), definitions),
-                **({"description": said[each.name]} if each.name in said else {}),
+                **({"description": described[each.name]} if each.name in described else {}),
             }
             for each in known
         },

@@ -2,7 +2,7 @@
 
 Somebody's cluster is broken by ``--hooks`` only. Checks marked ``moves`` only move leaders, by
 requests of the admin API, and run there without. On such a cluster the stage runs when no other
-check does (:mod:`shareproof.runner.scheduling`).
+check does (:mod:`shareproof.runner.scheduler`).
 """
 
 from collections.abc import AsyncIterator, Iterator

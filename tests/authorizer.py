@@ -1,6 +1,6 @@
 """A real broker with an authorizer, and users who may do some things and not others.
 
-``python -m tests.refusing DIR`` starts it, writes a client.properties for each user into DIR, and
+``python -m tests.authorizer DIR`` starts it, writes a client.properties for each user into DIR, and
 goes on until its standard input ends.
 """
 
@@ -15,7 +15,7 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import create_user
 from fixtures.interface.target import Target, TargetOptions
-from fixtures.machine.blocking import run_blocking
+from fixtures.machine.loops import run_blocking
 from fixtures.targets import DEFAULT_TARGET, open_target, started
 from fixtures.wire.security import Security
 

@@ -36,7 +36,7 @@ class Take(NamedTuple):
     batch: LogBatch
 
 
-class Taking(InFlight):
+class Acquirer(InFlight):
     """The acquiring half of a share-partition leader."""
 
     def plan(self, want: Want) -> list[Take]:

@@ -1,4 +1,4 @@
-"""Hunts: which checks reject which broken reference brokers. Everything here runs in one process.
+"""Rejections: which checks reject which broken reference brokers, played in one process.
 
 A check that fails against the honest broker, too, has rejected nothing: each rejection is held
 against the same check, played by the same seed, on the honest broker.
@@ -23,7 +23,7 @@ TRIES = 6  # Seeds with which a mutant is hunted: some are only seen by some ran
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """What came of a check on the honest broker."""
+    """The outcome of a check on the honest broker."""
 
     check: str
     evidence: Mapping[str, Mapping[str, int]]  # What a pass rests on, by rule and counted.
@@ -35,7 +35,7 @@ class Control:
 
 @functools.cache
 def checks() -> dict[str, Check]:
-    """Return all checks by id, trusted ones first; a draft may kill what nobody else does."""
+    """Return all checks by id, trusted ones first; a draft may kill what no other check does."""
     found = read_checks(drafts=True)
     return {check.id: check for check in sorted(found, key=lambda check: check.draft)}
 
@@ -172,7 +172,7 @@ def _candidates(
     yield from first
     near = [name for name, one in MUTANTS.items() if rules & set(one.rules)]
     area = [name for name, one in MUTANTS.items() if areas & {rule[:3] for rule in one.rules}]
-    told = [f"altered:{one}@{HONEST}" for one in alterations if one in ALTERATIONS]
+    targets = [f"altered:{one}@{HONEST}" for one in alterations if one in ALTERATIONS]
     yield from ((f"{HONEST}:{name}", seed) for name in near)
-    yield from ((target, try_) for target in told for try_ in range(seed, seed + TRIES))
+    yield from ((target, try_) for target in targets for try_ in range(seed, seed + TRIES))
     yield from ((f"{HONEST}:{name}", seed) for name in area)

@@ -9,11 +9,11 @@ import pytest
 from fixtures.clients.acls import THE_CLUSTER, Acls, Entry, Operation, Resource
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import BYTE_RATE, create_user, set_quotas
-from fixtures.machine.blocking import run_blocking
+from fixtures.machine.loops import run_blocking
 from fixtures.targets.leftovers import CONFIGURATIONS, KINDS
 from fixtures.wire.security import Security
+from tests.authorizer import PASSWORD, PREFIX, SECOND, Refusing, refusing
 from tests.killed import clean, kill_a_run, left
-from tests.refusing import PASSWORD, PREFIX, SECOND, Refusing, refusing
 from tests.shell import judged, shareproof
 
 RULES = "ACK-07,DLQ-01,OFF-19,CFG-27"

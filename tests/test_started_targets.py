@@ -14,7 +14,7 @@ import pytest
 
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import Address, ExternalName, KafkaName
-from fixtures.machine.blocking import run_blocking
+from fixtures.machine.loops import run_blocking
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, broker, open_target
 from fixtures.targets.external import ExternalTarget

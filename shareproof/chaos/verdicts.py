@@ -1,4 +1,4 @@
-"""Judging chaos runs: the verdicts on their histories, and whether their faults took effect."""
+"""Verdicts of chaos runs: on their histories, and whether their faults took effect."""
 
 import contextlib
 import hashlib
@@ -26,17 +26,17 @@ from reports.verdicts import BROKEN, FAULT, OK
 from spec.plain import from_plain
 from spec.verdict import EnvironmentFault
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 KEPT = 4
 """How many archives of Spark's classes there may be."""
 
 
-def judge(request: Request, out: Path, tell: Tell) -> Results:
+def judge(request: Request, out: Path, log: Log) -> Results:
     """Judge the histories of runs, add the faults injected, and write all of it to ``out``."""
     with reached(request.runs[0]):
         played = [read(run) for run in request.runs]
         for run in request.runs:
-            bring_up_to_date(run, tell)
+            bring_up_to_date(run, log)
         whole = replace(
             request,
             owed={
@@ -45,9 +45,9 @@ def judge(request: Request, out: Path, tell: Tell) -> Results:
             },
             settings={**spark_settings(request.runs, request.master), **request.settings},
         )
-        found = analyse(whole, tell)
+        found = analyse(whole, log)
     results = with_chaos(found.results, played, strict=request.strict)
-    with kept_at(out, tell) as folder:
+    with kept_at(out, log) as folder:
         writing.publish(folder, results, found.timelines)
     return results
 
@@ -103,7 +103,7 @@ def with_chaos(results: Results, played: Sequence[ChaosRun], *, strict: bool = F
             unseen = dict.fromkeys(each.fault for each in one.faults if not each.hit)
             missed.append(f"{Path(one.run).name}: not seen to take effect: {', '.join(unseen)}")
     if strict:
-        missed += [said for one in played for said in excused_too_much(results, one)]
+        missed += [sentence for one in played for sentence in excused_too_much(results, one)]
     code = results.run.exit_code
     if code == OK:
         code = FAULT if trouble else BROKEN if missed else OK
@@ -122,7 +122,7 @@ def with_chaos(results: Results, played: Sequence[ChaosRun], *, strict: bool = F
 
 
 def excused_too_much(results: Results, run: ChaosRun) -> list[str]:
-    """Return a sentence for each rule of a run of which it excused more than it may."""
+    """Return a sentence for each rule of which a run excused more cases than it may."""
     name = Path(run.run).name
     return [
         f"{name}: {case.rule}: {case.sentence}; this scenario is to judge {run.judged:.0%}"

@@ -98,7 +98,7 @@ def wait(nodeid: str) -> int:
 
 
 def first_open(work: dict[str, dict[str, bool]]) -> str | None:
-    """Take the first check that is not done out of a worker's scopes; drop those that are done."""
+    """Return the first check of a worker's scopes that is not done, and drop all up to it."""
     open_ones = [(unit, nodeid) for unit in work.values() for nodeid in unit if not unit[nodeid]]
     if open_ones:
         unit, nodeid = open_ones[0]

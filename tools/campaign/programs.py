@@ -1,4 +1,4 @@
-"""Where a check meets a program with switches: a broker of Kafka's, or its Java client.
+"""Programs with switched mutants that checks are played on: Kafka's broker, and its Java client.
 
 Both follow a file that says which point is on (:mod:`fixtures.mutants.agency`), and both are
 started again when what a mutant left behind makes the canaries fail.
@@ -24,8 +24,8 @@ from suites.broker import hang
 from suites.client.harness import hostile_target
 from suites.judge import Judge
 from tools.campaign.clients import Hunt as Clients
-from tools.campaign.hunting import cases_of, checks
 from tools.campaign.player import Case, cases, observed, on_share
+from tools.campaign.rejections import cases_of, checks
 
 Seen = tuple[Case, Sequence[Observation]]
 
@@ -34,7 +34,7 @@ def held(seen: Sequence[Observation]) -> bool:
     return all(one.verdict is Verdict.PASS for one in seen)
 
 
-class World(ABC):
+class Program(ABC):
     """A program that follows a file, and the checks that can be played on it."""
 
     canaries: ClassVar[str]  # A part of the name of checks that are short and use much of it.
@@ -89,7 +89,7 @@ class World(ABC):
             yield [*zip(group, await asyncio.gather(*map(self.play, group)), strict=True)]
 
 
-class Broker(World):
+class Broker(Program):
     canaries, at_once, limit = "suites/broker/test_ack_types.py", 8, 45.0
     order: ClassVar = POINTS  # How the agent is told what the file says.
     _target: Target
@@ -117,7 +117,7 @@ class Broker(World):
         return await hang.find_hang(self._target.info, {})
 
 
-class Client(World):
+class Client(Program):
     """The adapter of the Java client, in front of the hostile broker."""
 
     canaries, at_once, limit = "suites/client/test_cli_calls.py", 8, 60.0

@@ -18,7 +18,7 @@ ON_REQUEST = frozenset({Capability.COMPACTED_TOPIC, Capability.EARLIER_RELEASE})
 
 
 def usual_proxies(target: str, faults: Iterable[str]) -> str:
-    """Return what stands in front of a target's brokers when nobody says.
+    """Return which proxies stand in front of a target's brokers by default.
 
     Containers have Toxiproxy, as one more of them, unless a fault is about single frames.
     """
@@ -61,7 +61,7 @@ def offered(
     return frozenset(found | (hooks.offers if hooks else set()))
 
 
-def fitting(names: Collection[str], offers: Collection[Capability]) -> list[Fault]:
+def playable(names: Collection[str], offers: Collection[Capability]) -> list[Fault]:
     """Return the faults of these names, or all that can be played unasked if there are none.
 
     Raises:

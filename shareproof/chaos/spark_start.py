@@ -1,4 +1,4 @@
-"""Spark is started before the last load of a chaos run drains, so that nobody waits for that."""
+"""Spark starts before the last load of a chaos run drains, so that judging need not wait for it."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from fixtures.workload.plan import Load
 from reports.analysis.request import Request
 from reports.analysis.warming import Enough, warm
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 # Seconds that starting and warming Spark takes beside a load and three brokers, at the lowest
 # priority; draining may take none.
@@ -20,8 +20,8 @@ _TAKES = 45.0
 _EVERY = 0.05
 
 
-def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, Callable[[], None]]:
-    """Return a ``tell`` that starts Spark near the end of the last load, and what waits for Spark.
+def starting(loads: Sequence[Load], request: Request, log: Log) -> tuple[Log, Callable[[], None]]:
+    """Return a ``log`` that starts Spark near the end of the last load, and what waits for Spark.
 
     ``loads`` will be put on the target one after the other. The first run of ``request``, by which
     their histories are judged, is the one under way, or the place where all are.
@@ -41,7 +41,7 @@ def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, 
 
     def listen(text: str) -> None:
         nonlocal begun
-        tell(text)
+        log(text)
         if text.startswith(PRODUCING):
             begun += 1
             if begun == len(loads):
