@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.batch import judge_batches
 from reports.analysis.files import History, of_one_target, open_history, read_manifest
-from reports.analysis.judging import Log, told
+from reports.analysis.judging import Tell, told
 from reports.analysis.request import Analysis, Judged, Request
 from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import open_session, settings_for
@@ -32,20 +32,20 @@ class _Opened:
     faults: list[str]
 
 
-def analyse(request: Request, log: Log) -> Analysis:
+def analyse(request: Request, tell: Tell) -> Analysis:
     """Judge every history; nothing is written.
 
     Raises:
         EnvironmentFault: none of the histories can be judged at all.
         MixedTargets: they are not all of one target.
     """
-    (found,) = analyse_all([request], log)
+    (found,) = analyse_all([request], tell)
     if isinstance(found, EnvironmentFault):
         raise found
     return found
 
 
-def analyse_all(requests: Sequence[Request], log: Log) -> list[Analysis | EnvironmentFault]:
+def analyse_all(requests: Sequence[Request], tell: Tell) -> list[Analysis | EnvironmentFault]:
     """Judge the histories of many requests by one set of queries; nothing is written.
 
     Where Spark runs is what the first request says.
@@ -71,7 +71,7 @@ def analyse_all(requests: Sequence[Request], log: Log) -> list[Analysis | Enviro
         with _session(requests[0], rows) as spark:
             opened = opening.result()
             ready = time.monotonic()
-            judged = _judged(spark, requests, opened, log)
+            judged = _judged(spark, requests, opened, tell)
     times = (began, ready, time.monotonic())
     return [
         one
@@ -113,7 +113,7 @@ def _judged(
     spark: SparkSession,
     requests: Sequence[Request],
     opened: Sequence[_Opened | EnvironmentFault],
-    log: Log,
+    tell: Tell,
 ) -> dict[Path, Judged]:
     """Judge what is drawn, then what is not: control runs, and runs of which verdicts will do."""
     drawn: dict[Path, tuple[History, int]] = {}
@@ -130,9 +130,9 @@ def _judged(
         if one.quiet:
             brief[one.quiet.folder] = one.quiet
     rules = [rule for rule in load_invariants() if any(_wanted(rule, one.only) for one in requests)]
-    found = judge_batches(spark, list(drawn.values()), rules, log)
+    found = judge_batches(spark, list(drawn.values()), rules, tell)
     rest = [(one, 0) for folder, one in brief.items() if folder not in drawn]
-    found += judge_batches(spark, rest, rules, log)
+    found += judge_batches(spark, rest, rules, tell)
     return {one.history.folder: one for one in found}
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, together
-from reports.analysis.judging import Found, Log, judge
+from reports.analysis.judging import Found, Tell, judge
 from reports.analysis.progress import progress
 from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
@@ -40,7 +40,7 @@ Drawn = tuple[History, int]
 
 
 def judge_batches(
-    spark: SparkSession, histories: Sequence[Drawn], invariants: Sequence[Invariant], log: Log
+    spark: SparkSession, histories: Sequence[Drawn], invariants: Sequence[Invariant], tell: Tell
 ) -> list[Judged]:
     """Judge histories by every invariant, as many together as may be.
 
@@ -50,7 +50,7 @@ def judge_batches(
     found: list[Judged] = []
     here = is_local(str(spark.sparkContext.master))
     with tempfile.TemporaryDirectory(prefix="shareproof-") as folder:
-        judge_some = partial(_judge_together, spark, Path(folder), invariants, log)
+        judge_some = partial(_judge_together, spark, Path(folder), invariants, tell)
         for places in together([history for history, _ in histories], here=here):
             some = [histories[at] for at in places]
             judged = judge_some(some)
@@ -64,7 +64,7 @@ def _judge_together(
     spark: SparkSession,
     room: Path,
     invariants: Sequence[Invariant],
-    log: Log,
+    tell: Tell,
     asked: Sequence[Drawn],
 ) -> list[Judged]:
     histories = [history for history, _ in asked]
@@ -74,16 +74,16 @@ def _judge_together(
     held = _held(spark, histories)
     settings = {**IN_ONE_PART, **(COMPILED if rows >= COMPILED_ROWS else {})}
     try:
-        with configured(spark, settings, when=BUCKETED.keys() <= set(held)), progress(spark, log):
+        with configured(spark, settings, when=BUCKETED.keys() <= set(held)), progress(spark, tell):
             relations = register(spark, histories, database, held=held, room=room)
             with ThreadPoolExecutor(1) as pool:
                 # What is drawn of all histories is asked beside the rules.
-                drawing = pool.submit(_drawn, spark, asked, relations, log) if draw else None
-                found = judge(spark, histories, relations, invariants, log)
+                drawing = pool.submit(_drawn, spark, asked, relations, tell) if draw else None
+                found = judge(spark, histories, relations, invariants, tell)
             if drawing is None:
                 return [Judged(*one, [], [], {}) for one in zip(histories, found, strict=True)]
             measured, states, lines = drawing.result()
-            told = _with_cases(spark, histories, found, lines, log)
+            told = _with_cases(spark, histories, found, lines, tell)
             return [
                 Judged(*one) for one in zip(histories, found, measured, states, told, strict=True)
             ]
@@ -92,12 +92,12 @@ def _judge_together(
 
 
 def _drawn(
-    spark: SparkSession, asked: Sequence[Drawn], relations: Relations, log: Log
+    spark: SparkSession, asked: Sequence[Drawn], relations: Relations, tell: Tell
 ) -> tuple[list[list[Measure]], list[list[Reached]], list[dict[str, Any]]]:
     """Return distributions, what states disturbed runs reached, and timelines, without marks."""
     histories = [history for history, _ in asked]
     relations.need([PARTITIONS, DELIVERY_PAIRS])
-    log(f"{histories[0].folder}: distributions and timeline")
+    tell(f"{histories[0].folder}: distributions and timeline")
     rows = [one.rows("deliveries") for one in histories]
     measured = distributions(spark, rows)
     faulty = [bool(one.rows("faults")) for one in histories]
@@ -126,10 +126,10 @@ def _with_cases(
     histories: Sequence[History],
     found: Sequence[Mapping[str, Found]],
     lines: Sequence[dict[str, Any]],
-    log: Log,
+    tell: Tell,
 ) -> list[dict[str, Any]]:
     """Return timelines with marks where a rule is broken, and stories of records there."""
-    log(f"{histories[0].folder}: stories")
+    tell(f"{histories[0].folder}: stories")
     hits = [[hit for one in said.values() for hit in one.hits] for said in found]
     began = [span(history)[0] for history in histories]
     told = stories(spark, hits, began)

@@ -18,13 +18,13 @@ from reports.analysis.files import History
 from reports.analysis.queries import OFFSET_BITS, counts, excuse_bits, patterns
 from reports.analysis.relations import PARTITIONS, Relation
 from reports.analysis.rules import BORNE, Invariant, by_relation
-from reports.analysis.session import INTERPRETED, SMALL_ROWS, by_runs, configured, parallel, sibling
+from reports.analysis.session import INTERPRETED, SMALL_ROWS, beside, by_runs, by_turns, configured
 from reports.analysis.tables import Relations, keep_records
 from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
 from spec.history import BUCKETED, TABLES
 from spec.verdict import Observation, Verdict
 
-Log = Callable[[str], None]
+Tell = Callable[[str], None]
 
 _LONGEST = 400
 """Characters of what is told of an error."""
@@ -56,7 +56,7 @@ def judge(
     histories: Sequence[History],
     relations: Relations,
     invariants: Sequence[Invariant],
-    log: Log,
+    tell: Tell,
 ) -> list[dict[str, Found]]:
     """Judge the registered histories by every invariant; return what each says of each rule.
 
@@ -70,7 +70,7 @@ def judge(
     brief = _Brief(spark, relations, small) if little else None
 
     def ask(relation: Relation, rules: Sequence[Invariant]) -> list[dict[str, Found]]:
-        log(f"{whose}: {', '.join(rule.id for rule in rules)} over {relation.name}")
+        tell(f"{whose}: {', '.join(rule.id for rule in rules)} over {relation.name}")
 
         def count() -> list[dict[str, Found]]:
             relations.need([relation])
@@ -83,13 +83,13 @@ def judge(
     found = [dict(idle) for _ in histories]
     # What takes long comes first, so that all else fits in beside it.
     some = sorted(questions.items(), key=lambda question: not question[0].over_records)
-    for answers in parallel(ask, some):
+    for answers in by_turns(ask, some):
         for one, history, told in zip(found, histories, answers, strict=True):
             mine = (rule.id for rule in askable(history, asked))
             one |= {rule: told[rule] for rule in mine if rule in told}
     broken = [rule for rule in asked if any(one[rule.id].broken for one in found)]
     if broken:
-        log(f"{whose}: witnesses of {', '.join(rule.id for rule in broken)}")
+        tell(f"{whose}: witnesses of {', '.join(rule.id for rule in broken)}")
         relations.need([PARTITIONS])
         for one, hits in zip(found, _shown(spark, histories, broken, found, little), strict=True):
             one |= {name: replace(one[name], hits=some) for name, some in hits.items()}
@@ -108,7 +108,7 @@ class _Brief:
     def session(self) -> SparkSession:
         # It knows the views that there are when it is made.
         self._relations.need(self._asked)
-        return sibling(self._spark, INTERPRETED)
+        return beside(self._spark, INTERPRETED)
 
 
 def _small_rows(history: History) -> int:
@@ -192,7 +192,7 @@ def _verdict(rule: Invariant, found: Found, history: History) -> tuple[Verdict, 
 def _doubt(rule: Invariant, found: Found, history: History) -> str:
     """Return why a history does not decide a rule, or nothing."""
     error, cases = history.manifest.clock_error, f"{found.broken} of {found.exercised} cases"
-    if error > rule.max_clock_error and (found.broken or (found.exercised and error > BORNE)):
+    if error > rule.bears and (found.broken or (found.exercised and error > BORNE)):
         known = f"clocks of hosts are known only to {error / 1e6:.1f} ms"
         return f"{known}; by them {cases} break the rule"
     if found.broken and rule.needs_whole and not history.whole:

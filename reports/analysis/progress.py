@@ -10,10 +10,10 @@ EVERY = 10.0
 
 
 @contextlib.contextmanager
-def progress(spark: SparkSession, log: Callable[[str], None]) -> Iterator[None]:
-    """While the block runs, log now and then how far the query under way has come."""
+def progress(spark: SparkSession, tell: Callable[[str], None]) -> Iterator[None]:
+    """While the block runs, tell now and then how far the query under way has come."""
     ending = threading.Event()
-    thread = threading.Thread(target=_log_now_and_then, args=(spark, log, ending), daemon=True)
+    thread = threading.Thread(target=_tell_now_and_then, args=(spark, tell, ending), daemon=True)
     thread.start()
     try:
         yield
@@ -22,8 +22,8 @@ def progress(spark: SparkSession, log: Callable[[str], None]) -> Iterator[None]:
         thread.join()
 
 
-def _log_now_and_then(
-    spark: SparkSession, log: Callable[[str], None], ending: threading.Event
+def _tell_now_and_then(
+    spark: SparkSession, tell: Callable[[str], None], ending: threading.Event
 ) -> None:
     tracker, told = spark.sparkContext.statusTracker(), ""
     while not ending.wait(EVERY):
@@ -32,5 +32,5 @@ def _log_now_and_then(
         long = [stage for stage in stages if stage is not None and stage.numTasks > 1]
         said = ", ".join(f"{stage.numCompletedTasks} of {stage.numTasks}" for stage in long)
         if said and said != told:
-            log(f"  {said} parts of the history done")
+            tell(f"  {said} parts of the history done")
             told = said

@@ -173,7 +173,7 @@ def configured(spark: SparkSession, settings: Mapping[str, str], *, when: bool) 
             spark.conf.set(name, value)
 
 
-def sibling(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+def beside(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return a session with the tables and views that another one has by now, and own settings."""
     found = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())  # noqa: SLF001
     for name, value in settings.items():
@@ -181,14 +181,14 @@ def sibling(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     return found
 
 
-def parallel(run: Callable[..., Answer], queries: Iterable[Sequence[Any]]) -> list[Answer]:
-    """Run queries, each with its arguments, and return their answers in order.
+def by_turns(ask: Callable[..., Answer], questions: Iterable[Sequence[Any]]) -> list[Answer]:
+    """Ask questions, and return what is said to each.
 
-    Two run at the same time: while one is worked out, the next is planned and compiled, and what a
-    query leaves idle at the end of its stages is used.
+    Two are asked at the same time: while one is worked out, the next is planned and compiled, and
+    what a query leaves idle at the end of its stages is used.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(lambda query: run(*query), queries))
+        return list(pool.map(lambda question: ask(*question), questions))
 
 
 def by_runs(rows: Iterable[Row], runs: int) -> list[list[Row]]:
@@ -201,4 +201,4 @@ def by_runs(rows: Iterable[Row], runs: int) -> list[list[Row]]:
 
 def fetched(spark: SparkSession, queries: Iterable[str]) -> list[list[Row]]:
     """Return the rows of queries that count by interval, are about few records, or have a LIMIT."""
-    return parallel(lambda query: spark.sql(query).collect(), [[query] for query in queries])
+    return by_turns(lambda query: spark.sql(query).collect(), [[query] for query in queries])

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.batch import judge_batches
 from reports.analysis.files import History, open_history
-from reports.analysis.judging import Log
+from reports.analysis.judging import Tell
 from reports.analysis.request import Judged, Request
 from reports.analysis.rules import load_invariants
 from reports.analysis.session import MEDIUM_ROWS, is_local, open_session, settings_for
@@ -72,7 +72,7 @@ class Enough(Exception):
 
 
 def _warm(request: Request, rows: int, recorded: Recorded, hurried: threading.Event) -> None:
-    def log(_: str) -> None:
+    def tell(_: str) -> None:
         if hurried.is_set():
             raise Enough
 
@@ -89,15 +89,15 @@ def _warm(request: Request, rows: int, recorded: Recorded, hurried: threading.Ev
             for turn in range(_TURNS):
                 run = folder / str(turn)
                 if recorded(run, hurried):
-                    try_on_run(spark, run, rows, log)
+                    try_on_run(spark, run, rows, tell)
                 elif not turn:
-                    try_on_one_row(spark, folder, rows, log)
+                    try_on_one_row(spark, folder, rows, tell)
 
 
-def try_on_run(spark: SparkSession, run: Path, rows: int, log: Log) -> list[Judged]:
+def try_on_run(spark: SparkSession, run: Path, rows: int, tell: Tell) -> list[Judged]:
     """Judge and draw a run as one of so many rows is judged.
 
-    ``log`` is called before each set of rules, and ends all of it by raising.
+    ``tell`` is called before each set of rules, and ends all of it by raising.
     """
     found = open_history(run)
     files = list(found.manifest.files)
@@ -107,13 +107,13 @@ def try_on_run(spark: SparkSession, run: Path, rows: int, log: Log) -> list[Judg
             files[at] = replace(file, rows=max(file.rows, rows - others))
             break
     history = replace(found, manifest=replace(found.manifest, files=tuple(files)))
-    return judge_batches(spark, [(history, INTERVALS)], load_invariants(), log)
+    return judge_batches(spark, [(history, INTERVALS)], load_invariants(), tell)
 
 
-def try_on_one_row(spark: SparkSession, folder: Path, rows: int, log: Log) -> list[Judged]:
+def try_on_one_row(spark: SparkSession, folder: Path, rows: int, tell: Tell) -> list[Judged]:
     """Judge and draw a history with a row in each table, as one of so many rows is judged.
 
-    ``log`` is called before each set of rules, and ends all of it by raising.
+    ``tell`` is called before each set of rules, and ends all of it by raising.
     """
     files = []
     for name, schema in TABLES.items():
@@ -128,7 +128,7 @@ def try_on_one_row(spark: SparkSession, folder: Path, rows: int, log: Log) -> li
         bucket = bucket_of(0) if name in BUCKETED else -1
         files.append(File(table=name, path=path, rows=many, size=0, crc=0, bucket=bucket))
     history = History(folder=folder, manifest=Manifest(files=tuple(files)), run={})
-    return judge_batches(spark, [(history, INTERVALS)], load_invariants(), log)
+    return judge_batches(spark, [(history, INTERVALS)], load_invariants(), tell)
 
 
 def _hurry(priority: int) -> None:

@@ -99,7 +99,7 @@ INV_13 = Invariant(
 
 INV_14 = Invariant(
     id="INV-14",
-    max_clock_error=NEVER,
+    bears=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns("share_partition log offset sent acquired count highest_limit"),
     breach="count > highest_limit",
@@ -143,7 +143,7 @@ INV_35 = Invariant(
 
 INV_39 = Invariant(
     id="INV-39",
-    max_clock_error=NEVER,
+    bears=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns(
         "share_partition log offset sent acquired count others_in_response throttling "

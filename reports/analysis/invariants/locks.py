@@ -274,7 +274,7 @@ INV_23 = Invariant(
 
 INV_26 = Invariant(
     id="INV-26",
-    max_clock_error=0,
+    bears=0,
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} kind ack_received holds_until no_load_between undisturbed next_op next_sent "
@@ -305,7 +305,7 @@ INV_26 = Invariant(
 
 INV_40 = Invariant(
     id="INV-40",
-    max_clock_error=NEVER,
+    bears=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} kind outcome error ack_sent ack_received holds_until loads_before_fetch "
