@@ -42,13 +42,6 @@ class Resource(StrEnum):
     GROUP_CONFIG = "group config"
 
 
-class Overlap(StrEnum):
-    """Which faults of a random schedule may overlap."""
-
-    WHOLE = "whole"
-    FREE = "free"
-
-
 class Schedulable(Protocol):
     """What a schedule must know of a fault."""
 

@@ -7,12 +7,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from chaos.schedule import Overlap
 from fixtures.interface.names import UsageFault
 from fixtures.targets import DEFAULT_TARGET
 from shareproof import manual
@@ -178,6 +178,11 @@ class AnalyseOptions(SparkOptions):
     @property
     def folder(self) -> Path:
         return (self.out or self.runs[0] / "analysis").absolute()
+
+
+class Overlap(StrEnum):
+    WHOLE = "whole"
+    FREE = "free"
 
 
 MayOverlap = Annotated[

@@ -63,7 +63,7 @@ async def test_teardown(dirty, judge):
 async def test_refused(judge):
     judge.holds(False, "must not run")
 
-@rule("ACK-09")
+@rule("ACK-10")
 @pytest.mark.feature("lag")
 async def test_present(judge):
     judge.holds(True, "it is there after all")
@@ -590,7 +590,7 @@ async def dirty():
     yield
     raise RuntimeError("cannot clean up")
 
-@rule("ACK-09")
+@rule("ACK-10")
 async def test_dirty(dirty):
     played("dirty")
     raise Undecided("nobody knows")

@@ -25,7 +25,7 @@ from chaos.run import (
     running,
     usual_load,
 )
-from chaos.schedule import Overlap, Schedule, draw
+from chaos.schedule import Schedule, draw
 from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
@@ -41,7 +41,7 @@ from reports.results import Results
 from reports.telling import cases
 from shareproof.chaos.spark_start import Log, starting
 from shareproof.chaos.verdicts import judge, spark_settings
-from shareproof.options import ChaosOptions
+from shareproof.options import ChaosOptions, Overlap
 from suites.chaos.scenario import CALM, DYING, MIXED, SLOW, TARDY, Scenario
 from suites.chaos.scenarios import SCENARIOS, chosen
 
