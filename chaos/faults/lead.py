@@ -93,7 +93,8 @@ class Fence(Elect):
         return self.proof
 
     async def heal(self) -> None:
-        if self.proof and not await self.healed():
+        # A read whose response was lost, or refused, may have taken effect.
+        if self.epoch and not await self.healed():
             await super().inject()
 
     async def healed(self) -> str:

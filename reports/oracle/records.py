@@ -76,7 +76,6 @@ def dead_letters(evidence: Evidence) -> Iterator[Case]:
             continue
         for at, before in ((at, record[:n]) for record in records for n, at in enumerate(record)):
             owed = _is_owed_a_letter(at)
-            forgotten = owed is False and any(one.now.count >= at.now.count for one in before)
             if owed is not None:
                 found = letters.get((share_partition, at.now.offset), [])
                 alike = len({(one.count, one.crc) for one in found}) == 1
@@ -85,8 +84,11 @@ def dead_letters(evidence: Evidence) -> Iterator[Case]:
                 until = min(at.now.ack_received, at.now.ends_by) + 10 * SECOND
                 since = at.now.acquired - 5 * SECOND
                 faults = evidence.rows["faults"]
-                broken = any(o.since < until and o.until > since for o in faults)
-                if not wrong or not (broken or forgotten):
+                excused = wrong and (
+                    any(o.since < until and o.until > since for o in faults)
+                    or (not owed and any(one.now.count >= at.now.count for one in before))
+                )
+                if not excused:
                     yield "INV-33", share_partition, wrong
 
 

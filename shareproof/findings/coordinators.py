@@ -52,7 +52,7 @@ async def topic_not_forgotten(run: Run) -> bool:
             await limit_records(share, OFFSETS, None)
             say("  one is deleted; member epochs", await epochs(member, 5))
             await share.admin.create_topic(name=one.name)
-            say("  it is made anew; member epochs", await epochs(member, 5))
+            say("  it is created again; member epochs", await epochs(member, 5))
             last = await epochs(member, 5)
             say("  and then", last)
         await share.disband()
