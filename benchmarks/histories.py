@@ -169,7 +169,9 @@ def _deliveries(
     columns["op"] = np.where(lonely, -columns["op"], columns["op"])
     columns["others_in_response"] = np.where(lonely, 0, BATCH - 1)
     made.events += len(offset) + int((columns["kind"] != AckType.NONE).sum())
-    return "deliveries", {**columns, **neighbours(columns)}
+    found = {**columns, **neighbours(columns)}
+    later = ~np.ma.getmaskarray(found["highest_before"])
+    return "deliveries", {**found, "explained": np.ma.masked_array(~later, later)}
 
 
 def _told(

@@ -366,7 +366,8 @@ TABLES: Mapping[str, pa.Schema] = {
     # says that one seen before was fetched later, was given out by a later leader, or that an
     # acknowledgement by its holder may have ended the record, or this delivery. "passed_over_s":
     # where the record came again long after it was free, in how many seconds meanwhile records
-    # behind it came.
+    # behind it came. "explained", of the first delivery of a record: some order of all that is
+    # known of it is legal; null where not enough is known.
     "deliveries": _table(
         "log int32, offset int64, share_partition int32, member int32, op int64, sent int64, "
         "acquired int64, count int16, lock_ms int32, after int64, present bool, producer int32, "
@@ -379,7 +380,7 @@ TABLES: Mapping[str, pa.Schema] = {
         "next_op int64, next_sent int64, next_acquired int64, next_count int16, next_node int32, "
         "next_loaded int64, next_loads_before_fetch int32, next_loads_by_acquire int32, "
         "next_unseen_by_acquire int32, next_proven_kind int8, next_ack_sent int64, "
-        "next_attempts int16, next_holds_until int64"
+        "next_attempts int16, next_holds_until int64, explained bool"
     ),
     **{
         name: schema
@@ -394,8 +395,13 @@ BUCKETED: Mapping[str, tuple[str, ...]] = {
 }
 """Tables laid out by log, and the order of their rows."""
 
+ADDED = ("explained",)
+"""The last columns of ``deliveries``, which older histories of this schema lack: null in these."""
+
 OPTIONAL = frozenset(
-    name for name in TABLES["deliveries"].names if name.startswith(("next_", "highest_", "lowest_"))
+    name
+    for name in TABLES["deliveries"].names
+    if name in ADDED or name.startswith(("next_", "highest_", "lowest_"))
 )
 """Columns of ``BUCKETED`` that are null where there is no such neighbour; no others ever are."""
 

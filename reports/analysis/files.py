@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spec.history import BUCKETED, OPTIONAL, TABLES, File, Manifest
+from spec.history import ADDED, BUCKETED, OPTIONAL, TABLES, File, Manifest
 from spec.verdict import EnvironmentFault, MixedTargets
 
 MANIFEST, RUN = "manifest.json", "run.json"
@@ -260,7 +260,12 @@ def _fault(folder: Path, file: File) -> str:
 
 def _unlike(found: pq.ParquetFile, table: str) -> str:
     """Return in what a file is unlike the table that it should be of, or nothing."""
-    if not found.schema_arrow.equals(TABLES[table]):
+    known = [
+        name
+        for name in TABLES[table].names
+        if name in found.schema_arrow.names or name not in ADDED
+    ]
+    if not found.schema_arrow.equals(pa.schema([TABLES[table].field(name) for name in known])):
         return f"is no table {table} of this release's schema"
     if table in BUCKETED:
         for place, name in enumerate(TABLES[table].names):

@@ -47,6 +47,9 @@ class Delivery:
     unseen_by_acquire: int = 0
     unseen_meanwhile: int = 0
     kept_until: int = NEVER
+    produced: int = 0
+    died: int = NEVER
+    acts: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,13 +103,14 @@ def delivered(rows: Rows) -> list[Delivery]:
         _renew(one, [act for act in mine if act.kind == AckType.RENEW], [r.lock_ms for r in others])
         _acknowledge(one, [act for act in mine if act.kind not in (AckType.RENEW, AckType.CLOSED)])
         _close(one, [act for act in mine if act.kind == AckType.CLOSED])
-        if one.member in killed:
-            _die(one, killed[one.member])
+        one.acts, one.died = mine, killed.get(one.member, NEVER)
+        if one.died < NEVER:
+            _die(one, one.died)
         one.node = nodes.get(one.op, -1)
         its = loads.get(one.share_partition, [])
         _count(one, [load for load in its if one.node == -1 or load.node in (-1, one.node)])
-        produced = stored_at.get((one.log, one.offset), 0)
-        _count_unseen(one, unseen.get(one.share_partition, []), produced)
+        one.produced = stored_at.get((one.log, one.offset), 0)
+        _count_unseen(one, unseen.get(one.share_partition, []))
         moved = (at for at, start in starts.get(one.log, []) if start > one.offset)
         one.kept_until = min(moved, default=NEVER)
         found.append(one)
@@ -226,12 +230,12 @@ def _rising(moves: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             highest = start
 
 
-def _count_unseen(one: Delivery, unseen: Sequence[Row], produced: int) -> None:
+def _count_unseen(one: Delivery, unseen: Sequence[Row]) -> None:
     """Count the responses that nobody saw, and those that may have held this record."""
     one.unseen_before_fetch = sum(response.until < one.sent for response in unseen)
     begun = [response for response in unseen if response.since <= one.acquired]
     one.unseen_by_acquire = len(begun)
-    one.unseen_meanwhile = sum(response.until >= produced for response in begun)
+    one.unseen_meanwhile = sum(response.until >= one.produced for response in begun)
 
 
 def _count(one: Delivery, loads: Sequence[Row]) -> None:

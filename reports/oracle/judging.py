@@ -3,13 +3,13 @@
 from collections import Counter
 from pathlib import Path
 
-from reports.oracle import lives, offsets, records
+from reports.oracle import lives, offsets, orders, records
 from reports.oracle.evidence import read_evidence
 
 Verdicts = dict[str, dict[int, tuple[int, int]]]
 """For each rule and share-partition (or request) the cases that tested it, and the broken ones."""
 
-CASES = (*lives.CASES, *records.CASES, *offsets.CASES)
+CASES = (*lives.CASES, *records.CASES, *offsets.CASES, *orders.CASES)
 """The functions that yield the cases of all rules."""
 
 

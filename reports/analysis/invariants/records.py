@@ -1,4 +1,4 @@
-"""What is delivered, and what never is: INV-04, 05, 06, 08, 11, 34 and 36."""
+"""What is delivered, and what never is: INV-04, 05, 06, 08, 11, 34, 36 and 43."""
 
 from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS, Relation
 from reports.analysis.rules import Invariant, columns
@@ -214,4 +214,16 @@ INV_36 = Invariant(
     about="deletions",
 )
 
-INVARIANTS = (INV_04, INV_05, INV_06, INV_08, INV_11, INV_34, INV_36)
+INV_43 = Invariant(
+    id="INV-43",
+    over=DELIVERY_PAIRS,
+    columns=columns("share_partition log offset acquired explained close_uncounted next_acquired"),
+    # Where the end of a session takes a count back, orders are not looked at.
+    cases="explained IS NOT NULL AND NOT close_uncounted",
+    breach="NOT explained",
+    since="acquired",
+    until="coalesce(next_acquired, acquired)",
+    detail="'no order of its deliveries, acknowledgements and loads is legal'",
+)
+
+INVARIANTS = (INV_04, INV_05, INV_06, INV_08, INV_11, INV_34, INV_36, INV_43)

@@ -1,0 +1,73 @@
+"""INV-43: whether any order of all that is known of a record is legal, as ``spec.model`` finds."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from reports.oracle.deliveries import MS, Delivery
+from reports.oracle.evidence import Case, Evidence, Share, grouped
+from reports.oracle.journals import Row
+from spec.history import NEVER, AckType, Outcome
+from spec.model.orders import FETCH, LOAD, SHOWN, UNSEEN, Event, Record
+
+
+def orders(evidence: Evidence) -> Iterator[Case]:
+    unseen = grouped(evidence.rows["unseen_responses"], "share_partition")
+    locks = grouped(evidence.rows["locks"], "share_partition")
+    if evidence.release.close_uncounted:
+        return  # the end of a session takes a count back
+    for share_partition, lives in evidence.lives.items():
+        for life in lives:
+            deliveries, share = [at.now for at in life], life[0].share
+            if _is_told(deliveries, share.loads):
+                events = sorted(_events(deliveries, share, unseen[share_partition]))
+                mine = [row.lock_ms for row in (*deliveries, *locks[share_partition])]
+                kept = deliveries[0].kept_until == NEVER and all(d.crc >= 0 for d in deliveries)
+                record = Record(
+                    events=tuple(events),
+                    deliveries=tuple((d.member, d.sent, d.count) for d in deliveries),
+                    nodes=len(_nodes(deliveries, share)),
+                    lock=min(mine) * MS,
+                    least=share.lowest_limit,
+                    most=share.highest_limit,
+                    drained=share.drained and kept,
+                )
+                yield "INV-43", share_partition, not record.has_legal_order()
+
+
+def _is_told(life: Sequence[Delivery], loads: Sequence[Row]) -> bool:
+    """Tell whether enough is known of a record: its brokers, and that it was in the log."""
+    if any(load.node < 0 for load in loads) or (loads and any(one.node < 0 for one in life)):
+        return False
+    heard = [one.ack_received for one in life if one.ack_received < NEVER]
+    last = max([*heard, *(one.acquired for one in life)])
+    twice = any(a.op == b.op for a, b in pairwise(life))
+    return all(one.present for one in life) and life[0].kept_until > last and not twice
+
+
+def _nodes(life: Sequence[Delivery], share: Share) -> list[int]:
+    return sorted({one.node for one in life} | {load.node for load in share.loads})
+
+
+def _events(life: Sequence[Delivery], share: Share, unseen: Sequence[Row]) -> Iterator[Event]:
+    nodes, first = _nodes(life, share), life[0]
+    for row in share.loads:
+        yield Event(row.until, row.since, LOAD, nodes.index(row.node), must=row.why == "read")
+    for row in unseen:
+        if row.until >= first.produced:
+            yield Event(row.until, row.since, UNSEEN, must=False)
+    looks = (look for look in share.looks if look.spso > first.offset)
+    shown = min(looks, key=lambda look: (look.received, look.sent), default=None)
+    if shown is not None and shown.received < first.kept_until:
+        yield Event(shown.received, shown.sent, SHOWN)
+    for turn, one in enumerate(life):
+        node = nodes.index(one.node)
+        yield Event(one.acquired, one.sent, FETCH, node, turn, one.count)
+        if one.died < NEVER:
+            yield Event(NEVER, one.died, AckType.CLOSED, node, turn, must=False)
+        for act in one.acts:
+            sure = act.outcome == Outcome.OK and act.kind != AckType.CLOSED
+            end = act.received if sure else NEVER
+            yield Event(end, act.sent, act.kind, node, turn, act.outcome, must=sure)
+
+
+CASES = (orders,)

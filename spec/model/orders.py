@@ -1,0 +1,224 @@
+"""Whether any order of all that is known of one record in one group is legal.
+
+What is known are intervals: deliveries, acknowledgements, ends of sessions, loads, responses that
+nobody saw, a start offset that was shown. Time goes from one of their bounds to the next, with all
+*worlds* that explain what was seen until then: who leads, what each broker has in its memory, what
+is stored. What must have taken effect by then drops those in which it did not; if none is left, no
+order is legal. Locks end at the earliest after their duration, and as late as they like; what
+failed, or nobody answered, may have been stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from spec.history import NEVER, AckType, Outcome
+
+AVAILABLE, ACQUIRED, DONE = range(3)
+NOBODY = -1
+FETCH, UNSEEN, LOAD, SHOWN = range(10, 14)
+"""What happened, beside the types of acknowledgements."""
+_MOST = 5000  # worlds at a time: of a record that has more nobody says that no order is legal
+
+
+class Event(NamedTuple):
+    """Something that took effect between two times, if it must have.
+
+    ``turn`` is the delivery that it is about, ``number`` the count of one, or an outcome.
+    """
+
+    end: int
+    begin: int
+    what: int
+    node: int = 0
+    turn: int = NOBODY
+    number: int = 0
+    must: bool = True
+
+
+class Copy(NamedTuple):
+    """What a broker knows of a record; ``holder`` is a delivery, or nobody's who saw it."""
+
+    state: int = AVAILABLE
+    count: int = 0
+    holder: int = NOBODY
+    until: int = 0
+
+
+class World(NamedTuple):
+    leader: int
+    copies: tuple[Copy | None, ...]
+    stored: tuple[int, int] = (0, AVAILABLE)
+
+    def knowing(self, node: int, copy: Copy) -> World:
+        return self._replace(copies=(*self.copies[:node], copy, *self.copies[node + 1 :]))
+
+    def storing(self, node: int, count: int, state: int) -> World:
+        """Store what the leader says: the higher count, and of equal ones the state further on."""
+        known = (count, state) if node == self.leader else self.stored
+        return self._replace(stored=max(self.stored, known))
+
+    def by(self, now: int) -> World:
+        """Return the world without the times of locks that are over: they may end any time."""
+        copies = (c and c._replace(until=c.until if c.until > now else 0) for c in self.copies)
+        return self._replace(copies=tuple(copies))
+
+    def shows(self) -> set[World]:
+        """Return it with what the leader knew stored late, or not."""
+        copy = self.copies[self.leader]
+        if copy is None:
+            return {self}
+        held = copy.state == ACQUIRED
+        late = self.storing(self.leader, copy.count - held, AVAILABLE if held else copy.state)
+        return {self, late}
+
+
+Worlds = set[tuple[World, frozenset[int]]]
+"""Worlds, each with the events that may still take effect."""
+
+
+class Record(NamedTuple):
+    """All that is known of a record: events by their ends, and deliveries in the order of arrival.
+
+    A delivery has a member, the time of its request and a count. ``least`` and ``most`` are the
+    limits that its group had; ``drained``: it was finished.
+    """
+
+    events: tuple[Event, ...]
+    deliveries: tuple[tuple[int, int, int], ...]
+    nodes: int
+    lock: int
+    least: int
+    most: int
+    drained: bool
+
+    def has_legal_order(self) -> bool:
+        """Tell it, sooner where few of the events that need not have happened explain it."""
+        seen = tuple(event for event in self.events if event.what != UNSEEN)
+        sure = tuple(event for event in seen if event.must)
+        some = dict.fromkeys((sure, seen, self.events))
+        return any(self._replace(events=events)._is_explained() for events in some)
+
+    def _is_explained(self) -> bool:
+        loaded = {event.node for event in self.events if event.what == LOAD and event.must}
+        worlds: Worlds | None = set()
+        for leader in range(self.nodes):  # the first load is in no history
+            some = (None if n in loaded - {leader} else Copy() for n in range(self.nodes))
+            worlds.add((World(leader, tuple(some)), frozenset()))
+        moments = sorted({at for event in self.events for at in (event.begin, event.end)})
+        last = max(event.end for event in self.events if event.must and event.what != LOAD)
+        for now, after in zip(moments, [*moments[1:], NEVER], strict=True):
+            worlds = self._passed(now, after, worlds)
+            if not worlds or (now >= last and not self.drained):
+                return worlds is None or bool(worlds)
+        return any(self._is_done(world) for world, _ in worlds)
+
+    def _passed(self, now: int, after: int, worlds: Worlds) -> Worlds | None:
+        """Return what worlds become from a moment to the next; None if they are too many."""
+        begun = [n for n, event in enumerate(self.events) if event.begin == now]
+        over = {n for n, event in enumerate(self.events) if event.end == now}
+        owed = {n for n in over if self.events[n].must}
+        todo = [(now, world, waiting.union(begun)) for world, waiting in worlds]
+        seen = set(todo)
+        while todo:
+            at, world, waiting = todo.pop()
+            found = [
+                (at, become, waiting - {n})
+                for n in self._next(at, waiting)
+                for become in self._happened(world, self.events[n], at)
+            ]
+            for node, copy in enumerate(world.copies):
+                if copy is not None and copy.state == ACQUIRED and copy.until <= after:
+                    later = max(at, copy.until)
+                    found += [(later, one, waiting) for one in self._let_go(world, node, copy)]
+            todo += {one for one in found if one not in seen}
+            seen.update(found)
+            if len(seen) > _MOST:
+                return None
+        left = (
+            (world.by(after), waiting - over) for _, world, waiting in seen if not owed & waiting
+        )
+        return set(left)
+
+    def _next(self, at: int, waiting: frozenset[int]) -> Iterator[int]:
+        """Yield what may happen; of the responses that nobody saw the one that is over first."""
+        unseen = min((n for n in waiting if self.events[n].what == UNSEEN), default=NOBODY)
+        for n in waiting:
+            if at <= self.events[n].end and (self.events[n].what != UNSEEN or n == unseen):
+                yield n
+
+    def _happened(self, world: World, event: Event, at: int) -> Iterator[World]:
+        effects = {
+            FETCH: self._acquired,
+            UNSEEN: self._acquired_unseen,
+            AckType.CLOSED: self._closed,
+        }
+        if event.what in (LOAD, SHOWN):
+            for one in world.shows():
+                count, state = one.stored
+                if event.what == LOAD:
+                    yield one._replace(leader=event.node).knowing(event.node, Copy(state, count))
+                elif state == DONE:
+                    yield one
+        else:
+            yield from effects.get(event.what, self._acknowledged)(world, event, at)
+
+    def _acquired(self, world: World, event: Event, at: int) -> Iterator[World]:
+        copy = world.copies[event.node]
+        if copy is not None and (copy.state, copy.count + 1) == (AVAILABLE, event.number):
+            held = Copy(ACQUIRED, event.number, event.turn, at + self.lock)
+            yield world.knowing(event.node, held)
+
+    def _acquired_unseen(self, world: World, _event: Event, _at: int) -> Iterator[World]:
+        for node, copy in enumerate(world.copies):
+            if copy is not None and copy.state == AVAILABLE and copy.count < self.most:
+                yield world.knowing(node, Copy(ACQUIRED, copy.count + 1))
+
+    def _closed(self, world: World, event: Event, _at: int) -> Iterator[World]:
+        copy = self._held(world, event)
+        if copy and (copy.holder == NOBODY or self.deliveries[copy.holder][1] <= event.begin):
+            yield from self._let_go(world, event.node, copy)
+
+    def _acknowledged(self, world: World, event: Event, at: int) -> Iterator[World]:
+        node, kind, copy = event.node, event.what, self._held(world, event)
+        if copy and kind == AckType.RENEW and event.number != Outcome.FAILED:
+            yield world.knowing(node, copy._replace(until=at + self.lock))
+        elif copy and node == world.leader and event.number != Outcome.FAILED:
+            for state in self._ends(kind, copy.count):
+                become = world.knowing(node, Copy(state, copy.count))
+                yield become.storing(node, copy.count, state)
+        below = world.copies[node]  # the start offset, where it changes nothing
+        if event.number == Outcome.OK and below is not None and below.state == DONE:
+            yield world
+        elif event.number != Outcome.OK and kind != AckType.RENEW:
+            count = copy.count if copy else self.deliveries[event.turn][2]
+            for state in self._ends(kind, count):
+                yield world.storing(node, count, state)
+
+    def _held(self, world: World, event: Event) -> Copy | None:
+        """Return what a broker knows if the event's member may hold the record there."""
+        copy = world.copies[event.node]
+        if copy is None or copy.state != ACQUIRED:
+            return None
+        mine = self.deliveries[event.turn][0]
+        return copy if copy.holder == NOBODY or self.deliveries[copy.holder][0] == mine else None
+
+    def _let_go(self, world: World, node: int, copy: Copy) -> Iterator[World]:
+        """End a lock: in force at once, and stored then, later or never."""
+        for state in self._ends(AckType.CLOSED, copy.count):
+            become = world.knowing(node, Copy(state, copy.count))
+            yield become
+            yield become.storing(node, copy.count, state)
+
+    def _ends(self, kind: int, count: int) -> Iterator[int]:
+        gives_back = kind in (AckType.RELEASE, AckType.CLOSED)
+        if gives_back and count < self.most:
+            yield AVAILABLE
+        if not gives_back or count >= self.least:
+            yield DONE
+
+    def _is_done(self, world: World) -> bool:
+        copy = world.copies[world.leader]
+        spent = copy is not None and copy.state == ACQUIRED and copy.count >= self.least
+        return copy is None or copy.state == DONE or spent
