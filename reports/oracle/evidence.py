@@ -105,28 +105,12 @@ class Position:
         return after.loads_by_acquire == now.loads_before_fetch
 
     @property
-    def same_state(self) -> bool:
-        """Whether that is so whichever of the two was the first."""
-        now, after = self.now, self.after
-        if after is None or not self.no_load_between:
-            return False
-        return after.loads_before_fetch == now.loads_before_fetch
-
-    @property
     def ordered(self) -> bool:
         """Whether the next delivery was the later one at the broker, too."""
         now, after = self.now, self.after
         if after is None:
             return False
         return after.sent > now.acquired or (self.no_load_between and after.count > now.count)
-
-    @property
-    def overtaking(self) -> bool:
-        """Whether the next delivery was the earlier one, of the same state in memory."""
-        now, after = self.now, self.after
-        if after is None or after.op == now.op or after.count >= now.count:
-            return False
-        return self.same_state and after.sent <= now.acquired
 
     @property
     def skips(self) -> bool:

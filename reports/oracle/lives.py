@@ -25,8 +25,6 @@ Rule = Callable[[Position], bool | None]
 def one_holder(at: Position) -> bool | None:
     """INV-01: nobody else gets what its holder proves to have held."""
     after = at.after
-    if after is not None and after.acquired <= at.now.ack_sent and _is_held_by_next(at):
-        return True
     if at.now.kind not in _ACKED or not at.proven:
         return None
     if after is None or after.acquired >= at.now.ack_sent:
@@ -36,28 +34,11 @@ def one_holder(at: Position) -> bool | None:
     return True if at.no_load_between and (at.ordered or both) else None
 
 
-def _is_held_by_next(at: Position) -> bool:
-    """Tell whether an acknowledgement was answered OK while, or before, the next holder held."""
-    now, after = at.now, at.after
-    if after is None or now.kind not in _ACKED or now.outcome != Outcome.OK:
-        return False
-    if now.ack_received >= min(now.kept_until, after.ack_sent + 1) or after.node != now.node:
-        return False
-    if overtaken(at):
-        return False  # an acknowledgement of an earlier delivery may have ended the next one
-    no_load = now.loads_before_fetch == now.loads_by_ack and after.attempts <= 1
-    lasts = no_load and after.holds_until >= now.ack_received
-    return after.op != now.op and (lasts or at.next_proven(*_ACKED))
-
-
 def _final(kind: AckType) -> Rule:
     def rule(at: Position) -> bool | None:
         now, after = at.now, at.after
-        if now.kind != kind or now.outcome != Outcome.OK:
+        if now.kind != kind or not at.proven:
             return None
-        if not at.proven:
-            # It was finished by then, in its lock or not.
-            return True if after is not None and _came_all_the_same(at) else None
         if after is None or after.acquired <= now.ack_sent:
             return False
         if at.deposed:
@@ -69,16 +50,6 @@ def _final(kind: AckType) -> Rule:
         return again if at.no_load_between else None
 
     return rule
-
-
-def _came_all_the_same(at: Position) -> bool:
-    """Tell whether a record came again that was finished with OK, in its holder's lock or not."""
-    now, after = at.now, at.after
-    if after is None or at.deposed or now.ack_received >= now.kept_until or after.op == now.op:
-        return False
-    if after.sent >= now.ack_received:
-        return at.no_load_between
-    return after.acquired > now.ack_sent and _is_held_by_next(at)
 
 
 def came_again(at: Position) -> bool | None:
@@ -158,12 +129,8 @@ def _wrong_step(at: Position) -> bool:
     if after is None or not at.no_load_between or after.op == now.op:
         return False
     taken_back = at.died or (at.close_uncounted and now.freed <= now.ends_by)
-    if after.sent <= now.acquired:  # in either order
-        first = now.kind == AckType.RELEASE and after.acquired >= now.ack_sent
-        released = first and at.next_proven(*_ACKED)
-        released |= at.next_proven(AckType.RELEASE) and now.acquired >= after.ack_sent
-        released |= at.same_state and not at.close_uncounted
-        return bool(released and not taken_back and after.count == now.count)
+    if after.sent <= now.acquired:
+        return False
     lowest = now.count + (0 if taken_back else 1)
     return after.count < lowest or at.skips
 
@@ -203,8 +170,6 @@ def lock_lasts(at: Position) -> bool | None:
     now, after = at.now, at.after
     if after is None:
         return None
-    if at.overtaking and now.acquired < after.holds_until:
-        return True
     settled = now.outcome == Outcome.OK and now.ack_received < now.kept_until
     frees = not (now.kind in _FINAL and settled)
     early = after.acquired < at.locked_until and not (frees and after.acquired >= now.ack_sent)

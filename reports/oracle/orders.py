@@ -19,16 +19,13 @@ def orders(evidence: Evidence) -> Iterator[Case]:
         for life in lives:
             deliveries, share = [at.now for at in life], life[0].share
             if _is_told(deliveries, share.loads):
-                events = sorted(_events(deliveries, share, unseen[share_partition]))
                 mine = [row.lock_ms for row in (*deliveries, *locks[share_partition])]
                 kept = deliveries[0].kept_until == NEVER and all(d.crc >= 0 for d in deliveries)
-                record = Record(
-                    events=tuple(events),
+                record = Record.of(
+                    list(_events(deliveries, share, unseen[share_partition])),
                     deliveries=tuple((d.member, d.sent, d.count) for d in deliveries),
-                    nodes=len(_nodes(deliveries, share)),
                     lock=min(mine) * MS,
-                    least=share.lowest_limit,
-                    most=share.highest_limit,
+                    limits=(share.lowest_limit, share.highest_limit),
                     drained=share.drained and kept,
                 )
                 yield "INV-43", share_partition, not record.has_legal_order()
@@ -44,14 +41,10 @@ def _is_told(life: Sequence[Delivery], loads: Sequence[Row]) -> bool:
     return all(one.present for one in life) and life[0].kept_until > last and not twice
 
 
-def _nodes(life: Sequence[Delivery], share: Share) -> list[int]:
-    return sorted({one.node for one in life} | {load.node for load in share.loads})
-
-
 def _events(life: Sequence[Delivery], share: Share, unseen: Sequence[Row]) -> Iterator[Event]:
-    nodes, first = _nodes(life, share), life[0]
+    first = life[0]
     for row in share.loads:
-        yield Event(row.until, row.since, LOAD, nodes.index(row.node), must=row.why == "read")
+        yield Event(row.until, row.since, LOAD, row.node, must=row.why == "read")
     for row in unseen:
         if row.until >= first.produced:
             yield Event(row.until, row.since, UNSEEN, must=False)
@@ -60,14 +53,13 @@ def _events(life: Sequence[Delivery], share: Share, unseen: Sequence[Row]) -> It
     if shown is not None and shown.received < first.kept_until:
         yield Event(shown.received, shown.sent, SHOWN)
     for turn, one in enumerate(life):
-        node = nodes.index(one.node)
-        yield Event(one.acquired, one.sent, FETCH, node, turn, one.count)
+        yield Event(one.acquired, one.sent, FETCH, one.node, turn, one.count)
         if one.died < NEVER:
-            yield Event(NEVER, one.died, AckType.CLOSED, node, turn, must=False)
+            yield Event(NEVER, one.died, AckType.CLOSED, one.node, turn, must=False)
         for act in one.acts:
             sure = act.outcome == Outcome.OK and act.kind != AckType.CLOSED
             end = act.received if sure else NEVER
-            yield Event(end, act.sent, act.kind, node, turn, act.outcome, must=sure)
+            yield Event(end, act.sent, act.kind, one.node, turn, act.outcome, must=sure)
 
 
 CASES = (orders,)

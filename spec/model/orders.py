@@ -10,8 +10,8 @@ failed, or nobody answered, may have been stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from spec.history import NEVER, AckType, Outcome
 
@@ -81,26 +81,32 @@ Worlds = set[tuple[World, frozenset[int]]]
 class Record(NamedTuple):
     """All that is known of a record: events by their ends, and deliveries in the order of arrival.
 
-    A delivery has a member, the time of its request and a count. ``least`` and ``most`` are the
-    limits that its group had; ``drained``: it was finished.
+    A delivery has a member, the time of its request and a count. ``limits`` are the lowest and the
+    highest limit that its group had; ``drained``: it was finished.
     """
 
     events: tuple[Event, ...]
     deliveries: tuple[tuple[int, int, int], ...]
     nodes: int
     lock: int
-    least: int
-    most: int
+    limits: tuple[int, int]
     drained: bool
+
+    @classmethod
+    def of(cls, events: Sequence[Event], **more: Any) -> Record:
+        """Return a record of events in any order, with the numbers of brokers."""
+        nodes = sorted({event.node for event in events if event.what in (FETCH, LOAD)})
+        known = (e._replace(node=nodes.index(e.node) if e.node in nodes else 0) for e in events)
+        return cls(events=tuple(sorted(known)), nodes=len(nodes), **more)
 
     def has_legal_order(self) -> bool:
         """Tell it, sooner where few of the events that need not have happened explain it."""
         seen = tuple(event for event in self.events if event.what != UNSEEN)
         sure = tuple(event for event in seen if event.must)
         some = dict.fromkeys((sure, seen, self.events))
-        return any(self._replace(events=events)._is_explained() for events in some)
+        return any(self._replace(events=events).is_explained() for events in some)
 
-    def _is_explained(self) -> bool:
+    def is_explained(self) -> bool:
         loaded = {event.node for event in self.events if event.what == LOAD and event.must}
         worlds: Worlds | None = set()
         for leader in range(self.nodes):  # the first load is in no history
@@ -172,7 +178,7 @@ class Record(NamedTuple):
 
     def _acquired_unseen(self, world: World, _event: Event, _at: int) -> Iterator[World]:
         for node, copy in enumerate(world.copies):
-            if copy is not None and copy.state == AVAILABLE and copy.count < self.most:
+            if copy is not None and copy.state == AVAILABLE and copy.count < self.limits[1]:
                 yield world.knowing(node, Copy(ACQUIRED, copy.count + 1))
 
     def _closed(self, world: World, event: Event, _at: int) -> Iterator[World]:
@@ -213,12 +219,13 @@ class Record(NamedTuple):
 
     def _ends(self, kind: int, count: int) -> Iterator[int]:
         gives_back = kind in (AckType.RELEASE, AckType.CLOSED)
-        if gives_back and count < self.most:
+        if gives_back and count < self.limits[1]:
             yield AVAILABLE
-        if not gives_back or count >= self.least:
+        if not gives_back or count >= self.limits[0]:
             yield DONE
 
     def _is_done(self, world: World) -> bool:
+        """Tell whether it may be stored as finished: that is what is shown in the end."""
         copy = world.copies[world.leader]
-        spent = copy is not None and copy.state == ACQUIRED and copy.count >= self.least
-        return copy is None or copy.state == DONE or spent
+        spent = copy is not None and copy.state == ACQUIRED and copy.count >= self.limits[0]
+        return spent or any(one.stored[1] == DONE for one in world.shows())

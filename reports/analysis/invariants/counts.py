@@ -11,26 +11,19 @@ _SKIPS = """
 """
 """More counts are skipped than responses were lost, and none seen early or late explains that."""
 
-# In whichever order two deliveries were made, one of them is over by a release.
-_RELEASED_BETWEEN = """
-    (kind = 2 AND next_acquired >= ack_sent AND next_proven_kind IN (1, 2, 3))
-    OR (next_proven_kind = 2 AND acquired >= next_ack_sent)
-"""
-
 INV_12 = Invariant(
     id="INV-12",
     over=DELIVERY_PAIRS,
     columns=columns(
-        "share_partition log offset op acquired kind ack_sent count is_first no_load_between "
+        "share_partition log offset op acquired kind count is_first no_load_between "
         "unseen_before_fetch next_unseen_by_acquire unseen_meanwhile freed holds_until ends_by "
-        "close_uncounted same_state lowest_after lowest_beside highest_before next_op next_sent "
-        "next_acquired next_count next_proven_kind next_ack_sent"
+        "close_uncounted lowest_after lowest_beside highest_before next_op next_sent "
+        "next_acquired next_count"
     ),
     # Each response that got lost explains one count more. That a delivery counts that ended with a
     # session is INV-15; where a release takes such a count back, no end of a session raises one.
-    # Two deliveries with one count are one too many, in whichever order they were made. Responses
-    # overtake each other, so the first that was seen need not be the first there was. A load raises
-    # no count, so what was never delivered comes with 1 after it, too.
+    # Responses overtake each other, so the first that was seen need not be the first there was. A
+    # load raises no count, so what was never delivered comes with 1 after it, too.
     cases="is_first OR no_load_between OR count < 1",
     breach=f"""
         count < 1
@@ -42,15 +35,12 @@ INV_12 = Invariant(
         OR (
           coalesce(no_load_between, false)
           AND next_op <> op
+          AND next_sent > acquired
           AND (
-            (next_sent > acquired AND (next_count < count OR ({_SKIPS})))
+            next_count < count
+            OR ({_SKIPS})
             OR (
               next_count = count
-              AND (
-                next_sent > acquired
-                OR (same_state AND NOT close_uncounted)
-                OR {_RELEASED_BETWEEN}
-              )
               AND NOT (kind = 5 AND freed < holds_until)
               AND NOT (close_uncounted AND freed <= ends_by)
             )

@@ -33,41 +33,6 @@ _BOTH_HELD = """
       false
     )
 """
-# An acknowledgement was answered OK while the next holder held. If it was final, nobody can have
-# got the record after it, so that the next one held before. An earlier one of the next holder that
-# nobody answered may have ended that (random history 702185).
-_HELD_BY_NEXT = """
-    (
-      kind IN (1, 2, 3)
-      AND NOT overtaken
-      AND outcome = 1
-      AND ack_received < kept_until
-      AND next_op <> op
-      AND next_node = node
-      AND next_ack_sent >= ack_received
-      AND (
-        next_proven_kind IN (1, 2, 3)
-        OR (
-          loads_before_fetch = loads_by_ack
-          AND next_attempts <= 1
-          AND next_holds_until >= ack_received
-        )
-      )
-    )
-"""
-# It was finished with OK, in its holder's lock or not, and came again.
-_CAME_AGAIN = f"""
-    (
-      outcome = 1
-      AND ack_received < kept_until
-      AND NOT deposed
-      AND next_op <> op
-      AND CASE
-        WHEN next_sent >= ack_received THEN no_load_between
-        ELSE next_acquired > ack_sent AND {_HELD_BY_NEXT}
-      END
-    )
-"""
 _TOO_SOON = """
     NOT proven
     AND next_op <> op
@@ -78,43 +43,28 @@ _TOO_SOON = """
     )
     AND (attempts <= 1 OR outcome = 2)
 """
-# The one that was seen later has the lower count, so that it was the first, and it held as yet.
-_OVERTAKING = """
-    coalesce(
-      same_state
-        AND next_op <> op
-        AND next_count < count
-        AND next_sent <= acquired
-        AND acquired < next_holds_until,
-      false
-    )
-"""
 _SOON = "1000000L * lock_ms + 15000000000L"
 
 INV_01 = Invariant(
     id="INV-01",
     over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} kind outcome in_lock proven node loads_before_fetch loads_by_ack kept_until "
-        "no_load_between order_known overtaken acquired ack_sent ack_received count op next_op "
-        "next_node next_acquired next_count next_proven_kind next_ack_sent next_attempts "
-        "next_holds_until"
+        f"{_PLACE} kind in_lock proven loads_before_fetch loads_by_ack kept_until "
+        "no_load_between order_known acquired ack_sent ack_received count op next_op "
+        "next_acquired next_count next_proven_kind next_ack_sent"
     ),
     # The holder proves that it had the lock: its acknowledgement was sent after the other had the
     # record, and was answered OK inside the lock. Where nobody knows which of two came first, both
     # holders prove it.
     cases=f"""
-        (
-          kind IN (1, 2, 3) AND proven
-          AND (
-            coalesce(next_acquired >= ack_sent, true)
-            OR (no_load_between AND order_known)
-            OR {_BOTH_HELD}
-          )
+        kind IN (1, 2, 3) AND proven
+        AND (
+          coalesce(next_acquired >= ack_sent, true)
+          OR (no_load_between AND order_known)
+          OR {_BOTH_HELD}
         )
-        OR coalesce(next_acquired <= ack_sent AND {_HELD_BY_NEXT}, false)
     """,
-    breach=f"next_acquired < ack_sent OR (next_acquired <= ack_sent AND {_HELD_BY_NEXT})",
+    breach="next_acquired < ack_sent",
     excuses=(
         *_unproven("kind IN (1, 2, 3)"),
         (ORDER, "kind IN (1, 2, 3) AND proven AND no_load_between"),
@@ -131,30 +81,22 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
         id=rule,
         over=DELIVERY_PAIRS,
         columns=columns(
-            f"{_PLACE} kind outcome in_lock proven node loads_before_fetch loads_by_ack kept_until "
-            "no_load_between overtaken op acquired ack_sent ack_received count deposed "
-            "next_op next_node next_sent next_acquired next_count next_proven_kind "
-            "next_ack_sent next_attempts next_holds_until"
+            f"{_PLACE} kind in_lock proven loads_before_fetch loads_by_ack kept_until "
+            "no_load_between op acquired ack_sent ack_received count deposed "
+            "next_op next_sent next_acquired next_count next_proven_kind next_ack_sent"
         ),
         # Of two that overlap, the one with the higher count was the later one, if one state in
         # memory gave both. Of two that were both finished with proof either was delivered again.
         cases=f"""
             kind = {kind}
-            AND CASE
-              WHEN proven THEN (
-                  coalesce(next_acquired <= ack_sent OR next_sent >= ack_received, true)
-                  OR no_load_between
-                )
-                AND NOT (deposed AND coalesce(next_acquired > ack_sent, false))
-              ELSE coalesce({_CAME_AGAIN}, false)
-            END
+            AND proven
+            AND (
+              coalesce(next_acquired <= ack_sent OR next_sent >= ack_received, true)
+              OR no_load_between
+            )
+            AND NOT (deposed AND coalesce(next_acquired > ack_sent, false))
         """,
-        breach=f"""
-            CASE
-              WHEN proven THEN next_acquired > ack_sent AND ({_REDELIVERED} OR {_BOTH_FINAL})
-              ELSE true
-            END
-        """,
+        breach=f"next_acquired > ack_sent AND ({_REDELIVERED} OR {_BOTH_FINAL})",
         excuses=(
             *_unproven(f"kind = {kind}"),
             (DEPOSED, f"kind = {kind} AND proven AND deposed"),
@@ -226,16 +168,15 @@ INV_18 = Invariant(
     id="INV-18",
     over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} op kind outcome acquired lock_ms count ack_sent attempts proven no_load_between "
-        "same_state order_known holds_until freed kept_until ack_received next_op next_sent "
-        "next_acquired next_count next_holds_until"
+        f"{_PLACE} op kind outcome acquired lock_ms ack_sent attempts proven no_load_between "
+        "order_known holds_until freed kept_until ack_received next_op next_acquired"
     ),
     # Unless its holder let it go, its session ended or the share-partition was reloaded.
     cases=f"""
         next_op IS NOT NULL
-        AND ({_OVERTAKING} OR NOT ({_TOO_SOON}) OR (no_load_between AND order_known))
+        AND (NOT ({_TOO_SOON}) OR (no_load_between AND order_known))
     """,
-    breach=f"{_OVERTAKING} OR ({_TOO_SOON})",
+    breach=_TOO_SOON,
     excuses=((LOAD, "next_op IS NOT NULL AND NOT no_load_between"), (ORDER, "next_op IS NOT NULL")),
     since="acquired",
     until="next_acquired",

@@ -3,7 +3,7 @@
 -- share-partitions, however many rows Spark expects of all that they are joined from.
 --
 -- "no_load_between": both came from the same broker, and no load by it can have come between: one state in its
--- memory gave both; "same_state": it did, whichever of the two was the first. "order_known": the second is
+-- memory gave both. "order_known": the second is
 -- the later one at the broker too, as its fetch was sent after the first was here, or as its count is higher. A response may be on its way for longer than its lock
 -- lasts, so the order in which deliveries were seen may be wrong.
 -- "next_proven_kind" is how the second holder's acknowledgement ended it, 0 where that is not proven.
@@ -25,12 +25,6 @@ SELECT /*+ BROADCAST(s) */
   s.throttling,
   d.highest_before IS NULL AS is_first,
   d.next_op IS NOT NULL AND d.next_node = d.node AND d.next_loads_by_acquire = d.loads_before_fetch AS no_load_between,
-  coalesce(
-    d.next_node = d.node
-      AND d.next_loads_by_acquire = d.loads_before_fetch
-      AND d.next_loads_before_fetch = d.loads_before_fetch,
-    false
-  ) AS same_state,
   d.next_op IS NOT NULL AND (
     d.next_sent > d.acquired
     OR (d.next_node = d.node AND d.next_loads_by_acquire = d.loads_before_fetch AND d.next_count > d.count)
