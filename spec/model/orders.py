@@ -41,7 +41,7 @@ class Copy(NamedTuple):
     """What a broker knows of a record; ``holder`` is a delivery, or nobody's who saw it."""
 
     state: int = AVAILABLE
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
     holder: int = NOBODY
     until: int = 0
 
@@ -108,16 +108,17 @@ class Record(NamedTuple):
 
     def is_explained(self) -> bool:
         loaded = {event.node for event in self.events if event.what == LOAD and event.must}
-        worlds: Worlds | None = set()
+        worlds: Worlds = set()
         for leader in range(self.nodes):  # the first load is in no history
             some = (None if n in loaded - {leader} else Copy() for n in range(self.nodes))
             worlds.add((World(leader, tuple(some)), frozenset()))
         moments = sorted({at for event in self.events for at in (event.begin, event.end)})
         last = max(event.end for event in self.events if event.must and event.what != LOAD)
         for now, after in zip(moments, [*moments[1:], NEVER], strict=True):
-            worlds = self._passed(now, after, worlds)
-            if not worlds or (now >= last and not self.drained):
-                return worlds is None or bool(worlds)
+            passed = self._passed(now, after, worlds)
+            if not passed or (now >= last and not self.drained):
+                return passed is None or bool(passed)
+            worlds = passed
         return any(self._is_done(world) for world, _ in worlds)
 
     def _passed(self, now: int, after: int, worlds: Worlds) -> Worlds | None:

@@ -21,7 +21,7 @@ from tools.histories.legal import legal
 from tools.histories.small import History
 from tools.histories.truth import is_legal
 
-NOTICED = 0.94
+NOTICED = 0.99
 """At least this share of what is illegal is accused; ``docs/histories.md`` says what is not."""
 _TOGETHER = 50  # Seeds that are judged at a time.
 _BY_SPARK = 100  # One of so many seeds is judged by Spark, too, and up to as many.

@@ -217,13 +217,18 @@ INV_36 = Invariant(
 INV_43 = Invariant(
     id="INV-43",
     over=DELIVERY_PAIRS,
-    columns=columns("share_partition log offset acquired explained close_uncounted next_acquired"),
+    columns=columns(
+        "share_partition log offset acquired count explained close_uncounted next_acquired"
+    ),
     # Where the end of a session takes a count back, orders are not looked at.
     cases="explained IS NOT NULL AND NOT close_uncounted",
     breach="NOT explained",
     since="acquired",
     until="coalesce(next_acquired, acquired)",
-    detail="'no order of its deliveries, acknowledgements and loads is legal'",
+    detail="""
+        concat('first delivered with count ', count,
+          ', and no order of its deliveries, acknowledgements and loads is legal')
+    """,
 )
 
 INVARIANTS = (INV_04, INV_05, INV_06, INV_08, INV_11, INV_34, INV_36, INV_43)
