@@ -31,7 +31,8 @@ def one_holder(at: Position) -> bool | None:
         return False
     # Where nobody knows which of two came first, both holders prove that they had it.
     both = at.next_proven(*_ACKED) and after.ack_sent > at.now.acquired
-    return True if at.no_load_between and (at.ordered or both) else None
+    known = at.no_load_between and (at.ordered or both) and not overtaken(at)
+    return True if known else None
 
 
 def _final(kind: AckType) -> Rule:
@@ -47,7 +48,7 @@ def _final(kind: AckType) -> Rule:
             return True
         held = at.next_proven(AckType.RELEASE) and now.acquired < after.ack_sent
         again = after.count > now.count or at.next_proven(*_FINAL) or held
-        return again if at.no_load_between else None
+        return again if at.no_load_between and not overtaken(at) else None
 
     return rule
 
@@ -177,7 +178,7 @@ def lock_lasts(at: Position) -> bool | None:
         return False
     if now.attempts > 1 and now.outcome != Outcome.FAILED:
         return False
-    return True if at.no_load_between and at.ordered else None
+    return True if at.no_load_between and at.ordered and not overtaken(at) else None
 
 
 def comes_soon(at: Position) -> bool | None:

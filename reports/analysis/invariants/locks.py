@@ -50,18 +50,18 @@ INV_01 = Invariant(
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} kind in_lock proven loads_before_fetch loads_by_ack kept_until "
-        "no_load_between order_known acquired ack_sent ack_received count op next_op "
+        "no_load_between order_known overtaken acquired ack_sent ack_received count op next_op "
         "next_acquired next_count next_proven_kind next_ack_sent"
     ),
     # The holder proves that it had the lock: its acknowledgement was sent after the other had the
     # record, and was answered OK inside the lock. Where nobody knows which of two came first, both
-    # holders prove it.
+    # holders prove it. An acknowledgement of an earlier delivery that nobody answered may have let
+    # the record go, to be finished by somebody else (random history 1300239).
     cases=f"""
         kind IN (1, 2, 3) AND proven
         AND (
           coalesce(next_acquired >= ack_sent, true)
-          OR (no_load_between AND order_known)
-          OR {_BOTH_HELD}
+          OR (NOT overtaken AND ((no_load_between AND order_known) OR {_BOTH_HELD}))
         )
     """,
     breach="next_acquired < ack_sent",
@@ -82,7 +82,7 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
         over=DELIVERY_PAIRS,
         columns=columns(
             f"{_PLACE} kind in_lock proven loads_before_fetch loads_by_ack kept_until "
-            "no_load_between op acquired ack_sent ack_received count deposed "
+            "no_load_between overtaken op acquired ack_sent ack_received count deposed "
             "next_op next_sent next_acquired next_count next_proven_kind next_ack_sent"
         ),
         # Of two that overlap, the one with the higher count was the later one, if one state in
@@ -92,7 +92,7 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
             AND proven
             AND (
               coalesce(next_acquired <= ack_sent OR next_sent >= ack_received, true)
-              OR no_load_between
+              OR (no_load_between AND NOT overtaken)
             )
             AND NOT (deposed AND coalesce(next_acquired > ack_sent, false))
         """,
@@ -169,12 +169,12 @@ INV_18 = Invariant(
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} op kind outcome acquired lock_ms ack_sent attempts proven no_load_between "
-        "order_known holds_until freed kept_until ack_received next_op next_acquired"
+        "order_known overtaken holds_until freed kept_until ack_received next_op next_acquired"
     ),
     # Unless its holder let it go, its session ended or the share-partition was reloaded.
     cases=f"""
         next_op IS NOT NULL
-        AND (NOT ({_TOO_SOON}) OR (no_load_between AND order_known))
+        AND (NOT ({_TOO_SOON}) OR (no_load_between AND order_known AND NOT overtaken))
     """,
     breach=_TOO_SOON,
     excuses=((LOAD, "next_op IS NOT NULL AND NOT no_load_between"), (ORDER, "next_op IS NOT NULL")),
