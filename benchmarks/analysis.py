@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 
 from benchmarks.histories import Made, write_history
-from reports.reading import parse
+from reports.reader import parse
 
 OURS = "spark"
 _EVERY = 0.1

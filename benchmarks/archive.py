@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.analysis import Run, analyse, summary
 from benchmarks.histories import GROUPS, write_history
-from reports.reading import parse
+from reports.reader import parse
 from reports.results import Results
 
 DIFFERENT = 4  # histories that are made; the others are copies

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from reports.headlines import out_of_reach
 from reports.results import Results, Word
-from reports.telling import out_of_reach
 
 COLOURS: Mapping[Word, str] = {
     "pass": "green",

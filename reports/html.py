@@ -14,9 +14,9 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports import drawing, telling
+from reports import headlines, timelines
+from reports.headlines import SIGNS, WORDS, Told
 from reports.results import Results
-from reports.telling import SIGNS, WORDS, Told
 from spec.plain import text_of
 
 __all__ = ["SIGNS", "WORDS", "Told", "filled", "render", "write"]
@@ -43,7 +43,7 @@ def render(
         told: what other runs of the same subject said of each rule, newest first.
         home: where the site is that the page is part of, seen from the page; empty if of none.
     """
-    runs = drawing.runs(results, drawing.read_timelines(folder))
+    runs = timelines.runs(results, timelines.read_timelines(folder))
     drawn = [run["timeline"] for run in runs] if any(run["timeline"] for run in runs) else []
     plots = [_asset(name) for name in PLOTS] if drawn else []
     scripts = [_asset("report.js"), *plots]
@@ -82,8 +82,8 @@ def filled(template: str, **given: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["linked"] = telling.linked
-    return environment.get_template(template).render(tell=telling, **given)
+    environment.filters["linked"] = headlines.linked
+    return environment.get_template(template).render(headlines=headlines, **given)
 
 
 def _asset(name: str) -> Markup:

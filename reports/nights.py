@@ -13,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from reports.headlines import cases
 from reports.results import Results
-from reports.telling import cases
 from reports.verdicts import BROKEN, FAULT
 from spec.plain import from_plain
 

@@ -1,6 +1,6 @@
 """results.json as typed values: the one document between a run and everything made of it.
 
-``reports.reading`` makes it of a file, ``reports.writing`` makes a file of it, ``reports.building``
+``reports.reader`` makes it of a file, ``reports.writer`` makes a file of it, ``reports.document``
 makes it of settled rules. Nobody else knows that it is JSON. ``results.schema.json`` is generated
 from these classes by ``python -m tools.documents.schemas``: a field without a default is required,
 and a field that equals its default is left out of the file. The descriptions are the docstrings'.

@@ -16,9 +16,9 @@ from fixtures.interface.credentials import security_of
 from fixtures.interface.names import innermost
 from fixtures.targets import TargetOptions, UsageFault, open_target, started
 from fixtures.targets.arguments import resolve_target
-from reports import writing
-from reports.building import RunRecord, about, document, timing_of
+from reports import writer
 from reports.console import line
+from reports.document import RunRecord, about, document, timing_of
 from reports.results import Results, Target
 from shareproof.options import AppOptions
 from spec.rule import load_rules
@@ -97,7 +97,7 @@ def run(options: AppOptions, console: Console) -> Results:
             transcript=transcript,
         )
     )
-    writing.publish(out, results)
+    writer.publish(out, results)
     return results
 
 

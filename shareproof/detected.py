@@ -10,7 +10,7 @@ from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS as REFERENCE_MUTANTS
 from reports import evidence
 from reports.evidence import Entry
-from reports.site.detecting import Detection, Missed, Noticed
+from reports.site.detection import Detection, Missed, Noticed
 
 BROKEN: Mapping[str, Mapping[str, Mutant[Any]]] = {
     evidence.REFERENCE_MUTANT: REFERENCE_MUTANTS,

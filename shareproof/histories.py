@@ -18,7 +18,7 @@ from fixtures.interface.credentials import security_of
 from fixtures.machine.storage import reached
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.arguments import checked_prefix, parse_properties, resolve_target
-from reports import writing
+from reports import writer
 from reports.console import line
 from reports.results import Results
 
@@ -111,7 +111,7 @@ def analyse(options: AnalyseOptions, console: Console) -> Results:
     with reached(options.runs[0]):
         found = analyse(request, log)
     with kept_at(options.folder, log) as folder:
-        writing.publish(folder, found.results, found.timelines)
+        writer.publish(folder, found.results, found.timelines)
     return found.results
 
 

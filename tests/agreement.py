@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from reports.analysis.session import SMALL, open_session
-from reports.oracle.judging import Verdicts
+from reports.oracle.judge import Verdicts
 from tools.histories.judges import compare
 
 

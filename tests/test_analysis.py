@@ -19,11 +19,11 @@ from fixtures.history.compaction import checksum, compact
 from fixtures.history.journal import Journal
 from fixtures.targets import UsageFault
 from reports.analysis.files import History, of_one_target, open_history
-from reports.analysis.judging import Found, _guarded, observation
+from reports.analysis.judge import Found, _guarded, observation
 from reports.analysis.request import Judged, Request
+from reports.analysis.results import observations, owed_by
 from reports.analysis.rules import load_invariants
-from reports.analysis.settling import observations, owed_by
-from reports.reading import SCHEMA_FILE
+from reports.reader import SCHEMA_FILE
 from shareproof.chaos.verdicts import KEPT, class_data_options
 from shareproof.histories import _known
 from spec.history import (

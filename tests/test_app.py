@@ -19,7 +19,7 @@ from fixtures.adapters.versions import NEWEST
 from fixtures.clients.member import AckType
 from fixtures.interface.info import ClusterInfo
 from fixtures.targets import TargetOptions, open_target, started
-from reports.reading import parse
+from reports.reader import parse
 from spec.rule import load_rules
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of

@@ -21,7 +21,7 @@ from fixtures.wire.frame import Frame, Transcript, decode_request, decode_respon
 from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
 from reports import evidence
 from reports.evidence import Entry, read
-from reports.reading import parse
+from reports.reader import parse
 from reports.results import Results
 from shareproof.runner.inventory import read_checks
 from shareproof.runner.outcome import observe

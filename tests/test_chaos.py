@@ -30,7 +30,7 @@ from fixtures.workload.load import run_load
 from fixtures.workload.observer import Progress
 from fixtures.workload.plan import Load, Loaded
 from reports.analysis.rules import load_invariants
-from reports.oracle.judging import Verdicts
+from reports.oracle.judge import Verdicts
 from reports.results import ChaosRun
 from spec.history import Manifest
 from spec.plain import from_plain

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from fixtures.targets.doctor import Finding
 from reports.console import UNWRAPPED, screen
-from reports.reading import parse
+from reports.reader import parse
 from shareproof.cli import app
 from shareproof.commands import cluster
 from shareproof.manual import EXAMPLES, SETTINGS, rules

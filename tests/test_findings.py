@@ -6,9 +6,9 @@ from datetime import date
 import pytest
 
 from fixtures.targets import UsageFault
-from reports.reading import parse
+from reports.headlines import causes
+from reports.reader import parse
 from reports.results import CheckResult, KnownFailure, Results, Word
-from reports.telling import causes
 from shareproof.findings.fates import Fate, Finding, chosen, fates
 from spec.findings import load_findings
 from spec.ledger import Expected

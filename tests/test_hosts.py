@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from fixtures.history.journal_reader import offsets
-from reports.analysis.judging import Found, observation
+from reports.analysis.judge import Found, observation
 from reports.analysis.rules import BORNE, load_invariants
-from reports.oracle.judging import judge
+from reports.oracle.judge import judge
 from spec.history import JOURNALS, Manifest
 from spec.verdict import Verdict
 from tests.servers import SKEWS, Cluster, lacking, skewed

@@ -25,7 +25,7 @@ from reports.analysis.queries import breaches
 from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS, in_order
 from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.tables import register, unregister
-from reports.oracle.judging import Verdicts, judge
+from reports.oracle.judge import Verdicts, judge
 from spec.history import (
     TABLES,
     Acknowledged,

@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from fixtures.targets import doctor
 from reports import html
-from reports.reading import parse
+from reports.reader import parse
 from reports.site.archive import find
 from reports.site.build import build
-from reports.site.detecting import Detection
+from reports.site.detection import Detection
 from shareproof.detected import detection
 from tests.test_results import HOSTILE, document, keep
 from tests.test_site import judged

@@ -25,10 +25,10 @@ from fixtures.history.compaction import MANIFEST, checksum, compact, is_compacte
 from fixtures.history.journal import Journal
 from fixtures.workload.load import DRAINING
 from fixtures.workload.plan import Load
-from reports.analysis import warming as spark_warming
+from reports.analysis import warm_up as spark_warming
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history, together
-from reports.analysis.judging import Found, judge
+from reports.analysis.judge import Found, judge
 from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.request import Request
@@ -38,9 +38,9 @@ from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
 from reports.analysis.timeline import Course, marks, timelines
-from reports.analysis.warming import Enough, try_on_one_row, try_on_run, warm
+from reports.analysis.warm_up import Enough, try_on_one_row, try_on_run, warm
 from reports.analysis.witnesses import Hit
-from reports.drawing import FILE, SCHEMA_FILE, write_timelines
+from reports.timelines import FILE, SCHEMA_FILE, write_timelines
 from shareproof.chaos import spark_start
 from shareproof.chaos.spark_start import recorded
 from spec.history import BUCKETED, ROWS, TABLES, FaultSpan, Outcome, Phase, Produced

@@ -13,15 +13,15 @@ import jsonschema
 import pytest
 
 from fixtures.targets import doctor
-from reports import console, html, telling
+from reports import console, headlines, html
 from reports.badge import DIM, GOOD, of_results
-from reports.building import RunRecord, timing_of
-from reports.building import document as document_of
-from reports.reading import SCHEMA_FILE, parse, read
+from reports.document import RunRecord, timing_of
+from reports.document import document as document_of
+from reports.reader import SCHEMA_FILE, parse, read
 from reports.results import Client, Results, Run, Target
 from reports.site.archive import find
 from reports.site.build import build as build_site
-from reports.writing import write
+from reports.writer import write
 from shareproof.detected import detection
 from shareproof.runner.allured import CONFIG, RESULTS
 from shareproof.runner.allured import write as write_allure
@@ -197,7 +197,7 @@ def test_page_needs_nothing_beside_it() -> None:
     ],
 )
 def test_runtime_of_a_client_is_told_once(language: str, runtime: str, text: str) -> None:
-    assert telling.runtime(client("x", language=language, runtime=runtime)) == text
+    assert headlines.runtime(client("x", language=language, runtime=runtime)) == text
 
 
 def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
@@ -228,11 +228,11 @@ def test_what_is_out_of_reach_is_told_with_the_reasons() -> None:
     found = reaching("one broker", *["not yours"] * 3, "no topics", "no admin", passing=4)
 
     assert found.run.exit_code == 0
-    assert telling.headline(found).sentence == (
+    assert headlines.headline(found).sentence == (
         "4 of 10 contract rules hold, 6 out of reach: not yours (3), one broker (1), "
         "and 2 other reasons."
     )
-    assert telling.headline(reaching("one broker", passing=1)).sentence == (
+    assert headlines.headline(reaching("one broker", passing=1)).sentence == (
         "1 of 2 contract rules hold, 1 out of reach: one broker."
     )
     page = html.render(found)

@@ -16,9 +16,9 @@ import pytest
 from fixtures.clients.features import PROBES
 from reports import badge
 from reports.analysis.rules import load_invariants
+from reports.headlines import bases, headline
 from reports.html import render
-from reports.reading import parse as parse_results
-from reports.telling import bases, headline
+from reports.reader import parse as parse_results
 from shareproof.runner.inventory import CLIENT, Check, by_rule, in_tier, read_checks, tiers
 from spec.catalogue import Entry, entries_of, load_catalogue, load_defects
 from spec.configs import load_configs

@@ -10,7 +10,7 @@ import pytest
 
 from reports.console import render_text
 from reports.html import render
-from reports.reading import read
+from reports.reader import read
 from shareproof.runner.scheduler import LONGEST, MOVING, last_at_work, put_last, scope, wait
 from tests.fake import FakeHouse, Ran
 

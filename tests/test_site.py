@@ -12,11 +12,11 @@ import pytest
 
 from reports import badge
 from reports.evidence import ALTERATION, KAFKA_MUTANT
-from reports.reading import parse
+from reports.reader import parse
 from reports.site.archive import Archive, Run, find
 from reports.site.build import build
-from reports.site.comparing import by_broker, by_release, by_version, compare, cross
-from reports.site.detecting import Detection, Missed, Noticed, figures
+from reports.site.comparison import by_broker, by_release, by_version, compare, cross
+from reports.site.detection import Detection, Missed, Noticed, figures
 from shareproof.detected import detection
 from spec.catalogue import load_track_record
 from spec.plain import to_plain

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.reading import read as read_results
+from reports.reader import read as read_results
 from reports.results import Results, RuleResult
 from shareproof.findings.fates import FILE, Fate, chosen, fates
 from spec.findings import RANKS, Risk, load_findings, rank_of

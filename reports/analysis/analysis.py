@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.batch import judge_batches
 from reports.analysis.files import History, of_one_target, open_history, read_manifest
-from reports.analysis.judging import Tell, told
+from reports.analysis.judge import Tell, told
 from reports.analysis.request import Analysis, Judged, Request
+from reports.analysis.results import observations, owed_by, results_of
 from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import open_session, settings_for
-from reports.analysis.settling import observations, owed_by, results_of
 from reports.analysis.timeline import intervals_for
 from spec.verdict import EnvironmentFault
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, together
-from reports.analysis.judging import Found, Tell, judge
+from reports.analysis.judge import Found, Tell, judge
 from reports.analysis.progress import progress
 from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.analysis.files import History
-from reports.analysis.judging import Found
+from reports.analysis.judge import Found
 from reports.results import Measure, Reached, Results
 from spec.rule import Level
 

@@ -44,9 +44,9 @@ class Invariant:
         needs_whole: Its witness is something missing: a history of which anything was lost
             cannot break it for certain.
         about: A table whose rows put the rule to the test: where it is empty, nothing does.
-        bears: With which error of clocks, in nanoseconds, a breach is certain. Times of hosts are
-            widened by that error, so that only what is compared with a duration, or the other
-            way round, can be wrong by it.
+        clock_error: The largest error of clocks, in nanoseconds, with which a breach is certain.
+            Times of hosts are widened by it, so that only what is compared with a duration, or the
+            other way round, can be wrong by it.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Invariant:
     offset: str = "offset"
     needs_whole: bool = False
     about: str = ""
-    bears: int = BORNE
+    clock_error: int = BORNE
 
 
 def columns(names: str) -> tuple[str, ...]:

@@ -173,7 +173,7 @@ def configured(spark: SparkSession, settings: Mapping[str, str], *, when: bool) 
             spark.conf.set(name, value)
 
 
-def beside(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+def sibling_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return a session with the tables and views that another one has by now, and own settings."""
     found = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())  # noqa: SLF001
     for name, value in settings.items():
@@ -181,7 +181,7 @@ def beside(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     return found
 
 
-def by_turns(ask: Callable[..., Answer], questions: Iterable[Sequence[Any]]) -> list[Answer]:
+def run_parallel(ask: Callable[..., Answer], questions: Iterable[Sequence[Any]]) -> list[Answer]:
     """Ask questions, and return what is said to each.
 
     Two are asked at the same time: while one is worked out, the next is planned and compiled, and
@@ -201,4 +201,4 @@ def by_runs(rows: Iterable[Row], runs: int) -> list[list[Row]]:
 
 def fetched(spark: SparkSession, queries: Iterable[str]) -> list[list[Row]]:
     """Return the rows of queries that count by interval, are about few records, or have a LIMIT."""
-    return by_turns(lambda query: spark.sql(query).collect(), [[query] for query in queries])
+    return run_parallel(lambda query: spark.sql(query).collect(), [[query] for query in queries])

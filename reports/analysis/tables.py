@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from reports.analysis.files import History
-from reports.analysis.held import stride, tables_of
+from reports.analysis.in_memory import stride, tables_of
 from reports.analysis.queries import at_places
 from reports.analysis.relations import Relation, in_order
 from reports.analysis.required import with_required

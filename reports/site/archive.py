@@ -13,9 +13,9 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from reports.reading import read
+from reports.headlines import Told
+from reports.reader import read
 from reports.results import Results, RuleResult
-from reports.telling import Told
 
 LONGEST_NAME = 100
 """Characters of a run's name in addresses; two are in that of a change, and files have limits."""

@@ -8,11 +8,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports import badge, html
+from reports.headlines import NEEDS, SIGNS, WORDS, uncrossed
 from reports.nights import Night, before_each, changes
 from reports.results import RuleResult
 from reports.site import feed
 from reports.site.archive import Archive, Run
-from reports.site.comparing import (
+from reports.site.comparison import (
     KINDS,
     Comparison,
     by_broker,
@@ -21,9 +22,8 @@ from reports.site.comparing import (
     compare,
     cross,
 )
-from reports.site.detecting import KINDS as BROKEN
-from reports.site.detecting import Detection, Row, figures, matrix
-from reports.telling import NEEDS, SIGNS, WORDS, uncrossed
+from reports.site.detection import KINDS as BROKEN
+from reports.site.detection import Detection, Row, figures, matrix
 from spec.catalogue import Past, load_track_record
 from spec.rule import AREAS, load_rules
 

@@ -19,12 +19,12 @@ from fixtures.history.compaction import bring_up_to_date
 from fixtures.history.mirror import kept_at
 from fixtures.interface.names import UsageFault
 from fixtures.machine.storage import place
-from reports import writing
+from reports import writer
 from reports.analysis.analysis import analyse_all
 from reports.analysis.request import Request
 from reports.results import Results
 from reports.site.archive import Archive, find, judged
-from reports.site.comparing import Comparison, compare
+from reports.site.comparison import Comparison, compare
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.chaos.verdicts import read, spark_settings, with_chaos
 from spec.verdict import EnvironmentFault
@@ -134,7 +134,7 @@ def judged_again(found: Sequence[Earlier], replacing: bool) -> list[Results | En
         results = with_chaos(new.results, played) if played else new.results
         if replacing:
             with kept_at(one.folder, _quiet) as folder:
-                writing.publish(folder, results, new.timelines)
+                writer.publish(folder, results, new.timelines)
         every.append(results)
     return every
 

@@ -32,8 +32,8 @@ from chaos.shrink import described, shrink
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.nights import RECORD, Night, Play, Shrunk, find, play_of, read
-from reports.oracle import judging as oracle
-from reports.reading import read as read_results
+from reports.oracle import judge as oracle
+from reports.reader import read as read_results
 from reports.site.archive import Archive
 from reports.site.archive import find as runs_in
 from reports.site.build import build

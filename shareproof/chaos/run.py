@@ -37,8 +37,8 @@ from fixtures.workload.hosts import Hosts, hosts_of
 from fixtures.workload.plan import KINDS, PLAIN, Group, Load
 from reports.analysis.request import Request
 from reports.console import line
+from reports.headlines import cases
 from reports.results import Results
-from reports.telling import cases
 from shareproof.chaos.spark_start import Log, starting
 from shareproof.chaos.verdicts import judge, spark_settings
 from shareproof.options import ChaosOptions, Overlap

@@ -10,7 +10,7 @@ from threading import Event, Lock, Timer
 from fixtures.workload.load import DRAINING, PRODUCING
 from fixtures.workload.plan import Load
 from reports.analysis.request import Request
-from reports.analysis.warming import Enough, warm
+from reports.analysis.warm_up import Enough, warm
 
 Log = Callable[[str], None]
 

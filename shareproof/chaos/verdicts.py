@@ -16,12 +16,12 @@ from fixtures.history.mirror import kept_at
 from fixtures.machine.cache import cache_root
 from fixtures.machine.java import OLDEST, SWITCH_VARIABLE, find_java
 from fixtures.machine.storage import reached, settings
-from reports import writing
+from reports import writer
 from reports.analysis.analysis import analyse
 from reports.analysis.request import Request
 from reports.analysis.session import ALL_BRANCHES
+from reports.headlines import cases
 from reports.results import ChaosRun, Results, RuleResult
-from reports.telling import cases
 from reports.verdicts import BROKEN, FAULT, OK
 from spec.plain import from_plain
 from spec.verdict import EnvironmentFault
@@ -48,7 +48,7 @@ def judge(request: Request, out: Path, log: Log) -> Results:
         found = analyse(whole, log)
     results = with_chaos(found.results, played, strict=request.strict)
     with kept_at(out, log) as folder:
-        writing.publish(folder, results, found.timelines)
+        writer.publish(folder, results, found.timelines)
     return results
 
 

@@ -102,7 +102,7 @@ def _find(paths: list[Path]) -> Archive:
 
 
 def _print_changes(paths: list[Path], *, as_json: bool) -> None:
-    from reports.site.comparing import compare
+    from reports.site.comparison import compare
 
     found = [run for path in paths for run in _find([path]).runs]
     if len(found) != 2:

@@ -11,7 +11,7 @@ import pytest
 
 import spec.rule
 from fixtures.interface.info import ClusterInfo
-from reports.building import RunRecord, document, timing_of
+from reports.document import RunRecord, document, timing_of
 from reports.results import Canary, Results, Target
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.runner.checks import existing, transcript_name

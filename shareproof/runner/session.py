@@ -17,7 +17,7 @@ import pytest
 from fixtures.interface.capability import Capability
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
-from reports import console, writing
+from reports import console, writer
 from reports.badge import of_results
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
@@ -190,7 +190,7 @@ class Controller:
             recorder.heed_canary()
         self.results = found = recorder.results(self.info, self.owner.start_seconds)
         if out := self.options.out and Path(self.options.out):
-            writing.publish(out, found)
+            writer.publish(out, found)
             of_results(found).write(out)
             allured.write(out, found)
         if invocation := invocation_of(self.config):

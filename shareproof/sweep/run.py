@@ -23,10 +23,10 @@ from typing import Any
 from rich.console import Console
 
 from reports.badge import of_results
-from reports.building import RunRecord, document, timing_of
+from reports.document import RunRecord, document, timing_of
 from reports.results import Results, Target
 from reports.verdicts import FAULT, OK
-from reports.writing import publish
+from reports.writer import publish
 from shareproof.runner.options import HOSTILE, facing
 from shareproof.runner.outcome import broken
 from shareproof.runner.recorder import INTERRUPTED

@@ -27,7 +27,7 @@ import pytest
 from fixtures.proxies.alter import HONEST
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.targets.altered import replace_alteration
-from reports.reading import read
+from reports.reader import read
 from reports.results import Results
 from shareproof.runner.checks import rules_of
 from shareproof.runner.inventory import Check

@@ -17,7 +17,7 @@ from chaos.run import RECORD as CHAOS
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
-from reports.oracle.judging import Verdicts, judge
+from reports.oracle.judge import Verdicts, judge
 from reports.results import ChaosRun, InjectedFault
 from shareproof.chaos.verdicts import read as read_run
 from suites.chaos.scenarios import SCENARIOS

@@ -11,7 +11,7 @@ from fixtures.interface.mutant import Mutant
 from fixtures.reference.mutants import MUTANTS
 from reports.badge import BAD, GOOD, Badge
 from reports.evidence import REFERENCE_MUTANT, Entry
-from reports.site.detecting import KINDS
+from reports.site.detection import KINDS
 from shareproof.detected import BROKEN
 from shareproof.detected import detection as detected
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks

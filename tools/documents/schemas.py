@@ -12,7 +12,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from reports.reading import SCHEMA_FILE
+from reports.reader import SCHEMA_FILE
 from reports.results import SCHEMA, Results
 
 Schema = dict[str, Any]

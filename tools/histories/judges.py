@@ -11,7 +11,7 @@ from fixtures.history.compaction import compact
 from reports.analysis import queries
 from reports.analysis.files import open_history
 from reports.analysis.rules import Invariant, by_relation, load_invariants
-from reports.oracle.judging import Verdicts, judge
+from reports.oracle.judge import Verdicts, judge
 from tools.histories.small import History, write
 
 if TYPE_CHECKING:

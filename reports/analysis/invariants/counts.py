@@ -89,7 +89,7 @@ INV_13 = Invariant(
 
 INV_14 = Invariant(
     id="INV-14",
-    bears=NEVER,
+    clock_error=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns("share_partition log offset sent acquired count highest_limit"),
     breach="count > highest_limit",
@@ -133,7 +133,7 @@ INV_35 = Invariant(
 
 INV_39 = Invariant(
     id="INV-39",
-    bears=NEVER,
+    clock_error=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns(
         "share_partition log offset sent acquired count others_in_response throttling "

@@ -215,7 +215,7 @@ INV_23 = Invariant(
 
 INV_26 = Invariant(
     id="INV-26",
-    bears=0,
+    clock_error=0,
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} kind ack_received holds_until no_load_between undisturbed next_op next_sent "
@@ -246,7 +246,7 @@ INV_26 = Invariant(
 
 INV_40 = Invariant(
     id="INV-40",
-    bears=NEVER,
+    clock_error=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} kind outcome error ack_sent ack_received holds_until loads_before_fetch "

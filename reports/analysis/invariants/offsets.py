@@ -28,7 +28,7 @@ INV_17 = Invariant(
 
 INV_19 = Invariant(
     id="INV-19",
-    bears=NEVER,
+    clock_error=NEVER,
     over=OFFSET_SAMPLES,
     columns=columns("share_partition log spso before sent since received"),
     cases="spso >= 0 AND before >= 0 AND sent >= since",
@@ -54,7 +54,7 @@ INV_20 = Invariant(
 
 INV_22 = Invariant(
     id="INV-22",
-    bears=NEVER,
+    clock_error=NEVER,
     over=EPOCHS,
     columns=columns("share_partition log offset since until what epoch before"),
     cases="before IS NOT NULL",
@@ -66,7 +66,7 @@ INV_22 = Invariant(
 
 INV_24 = Invariant(
     id="INV-24",
-    bears=NEVER,
+    clock_error=NEVER,
     over=LAST_SAMPLES,
     columns=columns("share_partition log spso lag log_start log_end sent received"),
     # The start offset that is shown may be one write behind, so where there is a lag to see, that
@@ -87,7 +87,7 @@ INV_24 = Invariant(
 
 INV_25 = Invariant(
     id="INV-25",
-    bears=NEVER,
+    clock_error=NEVER,
     over=OPERATIONS,
     columns=columns("op api node sent received max_wait_ms answering"),
     cases="received >= 0",
@@ -123,7 +123,7 @@ LAGS = Relation(
 
 INV_38 = Invariant(
     id="INV-38",
-    bears=0,
+    clock_error=0,
     over=LAGS,
     columns=columns(
         "share_partition log spso lag sent received log_end end_after high unseen_responses "

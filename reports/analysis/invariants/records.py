@@ -6,7 +6,7 @@ from spec.history import NEVER
 
 INV_04 = Invariant(
     id="INV-04",
-    bears=NEVER,
+    clock_error=NEVER,
     over=RECORDS_OF_LOGS,
     columns=columns(
         "share_partition log offset was_produced was_delivered present may_be_stored producer "
@@ -43,7 +43,7 @@ INV_04 = Invariant(
 
 INV_05 = Invariant(
     id="INV-05",
-    bears=NEVER,
+    clock_error=NEVER,
     over=RECORDS_OF_LOGS,
     columns=columns(
         "share_partition log offset was_produced transaction owed seen producer sequence "
@@ -139,7 +139,7 @@ INV_08 = Invariant(
 
 INV_11 = Invariant(
     id="INV-11",
-    bears=NEVER,
+    clock_error=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns("share_partition log offset op sent acquired after next_op"),
     breach="coalesce(next_op = op, false) OR after >= offset",
@@ -153,7 +153,7 @@ INV_11 = Invariant(
 
 INV_34 = Invariant(
     id="INV-34",
-    bears=NEVER,
+    clock_error=NEVER,
     over=RECORDS_OF_LOGS,
     columns=columns(
         "share_partition log offset was_produced transaction seen_committed producer sequence "

@@ -6,7 +6,7 @@ from spec.history import NEVER
 
 INV_10 = Invariant(
     id="INV-10",
-    bears=NEVER,
+    clock_error=NEVER,
     over=STORED_AS_FINAL,
     columns=columns("share_partition log offset since until state own others"),
     # Nothing is stored as finished that members of other groups finished and none of this one.
@@ -167,7 +167,7 @@ INV_33 = Invariant(
 
 INV_37 = Invariant(
     id="INV-37",
-    bears=NEVER,
+    clock_error=NEVER,
     over=STORED_AS_FINAL,
     columns=columns("share_partition log offset since until state own others"),
     breach="NOT own AND NOT others",

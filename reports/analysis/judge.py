@@ -18,7 +18,14 @@ from reports.analysis.files import History
 from reports.analysis.queries import OFFSET_BITS, counts, excuse_bits, patterns
 from reports.analysis.relations import PARTITIONS, Relation
 from reports.analysis.rules import BORNE, Invariant, by_relation
-from reports.analysis.session import INTERPRETED, SMALL_ROWS, beside, by_runs, by_turns, configured
+from reports.analysis.session import (
+    INTERPRETED,
+    SMALL_ROWS,
+    by_runs,
+    configured,
+    run_parallel,
+    sibling_session,
+)
 from reports.analysis.tables import Relations, keep_records
 from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
 from spec.history import BUCKETED, TABLES
@@ -83,7 +90,7 @@ def judge(
     found = [dict(idle) for _ in histories]
     # What takes long comes first, so that all else fits in beside it.
     some = sorted(questions.items(), key=lambda question: not question[0].over_records)
-    for answers in by_turns(ask, some):
+    for answers in run_parallel(ask, some):
         for one, history, told in zip(found, histories, answers, strict=True):
             mine = (rule.id for rule in askable(history, asked))
             one |= {rule: told[rule] for rule in mine if rule in told}
@@ -108,7 +115,7 @@ class _Brief:
     def session(self) -> SparkSession:
         # It knows the views that there are when it is made.
         self._relations.need(self._asked)
-        return beside(self._spark, INTERPRETED)
+        return sibling_session(self._spark, INTERPRETED)
 
 
 def _small_rows(history: History) -> int:
@@ -192,7 +199,7 @@ def _verdict(rule: Invariant, found: Found, history: History) -> tuple[Verdict, 
 def _doubt(rule: Invariant, found: Found, history: History) -> str:
     """Return why a history does not decide a rule, or nothing."""
     error, cases = history.manifest.clock_error, f"{found.broken} of {found.exercised} cases"
-    if error > rule.bears and (found.broken or (found.exercised and error > BORNE)):
+    if error > rule.clock_error and (found.broken or (found.exercised and error > BORNE)):
         known = f"clocks of hosts are known only to {error / 1e6:.1f} ms"
         return f"{known}; by them {cases} break the rule"
     if found.broken and rule.needs_whole and not history.whole:

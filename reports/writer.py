@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reports import drawing, html
+from reports import html
 from reports.results import Results
+from reports.timelines import write_timelines
 from spec.plain import text_of, to_plain, write_atomically
 
 
@@ -20,5 +21,5 @@ def publish(out: Path, results: Results, timelines: Mapping[str, Any] | None = N
     """Write results, what was drawn of judged histories if any were, and the page of all that."""
     write(out, results)
     if timelines is not None:
-        drawing.write_timelines(out, timelines)
+        write_timelines(out, timelines)
     html.write(out, results)

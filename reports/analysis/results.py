@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from reports.analysis.judging import observation
+from reports.analysis.judge import observation
 from reports.analysis.request import Judged, Request
 from reports.analysis.rules import Invariant
-from reports.building import RunRecord, about, document, timing_of
+from reports.document import RunRecord, about, document, timing_of
 from reports.results import Results, Target
 from reports.verdicts import FAULT, OK
 from spec.ledger import load_ledger
