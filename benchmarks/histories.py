@@ -87,7 +87,13 @@ def write_history(folder: Path, events: int, seed: int = 1) -> Made:
         by_bucket.setdefault(bucket_of(log), []).append(log)
     for bucket, members in sorted(by_bucket.items()):
         for name, make in (("produced", _produced), ("deliveries", _deliveries)):
-            files.append(_bucket(folder, name, bucket, _pieces(make, members, plan, made)))
+            path = f"{name}/part-00000_{bucket:05}.parquet"
+            rows = 0
+            with pq.ParquetWriter(folder / path, TABLES[name], **layout()) as writer:
+                for table in _pieces(make, members, plan, made):
+                    writer.write_table(table)
+                    rows += table.num_rows
+            files.append(_described(folder, name, path, rows, bucket))
     made.rows.update({file.table: file.rows for file in files if file.table not in BUCKETED})
     (folder / MANIFEST).write_text(Manifest(files=tuple(files)).to_json(), encoding="utf-8")
     return made
@@ -106,16 +112,6 @@ def _pieces(make: Maker, logs: list[int], plan: Plan, made: Made) -> Iterator[pa
             table = pa.Table.from_arrays(arrays, schema=schema)
             made.rows[name] += table.num_rows
             yield table
-
-
-def _bucket(folder: Path, name: str, bucket: int, pieces: Iterator[pa.Table]) -> File:
-    path = f"{name}/part-00000_{bucket:05}.parquet"
-    rows = 0
-    with pq.ParquetWriter(folder / path, TABLES[name], **layout()) as writer:
-        for table in pieces:
-            writer.write_table(table)
-            rows += table.num_rows
-    return _described(folder, name, path, rows, bucket)
 
 
 def _produced(log: int, offset: NDArray[np.int64], plan: Plan, made: Made) -> tuple[str, Columns]:

@@ -31,15 +31,14 @@ class _Patient(Agent):
         found = await super()._open(request)
         consumer = self.consumers[request["consumer"]]
         async for _ in attempts(LONG):
-            if await self._has_coordinator(consumer):
+            connection = await consumer.network.anyone()
+            group = consumer.settings.group
+            response = await connection.call(
+                "FindCoordinator", key_type=0, coordinator_keys=[group]
+            )
+            if bool(response.coordinators[0].error_code == ErrorCode.NONE):
                 break
         return found
-
-    async def _has_coordinator(self, consumer: ShareConsumer) -> bool:
-        connection = await consumer.network.anyone()
-        group = consumer.settings.group
-        response = await connection.call("FindCoordinator", key_type=0, coordinator_keys=[group])
-        return bool(response.coordinators[0].error_code == ErrorCode.NONE)
 
 
 class _Believing(Exchange):

@@ -117,7 +117,7 @@ def test_mutant_is_killed_by_its_rule_and_the_honest_broker_accepted() -> None:
 def test_check_that_fails_anyway_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = play("reference:accept-releases", cases_of(ACCEPTED)[0], 1)
     monkeypatch.setattr("tools.campaign.rejections._honest", lambda *_: wrong)
-    assert wrong.broken is not None
+    assert wrong.broken() is not None
     assert rejection("reference:accept-releases", ACCEPTED, 1) is None
 
 
@@ -270,7 +270,7 @@ def test_a_check_as_written_has_one_situation_and_a_broken_one_none() -> None:
 )
 def test_a_broken_broker_is_seen_in_each_setup(name: str, mutant: str) -> None:
     cases = CROSSED[f"suites/broker/test_ack_types.py::{name}"]
-    noticed = {setup_of(case): play(f"{HONEST}:{mutant}", case, 1).broken for case in cases}
+    noticed = {setup_of(case): play(f"{HONEST}:{mutant}", case, 1).broken() for case in cases}
     assert len(noticed) == 3
     assert [setup for setup, broken in noticed.items() if broken is None] == []
 

@@ -13,7 +13,6 @@ from fixtures.interface.target import Target
 from fixtures.machine.loops import run_blocking
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
-from fixtures.wire.codec import Struct
 from spec.verdict import Undecided
 from suites.broker.hang import find_hang, refuse_if_silent
 from suites.broker.share import Share, world
@@ -63,10 +62,6 @@ async def _elsewhere(share: Share) -> tuple[str, int]:
             return group, node
 
 
-def _errors(response: Struct) -> list[int]:
-    return [part.error_code for topic in response.responses for part in topic.partitions]
-
-
 def test_a_new_topic_is_altered_once_its_coordinator_knows_it(debugged: tuple[Target, int]) -> None:
     target, _ = debugged
 
@@ -82,7 +77,9 @@ def test_a_new_topic_is_altered_once_its_coordinator_knows_it(debugged: tuple[Ta
                 await asyncio.sleep(FROZEN)
             finally:
                 broker.resume()
-            return _errors(await altered)
+            return [
+                part.error_code for topic in (await altered).responses for part in topic.partitions
+            ]
 
     assert run_blocking(play()) == [0]
 

@@ -65,7 +65,7 @@ class Hunt:
             async with _running(command_of(f"model:{mutant.name}")) as adapter:
                 played = await self.play(adapter, mutant.name, case)
             lines.append(f"{case.check.id.split('::')[-1]}: {played.summary}")
-            if (seen := played.broken) and seen.rule in mutant.rules:
+            if (seen := played.broken()) and seen.rule in mutant.rules:
                 return entry_of(evidence.CLIENT_MUTANT, mutant.name, seen, seed=self.seed), lines
         return None, lines
 

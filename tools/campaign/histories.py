@@ -78,7 +78,11 @@ def play(options: Options) -> Outcome:
                 options.progress("histories", done, len(parts))
     outcome = summary(found)
     if options.count == 1:
-        outcome.said += [_shown(one) for one in found]
+        for one in found:
+            truth = {True: "legal", False: "illegal", None: "undecided"}[one.legal]
+            by = ", ".join(one.broken) or "no rule"
+            head = f"{one.edit or 'unedited'}: {truth}, accused by {by}"
+            outcome.said.append(f"\n{head}\n{one.history}")
     share = seeds[: min(options.count // _BY_SPARK, _BY_SPARK)]
     if share and find_spec("pyspark"):
         both = [one.history for seed in share for one in histories(seed)]
@@ -120,9 +124,3 @@ def summary(found: Sequence[Played]) -> Outcome:
 def _seeds(seeds: Sequence[int]) -> str:
     some = ", ".join(map(str, seeds[:_SHOWN])) + ", ..." * (len(seeds) > _SHOWN)
     return f"{len(seeds)} (seeds {some}; `python -m tools.campaign histories --count 1 --seed N`)"
-
-
-def _shown(one: Played) -> str:
-    truth = {True: "legal", False: "illegal", None: "undecided"}[one.legal]
-    head = f"{one.edit or 'unedited'}: {truth}, accused by {', '.join(one.broken) or 'no rule'}"
-    return f"\n{head}\n{one.history}"

@@ -113,13 +113,9 @@ class Played:
     def held(self) -> bool:
         return all(seen.verdict is Verdict.PASS for seen in self.observations)
 
-    @property
-    def broken(self) -> Observation | None:
-        """The first rule that was broken, if any was."""
-        return next((seen for seen in self.observations if seen.verdict is Verdict.FAIL), None)
-
-    def broken_of(self, rule: str) -> Observation | None:
-        mine = (one for one in self.observations if one.rule == rule)
+    def broken(self, rule: str = "") -> Observation | None:
+        """Return the first rule that was broken, or the one that is named, if it was."""
+        mine = (one for one in self.observations if rule in {"", one.rule})
         return next((one for one in mine if one.verdict is Verdict.FAIL), None)
 
     @property

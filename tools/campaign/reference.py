@@ -130,7 +130,7 @@ def matching(plan: Plan, word: str) -> tuple[list[str], list[str]]:
     return mutants, checks
 
 
-def _plan(options: Options) -> Plan:
+def play(options: Options) -> Outcome:
     whole = everything(drafts=bool(options.only))  # whoever names a draft has it played
     mutants, checks = dict[str, None](), dict[str, None]()
     for word in options.only:
@@ -139,17 +139,14 @@ def _plan(options: Options) -> Plan:
             raise nothing(word)
         mutants |= dict.fromkeys(found)
         checks |= dict.fromkeys(reached)
-    return Plan(
+    plan = Plan(
         mutants=tuple(mutants) if options.only else whole.mutants,
         checks=tuple(checks) if options.only else whole.checks,
         seed=options.seed,
         full=options.full,
         workers=options.workers,
     )
-
-
-def play(options: Options) -> Outcome:
-    seen, store = Seen(plan=_plan(options)), options.store
+    seen, store = Seen(plan=plan), options.store
     try:
         carry_out(seen, store.known, options.progress)
     finally:

@@ -7,8 +7,9 @@ against the same check, played by the same seed, on the honest broker.
 import functools
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS
@@ -85,7 +86,7 @@ def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | Non
     rules = (rule,) if rule else checks()[check].rules
     for at, case in enumerate(cases_of(check)):
         played = play(target, case, seed)
-        broken = played.broken_of(rule) if rule else played.broken
+        broken = played.broken(rule)
         if broken and broken.rule in rules and _honest(check, at, seed).held:
             return entry_of(*broken_by(target), broken, seed=seed)
     return None
@@ -131,10 +132,16 @@ def again(entry: Entry) -> list[Entry]:
 Lead = tuple[str, int]  # A check or a target to begin with, and the seed by which it was a success.
 
 
-def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> list[Entry]:
+def hunt_mutant(name: str, seed: int, leads: Sequence[Lead], full: bool) -> list[Entry]:
+    """Play what is known to kill a mutant, then all checks that name one of its rules."""
+    known = [(check, by) for check, by in leads if check in checks()]
+    reach = by_rule(checks().values())
+    named = dict.fromkeys(c.id for rule in MUTANTS[name].rules for c in reach.get(rule, ()))
+    attempts = [(check, seed) for check, _ in known] + known
+    attempts += [(check, try_) for try_ in range(seed, seed + TRIES) for check in named]
     target = f"{HONEST}:{name}"
     found: dict[str, Entry] = {}
-    for check, try_ in _attempts(name, seed, first):
+    for check, try_ in attempts:
         killed = any(map(kills, found.values()))
         if check in found or (full and try_ != seed and killed):
             continue
@@ -145,34 +152,16 @@ def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> list
     return list(found.values())
 
 
-def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
-    """Yield checks and seeds: what is known to kill, then all that names a rule of the mutant."""
-    known = [(check, by) for check, by in first if check in checks()]
-    reach = by_rule(checks().values())
-    named = [check.id for rule in MUTANTS[name].rules for check in reach.get(rule, ())]
-    yield from ((check, seed) for check, _ in known)
-    yield from known
-    for try_ in range(seed, seed + TRIES):
-        yield from ((check, try_) for check in dict.fromkeys(named))
-
-
 def hunt_for(
     check: str, seed: int, leads: Sequence[Lead], alterations: Sequence[str]
 ) -> list[Entry]:
-    targets = _candidates(check, seed, leads, alterations)
-    return first((target, check, try_) for target, try_ in targets)
-
-
-def _candidates(
-    check: str, seed: int, first: Sequence[Lead], alterations: Sequence[str]
-) -> Iterator[Lead]:
     rules = set(checks()[check].rules)
     areas = {rule[:3] for rule in rules}
-    yield from ((target, seed) for target, _ in first)
-    yield from first
     near = [name for name, one in MUTANTS.items() if rules & set(one.rules)]
     area = [name for name, one in MUTANTS.items() if areas & {rule[:3] for rule in one.rules}]
-    targets = [f"altered:{one}@{HONEST}" for one in alterations if one in ALTERATIONS]
-    yield from ((f"{HONEST}:{name}", seed) for name in near)
-    yield from ((target, try_) for target in targets for try_ in range(seed, seed + TRIES))
-    yield from ((f"{HONEST}:{name}", seed) for name in area)
+    altered = [f"altered:{one}@{HONEST}" for one in alterations if one in ALTERATIONS]
+    plays = [(target, seed) for target, _ in leads] + [*leads]
+    plays += [(f"{HONEST}:{name}", seed) for name in near]
+    plays += product(altered, range(seed, seed + TRIES))
+    plays += [(f"{HONEST}:{name}", seed) for name in area]
+    return first((target, check, try_) for target, try_ in plays)

@@ -167,10 +167,15 @@ def played(runs: Sequence[Played]) -> str:
 
 
 def struck(runs: Sequence[Played]) -> str:
-    columns = _well_played(runs)
-    rows = (
-        (f"`{kind}`", *(_counted(runs, kind, release) for release in columns)) for kind in FAULTS
-    )
+    columns, rows = _well_played(runs), []
+    for kind in FAULTS:
+        cells = [f"`{kind}`"]
+        for release in columns:
+            seen = [o.faults[kind] for o in runs if o.release == release and kind in o.faults]
+            total = sum(seen, _NONE)
+            counts = f"{total.hit} of {total.struck} hit, {total.healed} healed"
+            cells.append(counts if seen else "not played")
+        rows.append(tuple(cells))
     return _table(("fault", *columns), rows)
 
 
@@ -180,14 +185,6 @@ def _well_played(runs: Sequence[Played]) -> list[str]:
         for release in sorted({one.release for one in runs}, key=_order, reverse=True)
     }
     return [release for release, played in names.items() if len(played) >= _MANY]
-
-
-def _counted(runs: Sequence[Played], kind: str, release: str) -> str:
-    seen = [one.faults[kind] for one in runs if one.release == release and kind in one.faults]
-    if not seen:
-        return "not played"
-    total = sum(seen, _NONE)
-    return f"{total.hit} of {total.struck} hit, {total.healed} healed"
 
 
 def filled(page: str) -> str:
