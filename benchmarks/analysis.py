@@ -70,14 +70,12 @@ def watched(command: Sequence[str]) -> Run:
 
 
 def analyse(runs: Sequence[Path], out: Path, options: argparse.Namespace) -> Run:
-    """Judge histories by ``shareproof analyse --brief``."""
     command = [sys.executable, "-m", "shareproof", "analyse", *map(str, runs), "--brief", "--json"]
     command += ["--master", f"local[{options.threads}]", "--memory", options.memory]
     return watched([*command, "--out", str(out)])
 
 
 def summary(runs: Sequence[Run]) -> Run:
-    """Return the medians of some runs, and the highest peak of memory."""
     seconds, cpu = median(one.seconds for one in runs), median(one.cpu for one in runs)
     return Run(None, seconds, cpu, max(one.memory for one in runs))
 

@@ -53,14 +53,7 @@ def broken(run: Path) -> Path:
 
 
 def check(found: Results, alone: Mapping[str, Verdicts], runs: Sequence[Path], hurt: Path) -> None:
-    """Refuse verdicts other than those of each history alone, and a broken file without a name.
-
-    Args:
-        found: the judgement of an archive.
-        alone: the verdicts on the different runs, by name.
-        runs: the archive.
-        hurt: the broken file.
-    """
+    """Refuse verdicts other than those of each history alone, and a broken file without a name."""
     if not any(str(hurt) in error for error in found.run.errors):
         raise SystemExit(f"{hurt} is broken, and nothing says so")
     names = list(alone)

@@ -56,7 +56,6 @@ class Entry:
 
 
 def read(folder: Path = FOLDER) -> list[Entry]:
-    """Return all entries; none if there is no file."""
     file = folder / FILE
     entries = []
     for text in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():

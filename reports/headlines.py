@@ -191,7 +191,6 @@ def out_of_reach(rules: Sequence[RuleResult]) -> list[tuple[str, int]]:
 
 
 def areas(results: Results) -> list[dict[str, Any]]:
-    """Return each area with its title, its rules and how often each verdict was given."""
     found = []
     for area, entries in groupby(results.rules, key=lambda entry: entry.area):
         rules = list(entries)
@@ -207,7 +206,6 @@ def tally(rules: Sequence[RuleResult]) -> dict[str, int]:
 
 
 def levels(results: Results) -> list[tuple[str, dict[str, int]]]:
-    """Return how often each verdict was given, by level."""
     by_level = [
         (level.value, [rule for rule in results.rules if rule.level is level]) for level in Level
     ]

@@ -37,11 +37,9 @@ def render(
 ) -> str:
     """Return the page. Everything that came from outside is escaped by the template engine.
 
-    Args:
-        results: the run's results.
-        folder: the run's directory, where its transcripts are; without it they are left out.
-        told: what other runs of the same subject said of each rule, newest first.
-        home: where the site is that the page is part of, seen from the page; empty if of none.
+    Transcripts are in ``folder``, the run's directory, and left out without it. ``told`` is what
+    other runs of the same subject said of each rule, newest first, ``home`` where the site is that
+    the page is part of, seen from the page.
     """
     runs = timelines.runs(results, timelines.read_timelines(folder))
     drawn = [run["timeline"] for run in runs] if any(run["timeline"] for run in runs) else []

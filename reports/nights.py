@@ -205,7 +205,6 @@ class Broken:
 
     @property
     def verdict(self) -> str:
-        """Whether it is known, and how reliably it fails."""
         often = f"fails {self.failed} of {self.played}"
         if self.known:
             return self.finding or "known"

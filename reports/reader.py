@@ -24,9 +24,6 @@ SCHEMA_FILE = Path(__file__).with_name("results.schema.json")
 def read(path: Path) -> Results:
     """Read results.json, given the file or the directory that holds it.
 
-    Args:
-        path: the file, or its directory.
-
     Raises:
         ValueError: it is not there, not JSON, of a later schema, or malformed; says which file.
     """

@@ -68,15 +68,9 @@ def settle(
 ) -> list[Judged]:
     """Return one verdict per rule that the run reached, in the order of ``rules``.
 
-    Args:
-        rules: the rules this run was asked about.
-        observations: what the checks saw; rules that are not asked about are passed over.
-        ledger: the ledger to compare the verdicts with.
-        version: the release under test, or ``""`` if it did not say.
-        today: the date that expiries are compared with.
-        release: the Kafka release that says which rules exist, where that is not ``version``.
-        unfinished: rules of which some check did not run, so no entry of theirs is called stale.
-        strict_reach: whether a rule that the target cannot be asked counts against it.
+    ``version`` is ``""`` if the target did not say, ``release`` the Kafka release that says which
+    rules exist where that is not the version. Of ``unfinished`` rules some check did not run, so no
+    entry of theirs is called stale.
     """
     seen: dict[str, list[Observation]] = {}
     for observation in observations:

@@ -126,7 +126,6 @@ def called(options: AppOptions) -> str:
 
 
 def reproduce(options: AppOptions, rule: str) -> str:
-    """Return the command that judges one rule again as it was judged here."""
     words = ["shareproof", "app", "--target", options.target, "--only", rule]
     words += ["--seed", str(options.seed)]
     if Capability.OWN_CLUSTER in innermost(options.target).offers:

@@ -29,7 +29,6 @@ class Work:
 
 
 def compare(old: str, new: str, rules: Mapping[str, Rule], *, everything: bool) -> list[Work]:
-    """Return what changed from one release to another, messages first."""
     before, after = (_jars(name) for name in (old, new))
     carriers = [[jar for jar in j if jar.name.startswith(_CARRIERS)] for j in (before, after)]
     found = changes(*map(messages_in, carriers))

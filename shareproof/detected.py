@@ -70,7 +70,6 @@ def own_kills(entries: Iterable[Entry] | None = None) -> dict[str, list[Entry]]:
 
 
 def declared(kind: str, name: str) -> tuple[str, ...]:
-    """Return the rules that a mutant or an alteration is meant to break."""
     known = ALTERATIONS if kind == evidence.ALTERATION else BROKEN.get(kind, {})
     return known[name].rules if name in known else ()
 

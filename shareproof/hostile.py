@@ -32,7 +32,6 @@ _SHOWN = (*SHARE, HEARTBEAT, "Metadata")
 async def play(
     file: Path, program: list[str], *, on: str, brokers: int, frames: int, seconds: float, seed: int
 ) -> int:
-    """Run the program in front of the scripted broker and return its exit code."""
     script = read_script(file)
     with started(open_target(on, TargetOptions(brokers=brokers))) as target:
         schemas = Schemas.from_jar(target.info.schema_jar)

@@ -145,7 +145,6 @@ class SparkOptions:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The Spark settings asked for."""
         from fixtures.targets.arguments import parse_properties
 
         packages = {"spark.jars.packages": self.packages} if self.packages else {}

@@ -47,7 +47,6 @@ class Walk:
         self.mode = "explicit" if adapter.has(Capability.EXPLICIT) else "implicit"
 
     async def go(self) -> None:
-        """Walk; what went wrong is in ``wrong``."""
         group, topic = self.cluster.fresh_name("g"), await self.admin.create_topic(1)
         await self.admin.group_config(group, {"share.auto.offset.reset": "earliest"})
         for partition in topic.partitions:

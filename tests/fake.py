@@ -107,7 +107,6 @@ class FakeHouse:
         (self.folder / "fake.toml").write_text(LEDGER + entries, encoding="utf-8")
 
     def start(self, *options: str, where: str = "", **environment: str) -> subprocess.Popen[str]:
-        """Start pytest on the checks."""
         command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml")]
         command += ["--rootdir", str(self.folder), "--out", str(self.out), "--seed", "7"]
         command += ["-p", "no:hypothesispytest", "--ledger", str(self.folder / "fake.toml")]

@@ -31,12 +31,7 @@ PATIENCE = 600.0
 
 @contextlib.contextmanager
 def standalone(folder: Path, workers: Sequence[Mapping[str, str]] = ({}, {})) -> Iterator[str]:
-    """Start a master and workers of one core each; give the master's address.
-
-    Args:
-        folder: for logs and what executors write.
-        workers: the further environment variables of each worker and of its executors.
-    """
+    """Start a master and workers, of one core each and with these variables; give its address."""
     port, page = free_ports(2)
     address, file = f"spark://127.0.0.1:{port}", folder / "spark.log"
     host = ("--host", "127.0.0.1")

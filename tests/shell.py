@@ -21,15 +21,7 @@ def python(
     timeout: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run our Python to its end; it finds our packages from any directory.
-
-    Args:
-        words: what stands behind ``python``.
-        cwd: where it runs.
-        given: its standard input.
-        timeout: seconds after which it is given up.
-        environment: variables beside our own.
-    """
+    """Run our Python to its end; it finds our packages from any directory."""
     return subprocess.run(
         [sys.executable, *words],
         cwd=cwd,
@@ -82,7 +74,6 @@ class Shell:
         self._capture = capture
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        """Return exit code, standard output and standard error."""
         self._patch.setattr(sys, "argv", ["shareproof", *arguments])
         with pytest.raises(SystemExit) as ended:
             cli.main()

@@ -52,7 +52,6 @@ class Story:
         )
 
     def run(self, length: int) -> list[Step]:
-        """Take ``length`` random steps and return the whole history."""
         actions = (
             [self.produce] * 2
             + [self.fetch] * 6
@@ -88,7 +87,6 @@ class Story:
         self.steps.append(Produced(sent=self.now, received=self.now, first=first, last=last))
 
     def fetch(self) -> None:
-        """Let a member fetch."""
         member = self.free()
         if member is None:
             return
@@ -109,7 +107,6 @@ class Story:
         )
 
     def acknowledge(self) -> None:
-        """Let a member settle or renew something, mostly what it holds."""
         member = self.free()
         batch = self.target(member) if member else None
         if member is None or batch is None:

@@ -194,7 +194,6 @@ frame = partial(exchange, api="ShareFetch")
 
 
 def became(*exchanges: Any) -> Deliveries:
-    """Return the deliveries of these exchanges; locks last ten seconds."""
     return deliveries_of(cast("Any", exchanges), 10.0)
 
 

@@ -181,7 +181,6 @@ class Golden:
 
 @pytest.fixture(scope="module")
 def golden() -> Golden:
-    """Ask Java everything at once."""
     cases = [
         message_case(spec, version, number)
         for spec, version in message_versions()

@@ -342,7 +342,6 @@ PAGES = ("index", "rules", "detection", "track-record", "rules/ACK-01", "changes
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site over two releases and two clients, with the matrix of today's records."""
     room = tmp_path_factory.mktemp("archive")
     for day, (release, verdict) in enumerate((("4.3.1", "fail"), ("4.4.0", "pass")), start=1):
         keep(room / release, judged(verdict, day=day, target=f"kafka:{release}"))

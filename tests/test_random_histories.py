@@ -23,13 +23,11 @@ from tools.histories.truth import is_legal
 
 
 def fetch(op: int, sent: int, count: int, node: int = 1) -> Fetch:
-    """A member of its own gets record 0, in a millisecond."""
     times = {"sent": sent * 1000, "received": sent * 1000 + 1000}
     return Fetch(op=op, member=op, node=node, counts=((0, count),), **times)
 
 
 def ack(op: int, sent: int, kind: AckType, outcome: Outcome = Outcome.OK) -> Ack:
-    """What was fetched is acknowledged, in a millisecond."""
     received = NEVER if outcome is Outcome.UNKNOWN else sent * 1000 + 1000
     return Ack(sent=sent * 1000, received=received, op=op, kinds=((0, kind),), outcome=outcome)
 

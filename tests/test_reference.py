@@ -63,7 +63,6 @@ def test_names_and_properties_that_cannot_be() -> None:
 
 
 async def use(info: ClusterInfo, schemas: Schemas) -> list[int]:
-    """Produce, fetch, settle, and fetch again."""
     batch = encode_batch([b"x", b"x"])
     async with Cluster(info, schemas=schemas, rng=Random(7)) as cluster:
         await cluster.any()

@@ -112,7 +112,6 @@ def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
 
 
 def index() -> str:
-    """Return the tables of the findings: by severity, the demoted ones last, and by component."""
     every = sorted(load_findings().values(), key=lambda one: bool(one.demoted))
     head = ["", "severity", "component", "what happens", "rules", "seen on", "why demoted"]
     rows = [

@@ -129,7 +129,6 @@ def check_evidence() -> str:
 
 
 def build(into: Path) -> tuple[Path, Path]:
-    """Return a wheel, and a source distribution."""
     # Not at home, where a directory called build may lie.
     command(sys.executable, "-m", "build", "--outdir", str(into), str(HOME), folder=into)
     return next(into.glob("*.whl")), next(into.glob("*.tar.gz"))

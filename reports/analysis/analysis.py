@@ -91,7 +91,6 @@ def _rows(runs: Sequence[Path]) -> int | None:
 
 
 def _opened(request: Request) -> _Opened | EnvironmentFault:
-    """Check the files of all runs and of the control run, and say which runs cannot be judged."""
     histories: list[History] = []
     faults: list[str] = []
     try:

@@ -94,7 +94,6 @@ def _judge_together(
 def _drawn(
     spark: SparkSession, asked: Sequence[Drawn], relations: Relations, tell: Tell
 ) -> tuple[list[list[Measure]], list[list[Reached]], list[dict[str, Any]]]:
-    """Return distributions, what states disturbed runs reached, and timelines, without marks."""
     histories = [history for history, _ in asked]
     relations.need([PARTITIONS, DELIVERY_PAIRS])
     tell(f"{histories[0].folder}: distributions and timeline")
@@ -128,7 +127,6 @@ def _with_cases(
     lines: Sequence[dict[str, Any]],
     tell: Tell,
 ) -> list[dict[str, Any]]:
-    """Return timelines with marks where a rule is broken, and stories of records there."""
     tell(f"{histories[0].folder}: stories")
     hits = [[hit for one in said.values() for hit in one.hits] for said in found]
     began = [span(history)[0] for history in histories]

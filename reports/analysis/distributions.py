@@ -40,10 +40,8 @@ MEASURES = {
 def distributions(spark: SparkSession, rows: Sequence[int] = (0,)) -> list[list[Measure]]:
     """Return for each run count, median, high percentiles and maximum of measures by window.
 
-    Args:
-        spark: the session in which the histories are registered.
-        rows: how many deliveries each has, if known. Of very many every nth record is measured,
-            and the results say ``one_in`` how many that was.
+    ``rows`` is how many deliveries each has, if known. Of very many every nth record is measured,
+    and the results say ``one_in`` how many that was.
     """
     sampled = [one_in(some) for some in rows]
     columns = [

@@ -67,7 +67,6 @@ class History:
         return self.whole and not self.spoiled
 
     def rows(self, table: str) -> int:
-        """Return how many rows a table has, by the manifest."""
         return sum(file.rows for file in self.manifest.files if file.table == table)
 
     def readable(self, table: str) -> list[File]:
@@ -95,7 +94,6 @@ class History:
 
     @property
     def cut_short(self) -> tuple[str, ...]:
-        """Sentences that name what the recorder could not finish."""
         cut = (f"{name}: cut when its process was killed" for name in self.manifest.cut)
         broken = (f"{name}: unreadable from some byte on" for name in self.manifest.broken)
         return (*cut, *broken)
@@ -176,7 +174,6 @@ def open_history(path: Path) -> History:
 
 
 def _faults(folder: Path, files: Sequence[File]) -> list[str]:
-    """Return what is wrong with each file, or nothing."""
     if isinstance(folder, PosixPath) and sum(file.size for file in files) < _QUICKLY_READ:
         # Threads would take the interpreter from each other: 2.6 s for a hundred small histories
         # instead of 0.8 s.

@@ -54,7 +54,6 @@ class Found:
 
     @property
     def witness(self) -> tuple[str, ...]:
-        """The first cases that break the rule, in sentences."""
         return tuple(hit.sentence for hit in self.hits)
 
 
@@ -129,7 +128,6 @@ def _shown(
     found: Sequence[Mapping[str, Found]],
     little: bool,
 ) -> list[dict[str, tuple[Hit, ...]]]:
-    """Return the witnesses of broken rules in each run."""
     places = {
         rule.id: {run: one[rule.id].places for run, one in enumerate(found) if one[rule.id].broken}
         for rule in broken
@@ -157,11 +155,7 @@ def observation(
 ) -> Observation:
     """Return what a history says about a rule as reports take it.
 
-    Args:
-        rule: the rule.
-        found: what was found.
-        history: where.
-        control: what was found in a run without faults, to be named beside a broken rule.
+    ``control`` is what was found in a run without faults, to be named beside a broken rule.
     """
     verdict, reason = _verdict(rule, found, history)
     witness = found.witness
@@ -241,7 +235,6 @@ def _by_pattern(
 
 
 def _patterned(rows: Sequence[Row], rules: Sequence[Invariant]) -> dict[str, Found]:
-    """Return what the patterns of one run say of each rule."""
     found: dict[str, Found] = {}
     excuses = excuse_bits(rules)
     for number, rule in enumerate(rules):

@@ -12,10 +12,8 @@ OFFSET_BITS = 44
 def asked(source: str, rules: Sequence[Invariant], *more: str) -> str:
     """Return the query for what each row says to each rule: ``xN`` a case, ``bN`` a breach of it.
 
-    Args:
-        source: what to ask: the name of the relation that all these rules are over.
-        rules: N is a rule's place in these.
-        more: expressions that are to be in the rows, too.
+    N is a rule's place in ``rules``, which are all over ``source``; ``more`` are expressions that
+    are to be in the rows, too.
     """
     questions = [*more]
     for number, rule in enumerate(rules):

@@ -45,7 +45,6 @@ class Relation:
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """The names of all tables and relations that the query reads."""
         named = frozenset(name for _, name, _, _ in Formatter().parse(self.sql) if name)
         return named - _BY_RUN.keys()
 

@@ -29,14 +29,8 @@ def results_of(
 ) -> Results:
     """Return the results of a request, of what was seen in its histories.
 
-    Args:
-        request: what was asked for.
-        judged: its histories.
-        seen: what each says of each rule.
-        invariants: the rules.
-        faults: sentences that name what cannot be judged, or read.
-        started: when it was asked.
-        times: when that was, when histories were open, and when all were judged, in seconds.
+    ``faults`` name what cannot be judged, or read; ``times`` are when it was asked, when histories
+    were open, and when all were judged, in seconds.
     """
     target = judged[0].history.run.get("target", {})
     version = request.version or str(target.get("version", ""))

@@ -87,7 +87,6 @@ def load_invariants() -> list[Invariant]:
 
 
 def by_relation(rules: Iterable[Invariant]) -> dict[Relation, list[Invariant]]:
-    """Return rules by the relation that they ask, in their order."""
     found: dict[Relation, list[Invariant]] = {}
     for rule in rules:
         found.setdefault(rule.over, []).append(rule)

@@ -84,12 +84,10 @@ a quarter of the time.
 
 
 def settings_for(rows: int) -> dict[str, str]:
-    """Return the settings that suit histories of that many rows altogether."""
     return SMALL if rows < SMALL_ROWS else MEDIUM if rows < MEDIUM_ROWS else LARGE
 
 
 def is_local(master: str) -> bool:
-    """Tell whether Spark runs in one process on this machine."""
     return master.startswith("local")
 
 
@@ -162,7 +160,6 @@ def open_session(
 
 @contextlib.contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str], *, when: bool) -> Iterator[None]:
-    """Change settings of a session for a while, if that is wanted."""
     usual = {name: spark.conf.get(name) or value for name, value in settings.items()}
     for name, value in settings.items() if when else ():
         spark.conf.set(name, value)
@@ -192,7 +189,6 @@ def run_parallel(ask: Callable[..., Answer], questions: Iterable[Sequence[Any]])
 
 
 def by_runs(rows: Iterable[Row], runs: int) -> list[list[Row]]:
-    """Return the rows of each run, in their order."""
     found: list[list[Row]] = [[] for _ in range(runs)]
     for row in rows:
         found[row.run].append(row)

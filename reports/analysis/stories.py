@@ -41,13 +41,7 @@ class Record:
 def stories(
     spark: SparkSession, hits: Sequence[Sequence[Hit]], began: Sequence[int]
 ) -> list[list[dict[str, Any]]]:
-    """Return for each run the stories of records that break a rule, and of a few delivered most.
-
-    Args:
-        spark: the session in which the histories are registered.
-        hits: for each run cases that break a rule.
-        began: when each run began, in nanoseconds of its clock.
-    """
+    """Return for each run the stories of records that break a rule, and of a few delivered most."""
     often = _often(spark, len(hits))
     chosen: list[list[Record]] = []
     for mine, most in zip(hits, often, strict=True):

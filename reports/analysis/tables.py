@@ -81,15 +81,10 @@ def register(
     Buckets that cannot be read are left out of all large tables alike, so that what is left can be
     judged; small tables that cannot be read are empty.
 
-    Args:
-        spark: the session.
-        histories: the runs, which are numbered in this order. If buckets of one cannot be read, it
-            is alone, or there is ``room``.
-        database: the name of a database that is not there yet.
-        held: the tables of which all rows are held in memory: those that are read in less time than
-            it takes to plan how to read them.
-        room: a directory of this machine, for links to what can be read of a history of which
-            buckets cannot. They have to stay until all is unregistered.
+    Runs are numbered in this order. All rows of the tables that are ``held`` are in memory: those
+    that are read in less time than it takes to plan how to read them. In ``room``, a directory of
+    this machine, are links to what can be read of a history of which buckets cannot; they have to
+    stay until all is unregistered. Without it such a history has to be alone.
     """
     if room and len(histories) > 1:
         histories = [_linked(one, room / database / str(run)) for run, one in enumerate(histories)]
@@ -238,7 +233,6 @@ def _location(history: History, name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a string as Spark's SQL has it."""
     return "'" + re.sub(r"[\\']", r"\\\g<0>", text) + "'"
 
 

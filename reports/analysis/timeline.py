@@ -28,7 +28,6 @@ Timeline = dict[str, Any]
 
 
 def intervals_for(runs: int) -> int:
-    """Return how many intervals each of several runs is drawn with."""
     return max(FEWEST_INTERVALS, min(INTERVALS, INTERVALS_OF_ALL // max(1, runs)))
 
 

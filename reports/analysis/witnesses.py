@@ -49,14 +49,10 @@ def witnesses(
 ) -> list[dict[str, tuple[Hit, ...]]]:
     """Return up to ``WITNESSES`` cases for each rule and run over the registered histories.
 
-    Args:
-        spark: the session.
-        histories: what is registered in it.
-        rules: those that are broken in any.
-        broken: where each is; only the records there are read again, whatever the size of the
-            histories.
+    Only the records where each is ``broken`` are read again, whatever the size of the histories.
     """
-    windows = _fault_windows(spark)
+    rows = spark.sql("SELECT * FROM faults ORDER BY run, since LIMIT 100000").collect()
+    windows = [row.asDict() for row in rows]
     contexts = [
         Context(span(history)[0], [window for window in windows if window["run"] == run])
         for run, history in enumerate(histories)
@@ -86,7 +82,6 @@ def _add(
     said: Mapping[tuple[int, str], tuple[Hit, ...]],
     wanted: set[tuple[int, str]],
 ) -> None:
-    """Keep what is wanted of what was said, and want it no more."""
     for run, rule in wanted & said.keys():
         found[run][rule] = said[run, rule]
     wanted.difference_update(said)  # `-=` with keys would make another set
@@ -106,7 +101,6 @@ def _earliest(hits: str) -> str:
 def _sentences(
     spark: SparkSession, hits: str, contexts: Sequence[Context]
 ) -> dict[tuple[int, str], tuple[Hit, ...]]:
-    """Tell the first of a few hits of each rule in each run."""
     query = f"""
         SELECT w.*, s.`group`, s.topic, s.partition
         FROM ({hits}) AS w
@@ -145,8 +139,3 @@ def _hit(row: Mapping[str, Any], context: Context) -> Hit:
         since=row["since"] or 0,
         sentence=f"{head} ({when}{f'; during {during}' if during else ''})",
     )
-
-
-def _fault_windows(spark: SparkSession) -> list[Window]:
-    rows = spark.sql("SELECT * FROM faults ORDER BY run, since LIMIT 100000").collect()
-    return [row.asDict() for row in rows]

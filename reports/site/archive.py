@@ -64,7 +64,6 @@ class Run:
 
     @cached_property
     def rules(self) -> Mapping[str, RuleResult]:
-        """The rules that were judged, by id; those that no check reaches are left out."""
         return judged(self.results)
 
 

@@ -51,12 +51,8 @@ def build(
 ) -> Path:
     """Write the site into a folder, over what is there; return its first page.
 
-    Args:
-        archive: the runs.
-        out: the folder.
-        detection: what the suite was seen to notice.
-        watched: gives the runs one by one, and tells whoever waits how far it has come.
-        nights: the nights that the runs were played in, and the directory of each.
+    ``watched`` gives the runs one by one, and tells whoever waits how far it has come; ``nights``
+    are those that the runs were played in, and the directory of each.
     """
     out.mkdir(parents=True, exist_ok=True)
     pages = _Pages(out, len(archive.runs))
@@ -100,7 +96,6 @@ class _Pages:
         self._environment.filters["moment"] = _moment
 
     def write(self, template: str, address: str, **values: Any) -> None:
-        """Write one page at an address below the site's root."""
         file = self._out / address
         file.parent.mkdir(parents=True, exist_ok=True)
         root = "../" * address.count("/")
@@ -115,7 +110,6 @@ def _moment(started: str) -> str:
 
 
 def _copy_all(source: Path, target: Path) -> None:
-    """Copy a directory, wherever it lies."""
     target.mkdir(parents=True, exist_ok=True)
     for one in source.iterdir():
         if one.is_dir():
@@ -125,7 +119,6 @@ def _copy_all(source: Path, target: Path) -> None:
 
 
 def _keep(run: Run, folder: Path, archive: Archive) -> None:
-    """Copy what readers want of a run, render its page again, and give it a badge."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in KEPT:
         source = run.folder / name

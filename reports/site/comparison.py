@@ -30,7 +30,6 @@ class Change:
 
     @property
     def word(self) -> Word:
-        """The verdict of now."""
         return self.rule.verdict
 
 
@@ -52,7 +51,6 @@ class Comparison:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the changes in lines of text: the numbers, and rule by rule what was before."""
         told = [self.sentence]
         for word, found in self.changes.items():
             told += ["", KINDS[word]]
@@ -62,7 +60,6 @@ class Comparison:
         return tuple(told)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the changes as JSON can hold them."""
         changed = [
             {"rule": one.rule.id, "before": one.before, "after": one.word}
             for found in self.changes.values()
@@ -72,7 +69,6 @@ class Comparison:
 
 
 def compare(old: Mapping[str, RuleResult], new: Mapping[str, RuleResult]) -> Comparison:
-    """Compare the judged rules of two runs, each by id."""
     changed = [
         Change(rule=rule, before=old[name].verdict)
         for name, rule in new.items()

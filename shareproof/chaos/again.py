@@ -44,7 +44,6 @@ class Earlier:
 
     @property
     def chaotic(self) -> bool:
-        """Whether the runs were chaos runs, which the chaos command judges."""
         return self.results.chaos is not None
 
 
@@ -58,7 +57,6 @@ class Again:
 
     @property
     def lines(self) -> list[str]:
-        """One line for people, and one more for each changed verdict."""
         if self.comparison is None:
             return [f"{self.folder}: not judged again: {self.trouble}"]
         changes = [one for found in self.comparison.changes.values() for one in found]
@@ -86,7 +84,6 @@ class Again:
 
 
 def earlier(archive: Archive) -> list[Earlier]:
-    """Return every judgement of histories in an archive, in the order of their making."""
     found = [
         _earlier(run.folder, run.results)
         for run in archive.runs

@@ -86,7 +86,6 @@ def class_data_options() -> str:
 
 
 def read(run: Path) -> ChaosRun:
-    """Return what was injected into a run."""
     try:
         record = json.loads((run / RECORD).read_text(encoding="utf-8"))
         return from_plain(ChaosRun, {**record, "run": str(run)})

@@ -24,7 +24,6 @@ def lines(facts: Facts, found: Sequence[Found]) -> Iterator[str]:
 
 
 def page(facts: Facts, found: Sequence[Found]) -> str:
-    """Return the page that shows them."""
     style = (PAGE / "report.css").read_text(encoding="utf-8")
     said = {"cluster": _cluster(facts), "counted": _counted(found)}
     return filled("risks.html.jinja", facts=facts, found=found, style=style, **said)

@@ -82,7 +82,6 @@ def run(
     *,
     subject: Subject = ERRORS,
 ) -> Results:
-    """Play cases against a client, and write what they showed to the run's directory."""
     client = options.client
     assert client is not None
     target = Target(

@@ -122,7 +122,6 @@ def behind(options: Options, name: str, target: str, checks: Iterable[Check]) ->
 def sweep_stage(
     options: Options, checks: Sequence[Check], names: Sequence[str], more: Sequence[str] = ()
 ) -> None:
-    """Play the checks of one stage behind one alteration after the other, on one cluster."""
     words = ["--alterations", ",".join(names), *more, *(["--full"] if options.full else [])]
     target = f"altered:{HONEST.name}@{DEFAULT_TARGET}"
     for name, _, one in runs.sweep(target, checks, [*words, *LEDGER], patience=PATIENCE):

@@ -51,7 +51,6 @@ class Hunt:
         self.rules = by_rule(read_checks(CLIENT))
 
     def suspects(self, mutant: Mutant[Any]) -> Iterator[Case]:
-        """Yield the cases that may kill a mutant, those of its first rule first."""
         named = (check for rule in mutant.rules for check in self.rules.get(rule, ()))
         for check in {one.id: one for one in named}.values():
             yield from cases(check)

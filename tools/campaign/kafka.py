@@ -73,8 +73,6 @@ def _hunt_all(names: Sequence[str], options: Options) -> None:
 
 
 def hunt(name: str, options: Options) -> Observation | None:
-    """Play the checks that need a cluster of their own; return what killed a mutant."""
-
     def played(target: str, checks: Sequence[str]) -> list[Observation]:
         if not checks:
             return []
@@ -133,7 +131,6 @@ class Switched(Broker):
         return frozenset()
 
     async def hunt(self, name: str) -> None:
-        """Print what the checks of a mutant's rules say of it, until one kills it."""
         self.turn_on(name)
         found = by_rule(checks().values())
         for rule in MUTANTS[name].rules:

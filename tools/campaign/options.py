@@ -90,7 +90,6 @@ def means_rule(word: str, rules: Iterable[str]) -> bool:
 
 
 def means_check(word: str, check: Check) -> bool:
-    """Return whether a word is a check's rule or area, or a part of its name."""
     return means_rule(word, check.rules) or (len(word) > len("ACK-01") and word in check.id)
 
 

@@ -60,7 +60,6 @@ class Case:
 
     @property
     def playable(self) -> bool:
-        """Whether it needs nothing that only pytest has."""
         return self.wanted <= FIXTURES
 
 

@@ -168,7 +168,6 @@ class Hunt:
         return [self.cases[name] for name in sorted(drawn, key=rank)][:MOST]
 
     async def hunt(self, point: str, ordered: Sequence[Case]) -> Fate:
-        """Play checks on a mutant until one notices; leave a broker that is sound."""
         self.program.turn_on(point)
         played, looked = 0, False
         async for seen in self.program.in_turns(ordered):

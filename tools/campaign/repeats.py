@@ -22,7 +22,6 @@ TOGETHER = "together"  # The checks that share a cluster.
 
 
 def play(options: Options) -> Outcome:
-    """Repeat checks of brokers or of a client, or whole certifications."""
     if options.client:
         return clients.repeat(options)
     if not options.only:
