@@ -99,7 +99,7 @@ async def test_removal_brings_the_default_back(share: Share, judge: Judge) -> No
     judge.equal(default, seen, "lock and heartbeat, removed")
 
 
-@check("CFG-15", fast=True)
+@check("CFG-15", feature="group-delivery-limit", fast=True)
 async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge) -> None:
     config = table(share, Scope.GROUP).get(DELIVERY_LIMIT)
     if config is None:

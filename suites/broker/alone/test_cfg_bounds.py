@@ -23,7 +23,7 @@ NARROWED = {
 LOCK = "share.record.lock.duration.ms"
 
 
-@check("CFG-16", "CFG-33", timeout=90)
+@check("CFG-16", "CFG-33", feature="group-delivery-limit", timeout=90)
 async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     queue = await share.queue(130, batches=130, group_config=STORED_VALUES)
