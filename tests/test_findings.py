@@ -56,6 +56,7 @@ def test_fates(fate: Fate, entry: Expected, run: Results | None) -> None:
     (played,) = fates([finding], run)
     assert played.fate is fate
     assert entry.rule in played.why
+    assert ("no such record: 1" in played.why) is (fate is Fate.THERE)
 
 
 def test_cases_of_a_sweep_tell_a_fate() -> None:

@@ -92,6 +92,8 @@ def finding(
     as_json: AsJson = False,
 ) -> None:
     """Play findings again, and say which are still there: by rules, sweeps and programs."""
+    from textwrap import shorten
+
     from fixtures.targets.kafka import LEDGER
     from reports.console import screen
     from reports.verdicts import BROKEN, OK
@@ -124,7 +126,7 @@ def finding(
     if as_json:
         typer.echo(text, nl=False)
     for each in () if as_json else played:
-        typer.echo(f"{each.finding}  {each.fate:22}{each.why}")
+        typer.echo(f"{each.finding}  {each.fate:22}{shorten(each.why, 250)}")
     there = any(each.fate in (fates.Fate.THERE, fates.Fate.OTHERWISE) for each in played)
     raise typer.Exit(BROKEN if there else OK)
 

@@ -109,7 +109,7 @@ def _of_cases(finding: Finding, swept: Results | None) -> Played:
     for entry in finding.entries:
         for rule, check in cases:
             if rule == entry.rule and entry.explains(check.verdict, check.reason):
-                return _played(finding, Fate.THERE, f"{rule}: {entry.reason}")
+                return _played(finding, Fate.THERE, f"{rule}: {check.reason}")
     count = len({check.check for _, check in cases})
     fate = Fate.GONE if count else Fate.NOT_PLAYED
     return _played(finding, fate, f"none of {count} cases of a sweep shows it")
@@ -121,8 +121,8 @@ def _of_rules(finding: Finding, judged: Mapping[str, RuleResult]) -> Played:
         return _played(finding, Fate.NOT_PLAYED, "; ".join(_not_judged(finding)))
     for entry in finding.entries:
         rule = judged.get(entry.rule)
-        if rule is not None and _shows(entry, rule):
-            return _played(finding, Fate.THERE, f"{rule.id}: {entry.reason}")
+        if rule is not None and (reason := _shown(entry, rule)) is not None:
+            return _played(finding, Fate.THERE, f"{rule.id}: {reason}")
     for rule in rules:
         if rule.verdict == "fail" and rule.unexpected:
             return _played(finding, Fate.OTHERWISE, f"{rule.id}: {rule.reason}")
@@ -173,9 +173,11 @@ def _elsewhere(finding: Finding) -> Iterator[str]:
         yield f"{play} --client {' or '.join(clients)}"
 
 
-def _shows(entry: Expected, rule: RuleResult) -> bool:
-    seen = {(rule.verdict, rule.reason), *((one.verdict, one.reason) for one in rule.checks)}
-    return any(
-        verdict == entry.verdict and entry.explains(entry.verdict, reason, rule.witness)
+def _shown(entry: Expected, rule: RuleResult) -> str | None:
+    seen = ((rule.verdict, rule.reason), *((one.verdict, one.reason) for one in rule.checks))
+    explained = (
+        reason
         for verdict, reason in seen
+        if verdict == entry.verdict and entry.explains(entry.verdict, reason, rule.witness)
     )
+    return next(explained, None)
