@@ -112,7 +112,8 @@ def summary(found: Sequence[Played]) -> Outcome:
     wrong = [one for one in found if one.legal is False]
     noticed = sum(bool(one.broken) for one in wrong)
     outcome.said.append(f"{noticed} of {len(wrong)} illegal histories accused")
-    if noticed < NOTICED * len(wrong):
+    chance = 3 * (NOTICED * (1 - NOTICED) * len(wrong)) ** 0.5  # of a small sample
+    if noticed + chance < NOTICED * len(wrong):
         outcome.broken.append(f"fewer than {NOTICED:.0%} of the illegal histories are accused")
     for edit, tried in sorted(Counter(one.edit for one in wrong).items()):
         missed = [one.seed for one in wrong if one.edit == edit and not one.broken]
