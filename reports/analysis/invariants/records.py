@@ -1,7 +1,7 @@
 """What is delivered, and what never is: INV-04, 05, 06, 08, 11, 34, 36 and 43."""
 
 from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS, Relation
-from reports.analysis.rules import Invariant, columns
+from reports.analysis.rules import LOG_START, Invariant, columns
 from spec.history import NEVER
 
 INV_04 = Invariant(
@@ -218,11 +218,16 @@ INV_43 = Invariant(
     id="INV-43",
     over=DELIVERY_PAIRS,
     columns=columns(
-        "share_partition log offset acquired count explained close_uncounted next_acquired"
+        "share_partition log offset acquired count explained close_uncounted highest_before "
+        "kept_until next_acquired"
     ),
     # Where the end of a session takes a count back, orders are not looked at.
     cases="explained IS NOT NULL AND NOT close_uncounted",
     breach="NOT explained",
+    excuses=(
+        (LOG_START, f"highest_before IS NULL AND kept_until < {NEVER}"),
+        ("nobody knows who loaded it, or its payload did not come", "highest_before IS NULL"),
+    ),
     since="acquired",
     until="coalesce(next_acquired, acquired)",
     detail="""
