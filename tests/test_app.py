@@ -51,6 +51,7 @@ WRONG: Mapping[str, tuple[str, str]] = {
     "own-group": ("FRM-13", "two-instances"),
     "fixed-partitions": ("FRM-11", "partition-added"),
     "give-up": ("FRM-11", "permission-lost"),
+    "undo-on-stop": ("FRM-14", "terminated-at-work"),
 }
 """What is wrong with a program, the rule that it breaks, and a scenario that shows it."""
 
@@ -281,6 +282,7 @@ STOPPED: dict[str, Any] = {
     "stopping": 0.5,
     "instances": [Instance(ended=2.0, code=0, asked=True)],
 }
+WROTE: dict[str, Any] = {"writes_output": True, "outputs": {GOOD.key: 0.8}}
 
 
 @pytest.mark.parametrize(
@@ -314,6 +316,11 @@ STOPPED: dict[str, Any] = {
         ("FRM-06", [delivery(GOOD, None, closed=1.9)], STOPPED, "pass"),
         ("FRM-06", [delivery(GOOD, ACCEPT, 0.1)], STOPPED, "vacuous"),
         ("FRM-06", [], STOPPED | {"grace": 1.0}, "fail"),
+        ("FRM-14", [ACCEPTED], STOPPED | WROTE, "pass"),
+        ("FRM-14", [delivery(GOOD, RELEASE)], STOPPED | WROTE, "fail"),
+        ("FRM-14", [delivery(GOOD, None, closed=1.0)], STOPPED | WROTE, "fail"),
+        ("FRM-14", [delivery(GOOD, None, closed=0.83)], STOPPED | WROTE, "vacuous"),
+        ("FRM-14", [delivery(GOOD, None, closed=1.0)], STOPPED, "vacuous"),
         ("FRM-08", [ACCEPTED], {"faults": [Fault(what="SIGKILL", at=0.5)]}, "pass"),
         ("FRM-08", [delivery(GOOD, REJECT)], {"faults": [Fault(what="SIGKILL", at=0.5)]}, "fail"),
         ("FRM-09", [ACCEPTED], {}, "vacuous"),

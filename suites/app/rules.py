@@ -13,6 +13,9 @@ from suites.app.scenarios import Scenario, ScenarioResult
 
 TOO_LATE = 1.5  # What is held for so many times the lock is late on any machine.
 WITNESSES = 3
+JUST_NOW = (
+    0.05  # Seconds within which a program that stops may not know yet that a write went well.
+)
 STARVED = 0.1  # More of the time on a busy machine makes what is a little late undecided.
 
 
@@ -201,6 +204,23 @@ def _stop_leaves(seen: ScenarioResult, found: Finding) -> None:
         if one.first < seen.stopping:
             sentence = f"member {one.member} sent no heartbeat with epoch -1 after SIGTERM"
             found.saw(one.left is not None, sentence, "members")
+
+
+@_judges("FRM-14")
+def _stop_accepts_what_is_done(seen: ScenarioResult, found: Finding) -> None:
+    if seen.stopping is None:
+        return
+    found.needless = "when it was asked to stop nothing was finished that it still held"
+    ended = (seen.instances[0].ended if seen.instances else None) or seen.over
+    for one, deliveries in seen.records(poison=False):
+        written = seen.outputs.get(one.key, math.inf)
+        for each in deliveries:
+            gone = min(each.done, ended)
+            holds = each.kind is AckType.ACCEPT and each.acked <= gone
+            known = holds or gone - written > JUST_NOW
+            if each.at < written < gone and seen.stopping < gone <= each.until and known:
+                said = f"{each}: its output was confirmed, and {gone - written:.1f} s later it was"
+                found.saw(holds, f"{said} given back", "finished")
 
 
 @_judges("FRM-08")

@@ -140,13 +140,15 @@ async def output_refused(env: Environment) -> None:
 async def terminated(env: Environment) -> None:
     """The program gets SIGTERM while it holds records, and is started again when it has ended."""
     if await _begun(env):
-        env.stopping = time.monotonic()
-        env.signal(Signals.SIGTERM)
-        program = env.programs[-1]
-        if not await program.ends(env.spec.grace):
-            program.signal(Signals.SIGKILL)
-            await program.ends(env.spec.grace)
-        await env.start()
+        await _terminate(env)
+    await _rest(env)
+
+
+@_scenario("terminated-at-work", "FRM-08", "FRM-12", "FRM-14")
+async def terminated_at_work(env: Environment) -> None:
+    """The program gets SIGTERM after its first results, and is started again when it has ended."""
+    if await _begun(env) and await env.acting():
+        await _terminate(env)
     await _rest(env)
 
 
@@ -174,6 +176,16 @@ async def _begun(env: Environment) -> bool:
     await env.source.produce(env.spec.records // 2)
     await env.start()
     return await env.caught()
+
+
+async def _terminate(env: Environment) -> None:
+    env.stopping = time.monotonic()
+    env.signal(Signals.SIGTERM)
+    program = env.programs[-1]
+    if not await program.ends(env.spec.grace):
+        program.signal(Signals.SIGKILL)
+        await program.ends(env.spec.grace)
+    await env.start()
 
 
 async def _rest(env: Environment) -> None:
