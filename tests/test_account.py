@@ -66,6 +66,7 @@ COMMIT = call("commit_sync", 2.0, result={"partitions": []})
         ("", [OPEN, *EMPTY, CLOSE], [FETCHED, exchange(1.5, number=2, connection=2)], 0),
         ("", [OPEN, *EMPTY, CLOSE], [fetched(1.0, 1, scripted="ranges beyond")], 0),
         ("", [OPEN, *EMPTY, CLOSE], [FETCHED, exchange(1.6, number=2, acks=[(0, 2)])], 0),
+        ("", [OPEN, *EMPTY, CLOSE], [FETCHED, exchange(1.6, number=2, epoch=-1)], 0),
         ("", [OPEN, GAVE, ACCEPT, CLOSE], [FETCHED, TAKEN, fetched(2.1, 3), accepted(2.5, 4)], 2),
         ("", [OPEN, GAVE, ACCEPT, CLOSE], [FETCHED, REFUSED, accepted(2.5, 3)], 1),
         ("", [OPEN, GAVE, ACCEPT], [FETCHED], 0),

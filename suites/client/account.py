@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from fixtures.clients.handle import Call, Handle, Settled, settled
-from fixtures.clients.member import AckType
+from fixtures.clients.member import CLOSE, AckType
 from fixtures.proxies.exchange import Exchange
 from fixtures.wire.codec import WireError
 from fixtures.wire.errors import error_name
@@ -189,6 +189,11 @@ class _Life:
                         found[name, part["partition_index"], offset].append(one)
         return found
 
+    def ended_at(self, node: int) -> list[Exchange]:
+        """Return the requests that ended a share session, which lets go of what it holds."""
+        closing = (one for one in self.shared if one.request["share_session_epoch"] == CLOSE)
+        return [one for one in closing if one.node == node]
+
     @property
     def results(self) -> list[Settled]:
         found = [call.result for call in self.calling("commit_sync") if call.result is not None]
@@ -288,8 +293,8 @@ def _given(life: _Life) -> Found:
         at, since, known = life.at(one), one.by.responded, min(life.known_until(one), life.closing)
         end = min(known, one.by.sent + life.lock_of(one))
         given = min((call.ended for call in life.given[at] if call.ended >= since), default=inf)
-        acks = [ack.by.sent for ack in life.acked_at[at] if ack.by.number > one.by.number]
-        if min([given, *acks]) < end:
+        freed = [ack.by for ack in life.acked_at[at]] + life.ended_at(one.by.node)
+        if min([given, *(by.sent for by in freed if by.number > one.by.number)]) < end:
             decided += 1
         elif (one.topic_id, one.partition, one.offset) in readable[one.by.number]:
             chances = [call for call in room if since + ARRIVED <= call.began and call.ended < end]
