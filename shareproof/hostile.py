@@ -6,7 +6,8 @@ addresses in SHAREPROOF_BOOTSTRAP and the names in SHAREPROOF_TOPIC and SHAREPRO
 program asked for, and how often, is printed when it ends; ``--frames`` prints what was said, too.
 
 The script's table ``[setup]`` may set how many ``records`` there are, in how many ``batches``, who
-leads the partition (``leader``), how long locks last (``lock_ms``) and the ``isolation`` level.
+leads the partition (``leader``), how many ``partitions`` there are, how long locks last
+(``lock_ms``) and the ``isolation`` level.
 """
 
 import asyncio
@@ -32,38 +33,46 @@ _SHOWN = (*SHARE, HEARTBEAT, "Metadata")
 async def play(
     file: Path, program: list[str], *, on: str, brokers: int, frames: int, seconds: float, seed: int
 ) -> int:
-    script = read_script(file)
     with started(open_target(on, TargetOptions(brokers=brokers))) as target:
         schemas = Schemas.from_jar(target.info.schema_jar)
         async with world(target.info, Random(seed), [], schemas) as share:
-            queue = await _laid(share, script)
-            tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), script=script)
-            context = OperationContext(
-                admin=share.admin,
-                topic=queue.topic,
-                close_connections=tap.close_connections,
-                disappear=tap.disappear,
-            )
-            tap.scripted.context = context
-            await tap.start()
-            code = await _run(program, tap, queue, seconds)
-            _report(tap, frames)
-            await _left(queue, context)
-            await tap.stop()
+            return await play_on(share, file, program, frames=frames, seconds=seconds)
+
+
+async def play_on(
+    share: Share, file: Path, program: list[str], *, frames: int = 0, seconds: float = 60.0
+) -> int:
+    """Run the program in front of a cluster that a script alters; return its exit code."""
+    script = read_script(file)
+    queue = await _laid(share, script)
+    schemas = share.cluster.schemas
+    tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), script=script)
+    context = OperationContext(
+        admin=share.admin,
+        topic=queue.topic,
+        close_connections=tap.close_connections,
+        disappear=tap.disappear,
+    )
+    tap.scripted.context = context
+    await tap.start()
+    code = await _run(program, tap, queue, seconds)
+    _report(tap, frames)
+    await _left(queue, context)
+    await tap.stop()
     return code
 
 
 async def _laid(share: Share, script: Script) -> Queue:
     wanted: dict[str, Any] = {"records": 3, "batches": 1, "leader": 0}
-    wanted |= {"lock_ms": None, "isolation": ""}
+    wanted |= {"lock_ms": None, "isolation": "", "partitions": 1}
     if not script.setup.keys() <= wanted.keys():
         raise ScriptError(f"[setup] may have {', '.join(wanted)}, not {dict(script.setup)}")
     wanted |= script.setup
-    options: dict[str, Any] = {"batches": wanted["batches"], "lock_ms": wanted["lock_ms"]}
+    options: dict[str, Any] = {name: wanted[name] for name in ("batches", "lock_ms")}
     if wanted["isolation"]:
         options["group_config"] = {"share.isolation.level": wanted["isolation"]}
     if not wanted["leader"]:
-        return await share.queue(wanted["records"], **options)
+        return await share.queue(wanted["records"], partitions=wanted["partitions"], **options)
     queue = await share.queue(assignments=[sorted(share.cluster.brokers)], **options)
     queue = replace(queue, topic=await share.admin.move_leader(queue.topic, wanted["leader"]))
     await queue.produce(wanted["records"], batches=wanted["batches"])

@@ -1,4 +1,4 @@
-"""Reproduce a finding about brokers: ``python -m shareproof.findings 051 --target kafka:4.4.0``.
+"""Reproduce a finding: ``python -m shareproof.findings 051 --target kafka:4.4.0``.
 
 Each program starts a release, prints what is sent and answered, and knows nothing of the checks'
 judge. Exit code 0: the defect was not seen. 1: it was. 2: wrong usage. 3: the cluster did not
@@ -23,7 +23,7 @@ from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.codec import WireError
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.schema import SchemaError, Schemas
-from shareproof.findings import avoided, coordinators, offsets, requests
+from shareproof.findings import avoided, clients, coordinators, offsets, requests
 from shareproof.findings.fates import Fate, Played
 from shareproof.findings.program import DIRECT, Run
 from spec.verdict import EnvironmentFault, Undecided
@@ -80,6 +80,8 @@ PROGRAMS = (
     ),
     Program("108-avoided", avoided.transactions),
     Program("109-avoided", avoided.locks, proxies=True),
+    Program("135", clients.behind_a_slow_broker, brokers=3),
+    Program("136", clients.beside_its_double),
 )
 
 
