@@ -5,10 +5,12 @@ docs/brokers.md`` take the directories of some runs. Rules that hold everywhere 
 other has a row, the worst first: by the rank of the finding that explains it, then by its level.
 ``findings --write docs/findings/README.md`` makes the tables of the findings, and ``releases
 TARGET... --write docs/findings/matrix.md`` what became of them: of runs, or played on targets.
+``reports OUT... --write docs/client-reports.md`` tells what clients do in its situations.
 """
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -155,6 +157,29 @@ def releases(names: Sequence[str]) -> str:
     return "\n".join(["## From runs", "", *_table(head, rows), ""])
 
 
+def reports(runs: Sequence[Run], situations: str) -> str:
+    """Return what each client does in the situations of a table: in its rules, or in the checks."""
+    rows = []
+    for line in situations.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if rules := re.findall(r"CLI-\d+", line.partition("untested")[0]):
+            checks = re.findall(r"`(test_\w+)\[?([^`]*?)\]?`", line)
+            rows.append([cells[1], *(_met(run, rules, checks) for run in runs)])
+    head = ["report", *(run.title for run in runs)]
+    day = max((run.results.run.started[:10] for run in runs), default="")
+    return "\n".join([f"### Played on {day}", "", *_table(head, rows), ""])
+
+
+def _met(run: Run, rules: Sequence[str], wanted: Sequence[tuple[str, str]]) -> str:
+    seen = set[str]()
+    for check in (each for rule in rules if rule in run.rules for each in run.rules[rule].checks):
+        name, _, case = check.check.rpartition("::")[2].partition("[")
+        if not wanted or any(name == one and word in case for one, word in wanted):
+            seen.add(str(check.verdict))
+    verdict = next((one for one in ("error", "fail", "unknown", "pass") if one in seen), "-")
+    return {"fail": "**fail**", "error": "not judged"}.get(verdict, verdict)
+
+
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     first, *others = (f"| {' | '.join(map(str, row))} |" for row in (head, *rows))
     return [first, "|" + "---|" * len(head), *others]
@@ -190,7 +215,7 @@ def _cell(rule: RuleResult | None) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=__doc__)
-    kinds = ("clients", "brokers", "findings", "releases")
+    kinds = ("clients", "brokers", "findings", "releases", "reports")
     parser.add_argument("kind", choices=kinds, help="which page")
     parser.add_argument("runs", nargs="*", help="directories of runs, or targets, a column each")
     parser.add_argument("--beside", nargs="*", default=[], help="runs without a column")
@@ -206,7 +231,10 @@ def main() -> int:
                 [Run(results=read_results(Path(one))) for one in some]
                 for some in (options.runs, options.beside)
             )
-            text = page(options.kind, runs, beside)
+            if options.kind == "reports":
+                text = reports(runs, options.write.read_text(encoding="utf-8"))
+            else:
+                text = page(options.kind, runs, beside)
     except ValueError as error:
         raise SystemExit(str(error)) from None
     if options.write:  # what stands above the tables is written by hand
