@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from importlib import resources
 
 from spec.source import NAMES, Basis, Source, parse_sources
@@ -196,7 +197,8 @@ def _read() -> Iterator[Rule]:
                 yield rule
 
 
-def load_rules() -> dict[str, Rule]:
+@cache
+def load_rules() -> Mapping[str, Rule]:
     """Return every live rule by id, areas in the order of ``AREAS``, numbers rising.
 
     Raises:

@@ -15,6 +15,8 @@ from tests.fake import ROOT
 from tests.shell import shareproof
 
 SHOWN = 10.0  # seconds within which a broker shows what was removed
+SHORT_SESSIONS = {"group.share.session.timeout.ms": "10000"}
+"""Configurations of brokers that keep members that were killed for 10 s instead of 45 s."""
 
 
 def left(info: ClusterInfo, may: set[str] | None = None) -> Found:

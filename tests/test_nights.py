@@ -20,7 +20,7 @@ from shareproof.chaos import night as nights
 from shareproof.chaos.again import rejudge_archive
 from shareproof.chaos.night import INTERRUPTED, new_night, spend
 from shareproof.options import NightOptions
-from tests.shell import shareproof
+from tests.shell import Shell
 from tests.small_histories import read_cases, write_history
 from tests.test_results import document, keep
 
@@ -168,12 +168,12 @@ def verdict_of(folder: Path, rule: str, verdict: str) -> None:
 
 
 def test_what_changed_is_shown_and_what_did_not_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (case,) = (one for one in read_cases() if str(one) == BREAKS)
     made, archive = tmp_path / "made", tmp_path / "archive"
     write_history(made / "history", [case])
-    assert shareproof("analyse", str(made), "--brief", "--only", "INV-02,INV-05").returncode == 1
+    assert shell("analyse", str(made), "--brief", "--only", "INV-02,INV-05")[0] == 1
     for name in ("same", "other"):
         shutil.copytree(made, archive / name)
     shutil.rmtree(made)

@@ -11,7 +11,7 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.machine.loops import run_blocking
 from fixtures.targets.leftovers import CONFIGURATIONS
 from tests import shell
-from tests.killed import clean, kill_a_run, left
+from tests.killed import SHORT_SESSIONS, clean, kill_a_run, left
 from tests.restricted import PREFIX, restricted
 from tests.shell import shareproof
 
@@ -129,7 +129,7 @@ def test_one_broker_and_forty(tmp_path: Path, sized: tuple[int, ClusterInfo]) ->
 
 
 def test_what_a_killed_run_leaves_is_removed(tmp_path: Path) -> None:
-    with restricted(brokers=3) as info:
+    with restricted(brokers=3, properties=SHORT_SESSIONS) as info:
         run_blocking(_create(info, "somebodys", "sp-nobodys"))
         named = ("--target", f"external:{','.join(info.bootstrap)}")
         kinds = {"groups", "topics", CONFIGURATIONS}

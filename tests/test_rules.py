@@ -185,7 +185,7 @@ def test_inventory_reads_what_pytest_would(tmp_path: Path) -> None:
     assert (two.id, two.rules) == ("suites/broker/test_x.py::TestMore::test_two", ("ACK-03",))
     assert (two.features, two.solo) == (("renew",), True)
     assert (three.rules, three.features) == (("ACK-04", "ACK-05"), ("a", "b"))
-    assert (three.solo, three.draft, read_checks(folder)) == (True, True, [one, two])
+    assert (three.solo, three.draft, read_checks(folder)) == (True, True, (one, two))
 
 
 # --- Sources ----------------------------------------------------------------------------------

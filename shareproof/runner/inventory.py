@@ -35,7 +35,8 @@ class Check:
     fixtures: tuple[str, ...] = ()  # Its arguments, those that ``parametrize`` fills among them.
 
 
-def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:
+@cache
+def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> tuple[Check, ...]:
     """Return the checks of every test file below ``folder``, in file order.
 
     Drafts are checks that are not trusted yet; they are left out unless asked for.
@@ -43,13 +44,13 @@ def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:
     Ids are relative to the root, as pytest prints them: ``suites/broker/test_x.py::test_y``.
     """
     root = folder.parent.parent
-    return [
+    return tuple(
         check
         for file in sorted(folder.rglob("test_*.py"))
         for body in [ast.parse(file.read_text(encoding="utf-8"), filename=str(file)).body]
         for check in _of_body(body, file.relative_to(root).as_posix(), [])
         if drafts or not check.draft
-    ]
+    )
 
 
 def by_rule(checks: Iterable[Check]) -> dict[str, list[Check]]:

@@ -111,9 +111,9 @@ class Recorder:
         plain = nodeid.split("[", 1)[0]
         return next((check.rules for check in self._checks() if check.id == plain), ())
 
-    def _checks(self) -> list[Check]:
+    def _checks(self) -> tuple[Check, ...]:
         if not self.checks_folder.is_dir():
-            return []
+            return ()
         return read_checks(self.checks_folder, drafts=self.options.drafts)
 
     def heed_canary(self) -> None:

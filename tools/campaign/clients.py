@@ -22,7 +22,7 @@ from fixtures.targets import Target, TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from reports import evidence
 from reports.evidence import Entry
-from shareproof.runner.inventory import CLIENT, by_rule, read_checks
+from shareproof.runner.inventory import CLIENT, Check, by_rule, read_checks
 from spec.verdict import EnvironmentFault
 from suites.client.account import judge_account
 from suites.client.harness import harness_on, hostile_target
@@ -147,7 +147,7 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
 
 def repeat(options: Options) -> Outcome:
     """Play all checks of clients, or some, with one seed after the other."""
-    checks = read_checks(CLIENT)
+    checks: Sequence[Check] = read_checks(CLIENT)
     if options.only and not (checks := meant(options.only, checks)):
         raise nothing(", ".join(options.only))
     return asyncio.run(_repeat(options, [case for check in checks for case in cases(check)]))
