@@ -6,7 +6,6 @@ To add such a fault, add a row to ``_FRAME_FAULTS``; what rules can do stands in
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from chaos.faults.fault import Injection, fault
@@ -30,25 +29,15 @@ _HEARTBEAT = frozenset({"ShareGroupHeartbeat"})
 _REFUSALS = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrameFault:
-    """A fault that is a rule for frames; one frame in at most ``every`` is taken."""
-
-    name: str
-    sentence: str
-    listener: str
-    rule: Callable[[int], FrameRule]
-    every: int = 5
-
-
 class FrameInjection(Injection):
     """A rule for the frames of all brokers; ``subject`` chooses how many frames it lets pass."""
 
-    def __init__(self, world: World, subject: int, spec: FrameFault) -> None:
+    def __init__(
+        self, world: World, subject: int, name: str, every: int, rule: Callable[[int], FrameRule]
+    ) -> None:
         super().__init__(world, subject)
-        self.spec = spec
-        self.rule = spec.rule(subject)
-        self.rule.nth = 1 + subject % spec.every
+        self.name, self.rule = name, rule(subject)
+        self.rule.nth = 1 + subject % every
 
     async def inject(self) -> str:
         for listener in self._listeners():
@@ -68,7 +57,7 @@ class FrameInjection(Injection):
 
     def _listeners(self) -> list[ProxyListener]:
         proxies = self.world.frame_proxies
-        return [proxies.listener(node, self.spec.listener) for node in self.world.nodes]
+        return [proxies.listener(node, self.name) for node in self.world.nodes]
 
 
 def _rule(
@@ -86,77 +75,37 @@ def _refuse(error: ErrorCode) -> FrameRule:
     )
 
 
-_FRAME_FAULTS = (
-    FrameFault(
-        name="fail-state-writes",
-        sentence="Refuse state writes: COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR.",
-        listener=INTERNAL,
-        rule=lambda subject: _refuse(_REFUSALS[subject % len(_REFUSALS)]),
-        every=3,
-    ),
-    FrameFault(
-        name="lose-state-responses",
-        sentence="Reset the connection instead of passing the response to a state write.",
-        listener=INTERNAL,
-        rule=_rule(_WRITE, Direction.RESPONSE, Action.RESET),
-        every=10,
-    ),
-    FrameFault(
-        name="delay-state-writes",
-        sentence="Delay state writes for a second.",
-        listener=INTERNAL,
-        rule=_rule(_WRITE, Direction.REQUEST, None, 1.0),
-    ),
-    FrameFault(
-        name="duplicate-state-writes",
-        sentence="Send state writes twice.",
-        listener=INTERNAL,
-        rule=_rule(_WRITE, Direction.REQUEST, Action.DUPLICATE),
-        every=3,
-    ),
-    FrameFault(
-        name="lose-responses",
-        sentence="Reset the connection instead of passing a response to a consumer.",
-        listener=CLIENT,
-        rule=_rule(_ACK, Direction.RESPONSE, Action.RESET),
-        every=30,
-    ),
-    FrameFault(
-        name="lose-requests",
-        sentence="Reset the connection instead of passing a consumer's request.",
-        listener=CLIENT,
-        rule=_rule(_ACK, Direction.REQUEST, Action.RESET),
-        every=30,
-    ),
-    FrameFault(
-        name="truncate-responses",
-        sentence="Reset the connection in the middle of a fetch response.",
-        listener=CLIENT,
-        rule=_rule(_FETCH, Direction.RESPONSE, Action.TRUNCATE),
-        every=30,
-    ),
-    FrameFault(
-        name="delay-responses",
-        sentence="Delay responses to consumers for two seconds.",
-        listener=CLIENT,
-        rule=_rule(_ACK, Direction.RESPONSE, None, 2.0),
-        every=20,
-    ),
-    FrameFault(
-        name="drop-heartbeats",
-        sentence="Drop the members' heartbeats silently.",
-        listener=CLIENT,
-        rule=_rule(_HEARTBEAT, Direction.REQUEST, Action.DROP),
-        every=2,
-    ),
+# fmt: off
+# Of the frames that a fault is about, one in at most so many is taken.
+_FRAME_FAULTS: tuple[tuple[str, str, int, Callable[[int], FrameRule], str], ...] = (
+    ("fail-state-writes", INTERNAL, 3,
+     lambda subject: _refuse(_REFUSALS[subject % len(_REFUSALS)]),
+     "Refuse state writes: COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR."),
+    ("lose-state-responses", INTERNAL, 10, _rule(_WRITE, Direction.RESPONSE, Action.RESET),
+     "Reset the connection instead of passing the response to a state write."),
+    ("delay-state-writes", INTERNAL, 5, _rule(_WRITE, Direction.REQUEST, None, 1.0),
+     "Delay state writes for a second."),
+    ("duplicate-state-writes", INTERNAL, 3, _rule(_WRITE, Direction.REQUEST, Action.DUPLICATE),
+     "Send state writes twice."),
+    ("lose-responses", CLIENT, 30, _rule(_ACK, Direction.RESPONSE, Action.RESET),
+     "Reset the connection instead of passing a response to a consumer."),
+    ("lose-requests", CLIENT, 30, _rule(_ACK, Direction.REQUEST, Action.RESET),
+     "Reset the connection instead of passing a consumer's request."),
+    ("truncate-responses", CLIENT, 30, _rule(_FETCH, Direction.RESPONSE, Action.TRUNCATE),
+     "Reset the connection in the middle of a fetch response."),
+    ("delay-responses", CLIENT, 20, _rule(_ACK, Direction.RESPONSE, None, 2.0),
+     "Delay responses to consumers for two seconds."),
+    ("drop-heartbeats", CLIENT, 2, _rule(_HEARTBEAT, Direction.REQUEST, Action.DROP),
+     "Drop the members' heartbeats silently."),
 )
+# fmt: on
 
-for _one in _FRAME_FAULTS:
+for _fault, _listener, _every, _make, _sentence in _FRAME_FAULTS:
     fault(
-        _one.name,
-        _one.sentence,
+        _fault,
+        _sentence,
         *(Capability.PROXIED, Capability.DECODING_PROXY),
         lasts=(4.0, 8.0),
-        takes={Resource.STATE_WRITES} if _one.listener == INTERNAL else (),
-        relies_on={Resource.BROKER_LINK if _one.listener == INTERNAL else Resource.CLIENT_LINK},
-    )(partial(FrameInjection, spec=_one))
+        takes={Resource.STATE_WRITES} if _listener == INTERNAL else (),
+        relies_on={Resource.BROKER_LINK if _listener == INTERNAL else Resource.CLIENT_LINK},
+    )(partial(FrameInjection, name=_listener, every=_every, rule=_make))

@@ -67,7 +67,11 @@ def moved(cell: Cell, row: Transition, begin: float, end: float, force: Force) -
     if Effect.LOCK in effects:
         return cell._replace(lo=begin + force.lock_low, hi=end + force.lock_high)
     if row.after in OVER:
-        return _over(cell, row)
+        firm = Effect.PERSIST in row.effects or cell.state is State.ARCHIVING
+        why = cell.why if cell.state is State.ARCHIVING else row.rule
+        if firm and row.after in TERMINAL:
+            return Cell(row.after, 0, 0, 0, "", 0, 0, why, True, NOWHERE, cell.ops)
+        return cell._replace(state=row.after, holder="", lo=0, hi=0, why=why, firm=firm)
     low, high = cell.low, cell.high
     if Effect.COUNT_DOWN in effects:
         low, high = max(low - 1, 0), max(high - 1, 0)
@@ -76,14 +80,6 @@ def moved(cell: Cell, row: Transition, begin: float, end: float, force: Force) -
     if Effect.COUNT_BACK in effects:
         low, origin = min(cell.kept, low), FORGOTTEN
     return Cell(State.AVAILABLE, low, high, kept, "", begin, end, row.rule, True, origin, cell.ops)
-
-
-def _over(cell: Cell, row: Transition) -> Cell:
-    firm = Effect.PERSIST in row.effects or cell.state is State.ARCHIVING
-    why = cell.why if cell.state is State.ARCHIVING else row.rule
-    if firm and row.after in TERMINAL:
-        return Cell(row.after, 0, 0, 0, "", 0, 0, why, True, NOWHERE, cell.ops)
-    return cell._replace(state=row.after, holder="", lo=0, hi=0, why=why, firm=firm)
 
 
 def apply(cell: Cell, event: Event, begin: float, end: float, force: Force) -> Iterator[Cell]:
