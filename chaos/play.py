@@ -13,6 +13,7 @@ from chaos.faults import FAULTS, Fault, Injection
 from chaos.schedule import Schedule, ScheduledFault
 from chaos.world import World
 from fixtures.clients.cluster import eventually
+from fixtures.machine.loops import happens
 from fixtures.wire.connection import CallFailed
 from fixtures.workload.plan import Loaded
 from spec.history import MOST_DELIVERIES, FaultSpan, LockDuration, UnseenResponse
@@ -135,10 +136,7 @@ class Player:
 
     async def _load_ended(self, at: float) -> bool:
         """Wait until a moment; tell whether the load was ended before it."""
-        ended = self.world.course.ended
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), max(0.0, at - time.monotonic()))
-        return ended.is_set()
+        return await happens(self.world.course.ended, at - time.monotonic())
 
     async def _carry_out(self, number: int, fault: Fault, planned: ScheduledFault) -> _Played:
         injection = fault.make(self.world, planned.subject)

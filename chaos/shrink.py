@@ -14,7 +14,6 @@ from chaos.schedule import Schedule
 Fails = Callable[[Schedule], bool]
 Log = Callable[[str], None]
 
-_SHORTEST = 0.5
 _AFTER = 4.0
 """Seconds of load that are left after the last injection."""
 
@@ -101,7 +100,7 @@ def _shorter(schedule: Schedule, fails: Fails) -> Schedule:
         sooner = replace(schedule, seconds=end)
         schedule = sooner if fails(sooner) else schedule
     for index, planned in enumerate(schedule.injections):
-        if planned.lasts / 2 >= _SHORTEST:
+        if planned.lasts / 2 >= 0.5:
             injections = list(schedule.injections)
             injections[index] = replace(planned, lasts=round(planned.lasts / 2, 1))
             halved = replace(schedule, injections=tuple(injections))

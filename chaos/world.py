@@ -23,7 +23,6 @@ from fixtures.workload.load import RunningLoad
 from spec.verdict import EnvironmentFault, Undecided
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
-_EVERY = 0.25
 _LINES = 5
 """How many lines of a log are shown."""
 _SILENT_FOR = 1.0
@@ -212,7 +211,7 @@ class World:
                 deadline = time.monotonic() + within
             if time.monotonic() > deadline:
                 return missing
-            await asyncio.sleep(_EVERY)
+            await asyncio.sleep(0.25)
         return ""
 
     def _last_lines(self, node: int) -> str:

@@ -11,11 +11,11 @@ from fixtures.clients.configs import configure_topic
 from fixtures.interface.capability import Capability
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import stranger
-from spec.history import Deletion, Outcome, Produced, Transaction
+from fixtures.workload.recorder import unanswered
+from spec.history import Deletion, Outcome
 
 _KEYS = 15
 _BATCHES = 6
-_BETWEEN = 0.3
 _PRODUCER = 1 << 20
 """Numbers from here on are no producer's of the load."""
 
@@ -99,7 +99,7 @@ class Compact(Injection):
         topic = self.world.course.topic
         for number in range(_BATCHES):
             self.bases.append(await self._write(number))
-            await asyncio.sleep(_BETWEEN)
+            await asyncio.sleep(0.3)
         return f"{topic.name}-{self.index}, {_KEYS} keys from offset {self.bases[0]} on"
 
     async def _write(self, number: int) -> int:
@@ -110,23 +110,8 @@ class Compact(Injection):
             Record(key=b"again-%d" % key, value=stranger(self.producer, log, first + key))
             for key in range(_KEYS)
         ]
-        sent = time.monotonic_ns()
         # They may vanish and they may come, so where they went is nobody's to know.
-        course.journal.add(
-            Produced(
-                log=log,
-                first=-1,
-                records=_KEYS,
-                producer=self.producer,
-                sequence=first,
-                crc=-1,
-                sent=sent,
-                received=-1,
-                outcome=int(Outcome.UNKNOWN),
-                error=0,
-                transaction=int(Transaction.NONE),
-            )
-        )
+        course.journal.add(unanswered(log, _KEYS, self.producer, first))
         topic = await self.world.cluster.topic(course.topic.name)
         return await self.world.admin.append(topic, encode_batch(records), self.index)
 

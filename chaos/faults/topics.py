@@ -17,7 +17,6 @@ from spec.verdict import Undecided
 
 _ALL = (Resource.BROKER, Resource.BROKER_LINK, Resource.STATE_WRITES)
 """All brokers must know a topic, and a start offset in it must be stored."""
-_RECORDS = 20
 _PRODUCER = 1 << 21
 """Numbers from here on are no producer's of the load, nor of another fault."""
 
@@ -149,7 +148,7 @@ class Recreate(Injection):
     async def inject(self) -> str:
         admin = self.world.admin
         self.before = await admin.create_topic()
-        await admin.produce(self.before, _RECORDS)
+        await admin.produce(self.before, 20)
         self.joined = True
         await self.member.join(self.before)
         consumed = await self._consume(self.before)
