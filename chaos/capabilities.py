@@ -10,8 +10,7 @@ from fixtures.targets import UsageFault
 from fixtures.targets.hooks import Hooks
 from spec.releases import newest, numbers
 
-OURS, TOXIPROXY = "ours", "toxiproxy"
-"""The proxies that may stand in front of brokers."""
+OURS, TOXIPROXY = "ours", "toxiproxy"  # The proxies that may stand in front of brokers.
 
 ON_REQUEST = frozenset({Capability.COMPACTED_TOPIC, Capability.EARLIER_RELEASE})
 """What a run has only where somebody names a fault that needs it."""

@@ -40,24 +40,16 @@ _REFUSED = (CallFailed, Undecided, EnvironmentFault, OSError, psutil.Error)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionResult:
-    """The result of an injection.
+    """The result of an injection."""
 
-    Attributes:
-        planned: The injection as scheduled.
-        subject: What was broken; empty if it came to nothing.
-        since, until: From when to when, in nanoseconds on the run's clock.
-        hit: The proof that it hit; empty if it never did.
-        healed: The proof that it was healed; empty if that was never seen.
-        trouble: Why a proof is missing.
-    """
-
-    planned: ScheduledFault
-    subject: str = ""
+    planned: ScheduledFault  # The injection as scheduled.
+    subject: str = ""  # What was broken; empty if it came to nothing.
+    # since, until: From when to when, in nanoseconds on the run's clock.
     since: int
     until: int
-    hit: str = ""
-    healed: str = ""
-    trouble: str = ""
+    hit: str = ""  # The proof that it hit; empty if it never did.
+    healed: str = ""  # The proof that it was healed; empty if that was never seen.
+    trouble: str = ""  # Why a proof is missing.
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +60,7 @@ class _Played:
     fault: Fault
     injection: Injection
     result: InjectionResult
-    led: frozenset[int] = frozenset()
-    """The share-partitions whose requests it may have made late."""
+    led: frozenset[int] = frozenset()  # The share-partitions whose requests it may have made late.
 
 
 class Player:

@@ -34,55 +34,35 @@ from fixtures.workload.plan import PLAIN, Group, Load
 OWED = ("INV-01", "INV-02", "INV-04", "INV-05")
 """What every run has to put to the test; what else it exercised is judged as well."""
 
-RECORD = "chaos.json"
-"""What a run broke, beside its history."""
+RECORD = "chaos.json"  # What a run broke, beside its history.
 
 DELIVERY_LIMIT = 10
 """The highest that all releases allow: a response that gets lost costs a delivery."""
 
-DIRECT = "DIRECT"
-"""The fault-free listener: the only one without a proxy in front."""
+DIRECT = "DIRECT"  # The fault-free listener: the only one without a proxy in front.
 
 PROPERTIES: Mapping[str, str] = {"group.share.delivery.count.limit": str(DELIVERY_LIMIT)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaosTest:
-    """A chaos run to come: what is broken, under which load, on which target.
+    """A chaos run to come: what is broken, under which load, on which target."""
 
-    Attributes:
-        target: Its name.
-        schedule: What breaks.
-        load: What it breaks under.
-        brokers: How many, one or three.
-        scenario: The name of the scenario that this is, if it is one.
-        owed: The rules that the run has to put to the test.
-        judged: Which share of the cases of these rules it may not excuse.
-        properties: Broker properties beside ours.
-        proxies: What stands in front of the brokers, ``ours`` or ``toxiproxy``.
-        allowed: Whether brokers that are not ours may be broken.
-        hooks: How to break them.
-        clocks: Whether the clocks of brokers and clients are to be movable in any case.
-        command_config: The client.properties by which brokers of others let us in; or empty.
-        prefix: What names of topics and groups have to begin with there.
-        hosts: Where the processes of the load run, if not on this machine.
-    """
-
-    target: str
-    schedule: Schedule
-    load: Load
-    brokers: int = 3
-    scenario: str = ""
-    owed: tuple[str, ...] = OWED
-    judged: float = 0.0
-    properties: Mapping[str, str] = field(default_factory=dict)
-    proxies: str = OURS
-    allowed: bool = False
-    hooks: Hooks | None = None
-    clocks: bool = False
-    command_config: str = ""
-    prefix: str = ""
-    hosts: Hosts | None = None
+    target: str  # Its name.
+    schedule: Schedule  # What breaks.
+    load: Load  # What it breaks under.
+    brokers: int = 3  # How many, one or three.
+    scenario: str = ""  # The name of the scenario that this is, if it is one.
+    owed: tuple[str, ...] = OWED  # The rules that the run has to put to the test.
+    judged: float = 0.0  # Which share of the cases of these rules it may not excuse.
+    properties: Mapping[str, str] = field(default_factory=dict)  # Broker properties beside ours.
+    proxies: str = OURS  # What stands in front of the brokers, ``ours`` or ``toxiproxy``.
+    allowed: bool = False  # Whether brokers that are not ours may be broken.
+    hooks: Hooks | None = None  # How to break them.
+    clocks: bool = False  # Whether the clocks of brokers and clients are to be movable in any case.
+    command_config: str = ""  # The client.properties by which brokers of others let us in; or empty
+    prefix: str = ""  # What names of topics and groups have to begin with there.
+    hosts: Hosts | None = None  # Where the processes of the load run, if not on this machine.
 
 
 COMPACTED: Mapping[str, str] = {

@@ -15,10 +15,8 @@ from enum import StrEnum
 from typing import Protocol
 
 SCHEMA = 1
-_FIRST = 3.0
-"""Seconds without faults at the beginning, in which the load gets going."""
-_LAST = 4.0
-"""Seconds before the end in which nothing is broken."""
+_FIRST = 3.0  # Seconds without faults at the beginning, in which the load gets going.
+_LAST = 4.0  # Seconds before the end in which nothing is broken.
 _LONG, _CALM = 300.0, 45.0
 """Of a long run so many seconds at the end are without faults and what they leave behind: there
 those rules are judged, too, that say nothing beside a fault (INV-23, INV-26)."""
@@ -64,19 +62,12 @@ class Schedulable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledFault:
-    """One injection to come.
+    """One injection to come."""
 
-    Attributes:
-        fault: The name of its fault.
-        at: Seconds after the load began.
-        lasts: Seconds until it is healed.
-        subject: Its target's number, modulo how many there are.
-    """
-
-    fault: str
-    at: float
-    lasts: float
-    subject: int = 0
+    fault: str  # The name of its fault.
+    at: float  # Seconds after the load began.
+    lasts: float  # Seconds until it is healed.
+    subject: int = 0  # Its target's number, modulo how many there are.
 
     @property
     def ends(self) -> float:

@@ -14,8 +14,7 @@ from chaos.schedule import Schedule
 Fails = Callable[[Schedule], bool]
 Log = Callable[[str], None]
 
-_AFTER = 4.0
-"""Seconds of load that are left after the last injection."""
+_AFTER = 4.0  # Seconds of load that are left after the last injection.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,10 +23,8 @@ from fixtures.workload.load import RunningLoad
 from spec.verdict import EnvironmentFault, Undecided
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
-_LINES = 5
-"""How many lines of a log are shown."""
-_SILENT_FOR = 1.0
-"""Seconds without a word after which a broker counts as silent."""
+_LINES = 5  # How many lines of a log are shown.
+_SILENT_FOR = 1.0  # Seconds without a word after which a broker counts as silent.
 
 
 @dataclass(slots=True, kw_only=True)

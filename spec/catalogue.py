@@ -51,27 +51,16 @@ def load_defects() -> dict[str, Entry]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """A defect of the past.
+    """A defect of the past."""
 
-    Attributes:
-        bug: the public report, such as ``KAFKA-19953``; empty where none is known.
-        title: what went wrong, in one line.
-        rule: the rule that notices.
-        seen: a release that has the defect.
-        mended: a release that does not; empty while there is none.
-        finding: the page in ``docs/findings``, if there is one.
-        scenario: the chaos scenario that shows it; empty where a check of the rule does.
-        seed: that of the scenario's run.
-    """
-
-    bug: str
-    title: str
-    rule: str
-    seen: str
-    mended: str = ""
-    finding: str = ""
-    scenario: str = ""
-    seed: int = 1
+    bug: str  # the public report, such as ``KAFKA-19953``; empty where none is known.
+    title: str  # what went wrong, in one line.
+    rule: str  # the rule that notices.
+    seen: str  # a release that has the defect.
+    mended: str = ""  # a release that does not; empty while there is none.
+    finding: str = ""  # the page in ``docs/findings``, if there is one.
+    scenario: str = ""  # the chaos scenario that shows it; empty where a check of the rule does.
+    seed: int = 1  # that of the scenario's run.
 
     @property
     def command(self) -> str:

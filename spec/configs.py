@@ -18,33 +18,19 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """One key as one release has it.
+    """One key as one release has it."""
 
-    Attributes:
-        name: The key.
-        scope: Where it is set.
-        type: As DescribeConfigs names it; ``ENUM`` is a STRING with a fixed choice.
-        default: As a text.
-        low: The smallest number that its definition allows, ``None`` for any.
-        high: The largest one.
-        dynamic: Whether a running broker takes a new value.
-        bounds: The broker keys that limit a group's value from below and above.
-        broker: The broker key that a group without a value goes by.
-        choice: The values of an ENUM.
-        internal: Whether it is described only where it is set.
-    """
-
-    name: str
-    scope: Scope
-    type: str
-    default: str
-    low: int | None = None
-    high: int | None = None
-    dynamic: bool = False
-    bounds: tuple[str, ...] = ()
-    broker: str = ""
-    choice: tuple[str, ...] = ()
-    internal: bool = False
+    name: str  # The key.
+    scope: Scope  # Where it is set.
+    type: str  # As DescribeConfigs names it; ``ENUM`` is a STRING with a fixed choice.
+    default: str  # As a text.
+    low: int | None = None  # The smallest number that its definition allows, ``None`` for any.
+    high: int | None = None  # The largest one.
+    dynamic: bool = False  # Whether a running broker takes a new value.
+    bounds: tuple[str, ...] = ()  # The broker keys that limit a group's value from below and above.
+    broker: str = ""  # The broker key that a group without a value goes by.
+    choice: tuple[str, ...] = ()  # The values of an ENUM.
+    internal: bool = False  # Whether it is described only where it is set.
 
 
 def load_configs(release: str, scope: Scope | None = None) -> dict[str, Config]:

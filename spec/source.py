@@ -47,19 +47,13 @@ NAMES = (Kind.CODE, Kind.TEST, Kind.ISSUE)  # what is no contract is named, and 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One source of a rule.
+    """One source of a rule."""
 
-    Attributes:
-        kind: Where it stands.
-        name: The KIP's number, the message, the page or class, the method, the test or the report.
-        place: The section, field or anchor; empty for code, tests and reports.
-        says: What it says there, in our words; empty for code, tests and reports.
-    """
-
-    kind: Kind
+    kind: Kind  # Where it stands.
+    # The KIP's number, the message, the page or class, the method, the test or the report.
     name: str
-    place: str = ""
-    says: str = ""
+    place: str = ""  # The section, field or anchor; empty for code, tests and reports.
+    says: str = ""  # What it says there, in our words; empty for code, tests and reports.
 
     @property
     def contract(self) -> bool:

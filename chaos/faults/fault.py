@@ -57,24 +57,15 @@ class Injection(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One kind of disturbance.
+    """One kind of disturbance."""
 
-    Attributes:
-        name: What schedules and reports call it.
-        sentence: What it does.
-        make: Makes an injection of it, of the target with a number.
-        lasts: Seconds from which to which it usually lasts.
-        needs: What the run must offer.
-        takes: What it breaks or changes.
-        relies_on: What must be whole for it to strike, to be seen, and to be healed.
-    """
-
-    name: str
-    sentence: str
-    make: Callable[[World, int], Injection]
-    lasts: tuple[float, float]
-    needs: frozenset[Capability]
-    takes: frozenset[Resource] = frozenset()
+    name: str  # What schedules and reports call it.
+    sentence: str  # What it does.
+    make: Callable[[World, int], Injection]  # Makes an injection of it, of the target with a number
+    lasts: tuple[float, float]  # Seconds from which to which it usually lasts.
+    needs: frozenset[Capability]  # What the run must offer.
+    takes: frozenset[Resource] = frozenset()  # What it breaks or changes.
+    # What must be whole for it to strike, to be seen, and to be healed.
     relies_on: frozenset[Resource] = frozenset()
 
     @property
@@ -83,8 +74,7 @@ class Fault:
         return Resource.BROKER in self.takes
 
 
-FAULTS: dict[str, Fault] = {}
-"""Every fault by its name, as :func:`fault` registered them."""
+FAULTS: dict[str, Fault] = {}  # Every fault by its name, as :func:`fault` registered them.
 
 Make = TypeVar("Make", bound=Callable[[World, int], Injection])
 

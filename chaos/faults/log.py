@@ -16,8 +16,7 @@ from spec.history import Deletion, Outcome
 
 _KEYS = 15
 _BATCHES = 6
-_PRODUCER = 1 << 20
-"""Numbers from here on are no producer's of the load."""
+_PRODUCER = 1 << 20  # Numbers from here on are no producer's of the load.
 
 
 @fault(

@@ -16,10 +16,8 @@ from fixtures.interface.target import Handle, Plugged
 from fixtures.targets.broker import Broker
 from spec.verdict import EnvironmentFault, Undecided
 
-_BY_SIGTERM = (None, 0, 143)
-"""Exit codes; of a broker that is not ours there is none to see."""
-_NO_BYTES = 1
-"""Bytes that a file may have: enough for none."""
+_BY_SIGTERM = (None, 0, 143)  # Exit codes; of a broker that is not ours there is none to see.
+_NO_BYTES = 1  # Bytes that a file may have: enough for none.
 _MIN_ISR = "min.insync.replicas"
 
 

@@ -14,8 +14,7 @@ from fixtures.targets.broker import Broker
 from fixtures.targets.kafka import release_before, upgrade
 from spec.verdict import Undecided
 
-TO = DEFAULT_VERSION
-"""What brokers are upgraded to: the release that is tested where none is named."""
+TO = DEFAULT_VERSION  # What brokers are upgraded to: the release that is tested where none is named
 FROM = release_before(TO)
 
 

@@ -17,8 +17,7 @@ from spec.verdict import Undecided
 
 _ALL = (Resource.BROKER, Resource.BROKER_LINK, Resource.STATE_WRITES)
 """All brokers must know a topic, and a start offset in it must be stored."""
-_PRODUCER = 1 << 21
-"""Numbers from here on are no producer's of the load, nor of another fault."""
+_PRODUCER = 1 << 21  # Numbers from here on are no producer's of the load, nor of another fault.
 
 
 @fault(

@@ -39,30 +39,18 @@ _SCOPES = {"broker", "group", "topic"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseLine:
-    """One release line, whole: what its file says, on top of what the line before has.
+    """One release line, whole: what its file says, on top of what the line before has."""
 
-    Attributes:
-        name: Major and minor, such as ``4.3``.
-        default: The release that stands for the line.
-        tools: The release whose command line tools suit it.
-        without_tools: Releases of the line that have no tools.
-        upgrade_from: The release that one upgrades from; empty where there is none.
-        off_by_default: Features that a new cluster must switch on.
-        levels: The highest supported level by feature.
-        apis: Lowest and highest version by API.
-        behaviour: Fields of :class:`spec.model.release.Release`.
-        configs: The fields of each config by scope and name.
-    """
-
-    name: str
-    default: str
-    tools: str
-    without_tools: tuple[str, ...] = ()
-    upgrade_from: str = ""
-    off_by_default: tuple[str, ...] = ()
-    levels: Mapping[str, int]
-    apis: Mapping[str, tuple[int, int]]
-    behaviour: Mapping[str, bool]
+    name: str  # Major and minor, such as ``4.3``.
+    default: str  # The release that stands for the line.
+    tools: str  # The release whose command line tools suit it.
+    without_tools: tuple[str, ...] = ()  # Releases of the line that have no tools.
+    upgrade_from: str = ""  # The release that one upgrades from; empty where there is none.
+    off_by_default: tuple[str, ...] = ()  # Features that a new cluster must switch on.
+    levels: Mapping[str, int]  # The highest supported level by feature.
+    apis: Mapping[str, tuple[int, int]]  # Lowest and highest version by API.
+    behaviour: Mapping[str, bool]  # Fields of :class:`spec.model.release.Release`.
+    # The fields of each config by scope and name.
     configs: Mapping[str, Mapping[str, Mapping[str, Any]]]
 
     @property

@@ -19,47 +19,31 @@ from spec.tables import parse, record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting of a library.
+    """One setting of a library."""
 
-    Attributes:
-        name: The library's own name.
-        shows: What shows it: a field of a request such as ``ShareFetch.max_wait_ms``, or an effect
-            of ``suites/client/settings.py``; nothing if only refusals can be seen.
-        values: Documented values, each with what then shows.
-        either: The same for values of which the documentation says nothing, such as other capitals.
-        refused: Values that the documentation does not allow.
-        foreign: Whether it is one of consumer groups, which share groups do not have.
-        called: What its errors call it, if that is not its name.
-        beside: Settings that have to be there, too.
-        since: The first version that has it.
-        key: The adapter protocol's key for it, if the adapter passes it by no other name.
-    """
-
-    name: str
+    name: str  # The library's own name.
+    # What shows it: a field of a request such as ``ShareFetch.max_wait_ms``, or an effect of
+    # ``suites/client/settings.py``; nothing if only refusals can be seen.
     shows: str = ""
+    # Documented values, each with what then shows.
     values: Mapping[str, Any] = field(default_factory=dict)
+    # The same for values of which the documentation says nothing, such as other capitals.
     either: Mapping[str, Any] = field(default_factory=dict)
-    refused: tuple[str, ...] = ()
-    foreign: bool = False
-    called: str = ""
-    beside: Mapping[str, str] = field(default_factory=dict)
-    since: str = ""
-    key: str = ""
+    refused: tuple[str, ...] = ()  # Values that the documentation does not allow.
+    foreign: bool = False  # Whether it is one of consumer groups, which share groups do not have.
+    called: str = ""  # What its errors call it, if that is not its name.
+    beside: Mapping[str, str] = field(default_factory=dict)  # Settings that have to be there, too.
+    since: str = ""  # The first version that has it.
+    key: str = ""  # The adapter protocol's key for it, if the adapter passes it by no other name.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What is known of a library's settings.
+    """What is known of a library's settings."""
 
-    Attributes:
-        documentation: Where they are documented.
-        settings: Those that are tested.
-        untested: The others, each with the reason.
-    """
-
-    documentation: str
-    settings: tuple[Setting, ...]
-    untested: Mapping[str, str]
+    documentation: str  # Where they are documented.
+    settings: tuple[Setting, ...]  # Those that are tested.
+    untested: Mapping[str, str]  # The others, each with the reason.
 
 
 def settings_of(name: str, version: str = "") -> Settings | None:
