@@ -121,11 +121,7 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
 
 
 def check(chaos: ChaosTest) -> None:
-    """Look whether a run makes sense, before anything is started.
-
-    Raises:
-        UsageFault: it does not.
-    """
+    """Look whether a run makes sense, before anything is started; raises UsageFault if not."""
     offers = offered(
         chaos.target,
         brokers=chaos.brokers,

@@ -93,11 +93,7 @@ class Schedule:
 
     @classmethod
     def from_json(cls, text: str) -> Schedule:
-        """Read back what :meth:`to_json` wrote.
-
-        Raises:
-            ValueError: it is not JSON, or no schedule that this release knows.
-        """
+        """Read back what :meth:`to_json` wrote; raises ValueError for anything else."""
         try:
             raw = json.loads(text)
             if raw.pop("schema") != SCHEMA:

@@ -60,11 +60,7 @@ class World:
         return groups[subject % len(groups)]
 
     def broker(self, node: int) -> Handle:
-        """Return the handle on a broker, ours or by hooks.
-
-        Raises:
-            Undecided: the broker is not ours to break.
-        """
+        """Return the handle on a broker, ours or by hooks; raises Undecided if it is neither."""
         for broker in self.victims:
             if broker.node_id == node:
                 return broker
@@ -79,11 +75,7 @@ class World:
 
     @property
     def broker_proxies(self) -> BrokerProxies:
-        """The proxies in front of the brokers.
-
-        Raises:
-            Undecided: there are none.
-        """
+        """The proxies in front of the brokers; raises Undecided where there are none."""
         if self.proxies is None:
             raise Undecided("there are no proxies in front of these brokers")
         return self.proxies
@@ -97,11 +89,7 @@ class World:
 
     @property
     def all_clocks(self) -> Clocks:
-        """The clocks of brokers and clients.
-
-        Raises:
-            Undecided: they were started with clocks that cannot be moved.
-        """
+        """The clocks of brokers and clients; raises Undecided where they cannot be moved."""
         if self.clocks is None:
             raise Undecided("brokers and clients have clocks that cannot be moved")
         return self.clocks

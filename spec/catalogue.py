@@ -71,11 +71,7 @@ class Past:
 
 
 def past_of(text: str) -> list[Past]:
-    """Return the entries of a file, in its order.
-
-    Raises:
-        SpecError: an entry lacks a key or has an unknown one, or a rule and release come twice.
-    """
+    """Return the entries of a file, in its order; raises SpecError."""
     raw = parse(text, "track_record.toml").get("past", [])
     entries = [record(Past, one, f"track_record.toml: {one}") for one in raw]
     pairs = [(entry.rule, entry.seen) for entry in entries]

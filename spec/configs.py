@@ -34,11 +34,7 @@ class Config:
 
 
 def load_configs(release: str, scope: Scope | None = None) -> dict[str, Config]:
-    """Return the keys that a release has by name, all or those of one scope.
-
-    Raises:
-        SpecError: a table is malformed, or ``release`` is no release.
-    """
+    """Return a release's keys by name, all or those of one scope; raises SpecError."""
     numbers(release)
     return configs_of(line_of(release), scope)
 

@@ -43,11 +43,7 @@ class Risk:
 
 @cache
 def load_risks(file: str = "risks.toml") -> Mapping[str, Risk]:
-    """Return what a file of this package has by id, the worst first.
-
-    Raises:
-        SpecError: an entry is malformed.
-    """
+    """Return what a file of this package has by id, the worst first; raises SpecError."""
     text = (resources.files("spec") / file).read_text(encoding="utf-8")
     risks = [
         record(Risk, raw, f"{file}: {name}", id=name) for name, raw in parse(text, file).items()

@@ -445,11 +445,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:
-        """Read back what :meth:`to_json` wrote.
-
-        Raises:
-            ValueError: it is no manifest of a schema that this release knows.
-        """
+        """Read back what :meth:`to_json` wrote; raises ValueError for any other schema."""
         try:
             raw = json.loads(text)
             if raw["schema"] != SCHEMA:

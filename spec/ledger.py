@@ -124,11 +124,7 @@ def shipped() -> list[str]:
 
 
 def load_ledger(name: str) -> Ledger:
-    """Read a shipped ledger by its name.
-
-    Raises:
-        SpecError: there is no such ledger, or it is malformed; the message names the entry.
-    """
+    """Read a shipped ledger by its name; raises SpecError, which names the entry."""
     if name not in shipped():
         raise SpecError(f"there is no ledger {name!r}; shipped: {', '.join(shipped())}")
     folder = resources.files("spec") / "ledgers"
@@ -136,11 +132,7 @@ def load_ledger(name: str) -> Ledger:
 
 
 def parse_ledger(text: str, where: str) -> Ledger:
-    """Read a ledger from TOML; ``where`` names it in messages.
-
-    Raises:
-        SpecError: it is malformed.
-    """
+    """Read a ledger from TOML; ``where`` names it in the message of a SpecError."""
     document = parse(text, where)
     if surplus := set(document) - {"ledger", "absent", "known"}:
         raise SpecError(f"{where}: unknown tables {sorted(surplus)}")

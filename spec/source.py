@@ -88,11 +88,7 @@ class Kip:
 
 @cache
 def load_kips() -> dict[str, Kip]:
-    """Return the KIPs that rules may cite, by number.
-
-    Raises:
-        SpecError: the file is malformed.
-    """
+    """Return the KIPs that rules may cite, by number; raises SpecError."""
     text = (resources.files("spec") / "kips.toml").read_text(encoding="utf-8")
     kips = parse(text, "kips.toml").items()
     return {number: record(Kip, raw, f"kips.toml: {number}") for number, raw in kips}

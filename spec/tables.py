@@ -24,11 +24,7 @@ class SpecError(ValueError):
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
-    """Return TOML as it is.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Return TOML as it is; raises SpecError where it is none."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

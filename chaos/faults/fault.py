@@ -87,11 +87,7 @@ def fault(
     takes: Iterable[Resource] = (),
     relies_on: Iterable[Resource] = (),
 ) -> Callable[[Make], Make]:
-    """Register what makes injections, such as a class of them, as a fault of this name.
-
-    Raises:
-        ValueError: there is a fault of this name.
-    """
+    """Register what makes injections as a fault; ValueError where there is one of this name."""
 
     def register(make: Make) -> Make:
         if name in FAULTS:

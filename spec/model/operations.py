@@ -65,11 +65,7 @@ class Judgement:
         return tuple(dict.fromkeys(refusal.rule for refusal in self.refusals))
 
     def check(self, *witness: str) -> None:
-        """Raise the first refusal.
-
-        Raises:
-            Violation: the observation is not allowed; carries the rule and ``witness``.
-        """
+        """Raise the first refusal as a Violation, which carries the rule and ``witness``."""
         if self.refusals:
             first = self.refusals[0]
             raise Violation(first.rule, first.sentence, witness)

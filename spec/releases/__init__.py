@@ -60,11 +60,7 @@ class ReleaseLine:
 
 
 def numbers(version: str) -> tuple[int, int]:
-    """Return major and minor of a release such as ``4.3.1`` or ``4.3``.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Return major and minor of a release such as ``4.3.1`` or ``4.3``; raises SpecError."""
     found = _NUMBERS.match(version)
     if not found:
         raise SpecError(f"{version!r} is no release")
@@ -73,21 +69,13 @@ def numbers(version: str) -> tuple[int, int]:
 
 @cache
 def lines() -> Mapping[str, ReleaseLine]:
-    """Return the lines by name, the oldest first.
-
-    Raises:
-        SpecError: a file is malformed.
-    """
+    """Return the lines by name, the oldest first; raises SpecError."""
     files = Path(__file__).parent.glob("*.toml")
     return parse({file.stem: file.read_text(encoding="utf-8") for file in files})
 
 
 def parse(texts: Mapping[str, str]) -> Mapping[str, ReleaseLine]:
-    """Return the lines of some files, whose texts are given by the line's name.
-
-    Raises:
-        SpecError: a file is malformed.
-    """
+    """Return the lines of some files, given as texts by the line's name; raises SpecError."""
     found: dict[str, ReleaseLine] = {}
     before: ReleaseLine | None = None
     for name in sorted(texts, key=numbers):
