@@ -5,14 +5,12 @@ A schedule names things only by number: which partition, group or broker an inje
 So the same schedule can be played on any cluster, again and again.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, Self
 
 SCHEMA = 1
 _FIRST = 3.0  # Seconds without faults at the beginning, in which the load gets going.
@@ -92,7 +90,7 @@ class Schedule:
         return json.dumps({**head, "strikes": injections}, indent=1) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Schedule:
+    def from_json(cls, text: str) -> Self:
         """Read back what :meth:`to_json` wrote; raises ValueError for anything else."""
         try:
             raw = json.loads(text)

@@ -20,13 +20,11 @@ broker did lies between them, and nobody knows where. Other hosts have clocks of
 ``host_clocks`` keeps the measures of; times taken there are further apart by the errors of these.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import IntEnum
-from typing import Annotated, NamedTuple, get_type_hints
+from typing import Annotated, NamedTuple, Self, get_type_hints
 
 import pyarrow as pa
 
@@ -444,7 +442,7 @@ class Manifest:
         return json.dumps(asdict(self), indent=1)
 
     @classmethod
-    def from_json(cls, text: str) -> Manifest:
+    def from_json(cls, text: str) -> Self:
         """Read back what :meth:`to_json` wrote; raises ValueError for any other schema."""
         try:
             raw = json.loads(text)

@@ -6,7 +6,6 @@ does otherwise: every field is a freedom or a duty of its own.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from spec.model.table import Event
 from spec.releases import line_of, lines, newest
@@ -59,9 +58,9 @@ class Release:
         return 4 if self.renewal else 3
 
 
-RELEASES: Mapping[str, Release] = MappingProxyType(
-    {name: Release(name=name, **line.behaviour) for name, line in lines().items()}
-)
+RELEASES: Mapping[str, Release] = {
+    name: Release(name=name, **line.behaviour) for name, line in lines().items()
+}
 NEWEST = RELEASES[newest().name]
 
 
