@@ -40,8 +40,7 @@ def offered(
 
     ``on_hosts``: the processes of its load run on other hosts.
 
-    Raises:
-        UsageFault: there are no such proxies, or the target's name has no known form.
+    Raises UsageFault: there are no such proxies, or the target's name has no known form.
     """
     if proxies not in {OURS, TOXIPROXY}:
         raise UsageFault(f"--proxies {proxies}: give {OURS} or {TOXIPROXY}.")
@@ -63,8 +62,7 @@ def offered(
 def playable(names: Collection[str], offers: Collection[Capability]) -> list[Fault]:
     """Return the faults of these names, or all that can be played unasked if there are none.
 
-    Raises:
-        UsageFault: a name is unknown, or the run does not offer what a fault needs.
+    Raises UsageFault: a name is unknown, or the run does not offer what a fault needs.
     """
     if not names:
         plain = frozenset(offers) - ON_REQUEST

@@ -114,7 +114,6 @@ class Player:
 
     @contextlib.asynccontextmanager
     async def _broker_to_spare(self, fault: Fault) -> AsyncIterator[None]:
-        """Wait until no broker is away, if a fault takes one away."""
         if not fault.exclusive:
             yield
             return
@@ -126,7 +125,6 @@ class Player:
         return "" if await self.world.cluster.missing() else "whole"
 
     async def _load_ended(self, at: float) -> bool:
-        """Wait until a moment; tell whether the load was ended before it."""
         return await happens(self.world.course.ended, at - time.monotonic())
 
     async def _carry_out(self, number: int, fault: Fault, planned: ScheduledFault) -> _Played:
@@ -162,7 +160,6 @@ class Player:
     async def _proof(
         self, what: str, probe: Callable[[], Awaitable[str]], within: float
     ) -> tuple[str, str]:
-        """Return what a probe saw, or why it saw nothing."""
         last = ""
 
         async def look() -> str | None:
@@ -177,7 +174,6 @@ class Player:
         return found or "", reason + last if reason else ""
 
     def _end(self, played: _Played) -> None:
-        """Record an injection that is over."""
         result = played.result
         self.injections.append(result)
         row = (played.fault.name, result.subject, result.since, result.until, result.hit)

@@ -187,7 +187,6 @@ class RunningTarget:
 
 @contextlib.contextmanager
 def _opened(chaos: ChaosTest, log: Log) -> Iterator[RunningTarget]:
-    """Give the target, not started yet, and what surrounds it if its brokers are ours."""
     with contextlib.ExitStack() as stack:
         name, toxic = innermost(chaos.target), chaos.proxies == TOXIPROXY
         ours = Capability.PROXIED in name.offers

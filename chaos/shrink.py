@@ -66,7 +66,6 @@ def shrink(
 
 
 def described(schedule: Schedule) -> str:
-    """Return a schedule in one line."""
     what = ", ".join(f"{s.fault} at {s.at:g} s for {s.lasts:g} s" for s in schedule.injections)
     return f"{what or 'nothing'}, in {schedule.seconds:g} s"
 

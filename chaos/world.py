@@ -188,7 +188,6 @@ class World:
                 await asyncio.to_thread(broker.start)
 
     async def _still_missing(self, within: float) -> str:
-        """Return what is missing for longer than some seconds, or nothing."""
         seen: set[str] = set()
         deadline = time.monotonic() + within
         while missing := await self.cluster.missing():

@@ -201,8 +201,7 @@ def _read() -> Iterator[Rule]:
 def load_rules() -> Mapping[str, Rule]:
     """Return every live rule by id, areas in the order of ``AREAS``, numbers rising.
 
-    Raises:
-        SpecError: a file is malformed, an id is used twice, or a rule lacks a reason it owes.
+    Raises SpecError: a file is malformed, an id is used twice, or a rule lacks a reason it owes.
     """
     rules: dict[str, Rule] = {}
     for rule in _read():

@@ -100,8 +100,7 @@ def parse_sources(rule: Mapping[str, object], label: str) -> tuple[Source, ...]:
     ``source`` has those of contracts; ``code``, ``test`` and ``issue`` have names alone. Each key
     has one or a list.
 
-    Raises:
-        SpecError: there is none, one is malformed, or a contract's does not say what it says.
+    Raises SpecError: there is none, one is malformed, or a contract's does not say what it says.
     """
     found = [_contract(raw, label) for raw in _listed(rule.get("source"))]
     for kind in NAMES:

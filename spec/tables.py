@@ -34,14 +34,7 @@ def parse(text: str, where: str) -> dict[str, Any]:
 def record(kind: type[T], raw: object, label: str, **known: Any) -> T:
     """Return a table as a dataclass, whose fields say which keys it must and may have.
 
-    Args:
-        kind: the dataclass.
-        raw: the table.
-        label: names the table in messages.
-        known: fields that stand elsewhere.
-
-    Raises:
-        SpecError: a key is missing, or unknown, or its value is of another type.
+    ``known`` are fields that stand elsewhere. Raises SpecError, in which ``label`` names the table.
     """
     if not isinstance(raw, Mapping):
         raise SpecError(f"{label} must be a table, not {raw!r}")

@@ -69,8 +69,7 @@ def check_tier(check: str, *, solo: bool = False) -> int:
 def rule_tiers(checks: Iterable[tuple[str, bool, Iterable[str]]]) -> dict[str, int]:
     """Return the tier of each rule: the highest of its checks.
 
-    Args:
-        checks: node id, whether it has a cluster of its own, and its rules.
+    A check is its node id, whether it has a cluster of its own, and its rules.
     """
     found: dict[str, int] = {}
     for check, solo, rules in checks:

@@ -71,7 +71,6 @@ class Grow(Injection):
         return f"{self.index + 1} partitions; {len(groups)} groups have a start offset in it"
 
     async def _all_begun(self, partitions: set[int]) -> bool | None:
-        """Return True if every group has a start offset in each of some partitions, stored."""
         topic = await self.world.cluster.topic(self.world.course.topic.name)
         for group in self.world.course.groups:
             shown = await self.world.admin.share_offsets(group, topic)

@@ -84,7 +84,6 @@ class InFlight:
         return Record(row.after, count, origin=record.origin, why=why)
 
     def _advance(self) -> None:
-        """Move the start offset past the records that are finished."""
         for first, last, record in list(self.records.over(self.start, self.end - 1)):
             if record.state not in TERMINAL:
                 self.start = first

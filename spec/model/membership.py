@@ -129,7 +129,6 @@ class Membership:
 
     @staticmethod
     def _requests_assignment(beat: Beat, repeats: bool) -> bool:
-        """Tell whether a heartbeat asks for the assignment, be it known or not."""
         return repeats or beat.topics is not None
 
     def bump(self) -> None:

@@ -351,7 +351,6 @@ def _accept(possible: Possible, operation: Operation, piece: Piece) -> list[Refu
 def _settled(
     cells: Cells, operation: Operation, event: Event, force: Force
 ) -> tuple[list[Cell], list[Cell]]:
-    """Return the cells after the event, and those that it could not happen to."""
     after: list[Cell] = []
     foreign: list[Cell] = []
     sent, received = operation.sent, operation.received

@@ -22,12 +22,9 @@ class Release:
     # Since 4.2 a record near its limit comes in ever smaller batches and alone on its last
     # attempt, so that one poison record costs only itself (KAFKA-17541).
     throttling: bool
-    # ShareFetch v2 (4.2) has the acquire mode record_limit (KIP-1206).
-    record_limit: bool
-    # ShareFetch and ShareAcknowledge v2 (4.2) have RENEW (KIP-1222).
-    renewal: bool
-    # share.renew.acknowledge.enable exists since 4.3 (KIP-1240).
-    renewal_switch: bool
+    record_limit: bool  # ShareFetch v2 (4.2) has the acquire mode record_limit (KIP-1206)
+    renewal: bool  # ShareFetch and ShareAcknowledge v2 (4.2) have RENEW (KIP-1222)
+    renewal_switch: bool  # share.renew.acknowledge.enable exists since 4.3 (KIP-1240)
     # Delivery and in-flight limits per group exist since 4.3 (KIP-1240); before, they are the
     # broker's and change with a restart.
     group_limits: bool
@@ -38,8 +35,7 @@ class Release:
     # Since 4.4 the share coordinator keeps the highest start offset; before, a write that was
     # overtaken could take it back.
     start_only_forward: bool
-    # Since 4.4 a negative epoch in a state RPC is INVALID_REQUEST.
-    negative_epochs_refused: bool
+    negative_epochs_refused: bool  # Since 4.4 a negative epoch in a state RPC is INVALID_REQUEST
     # In 4.3.1 alone a Read with leader epoch -1 is served; before it is fenced, in 4.4 it is
     # refused as invalid.
     read_any_epoch: bool
