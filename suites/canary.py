@@ -11,7 +11,6 @@ import pytest
 from spec.verdict import NOT_PLAYED, Observation, Verdict
 
 CANARY = "CANARY"  # What stands in place of a rule; no rule will ever be called that.
-
 EXCUSE = "the canary: in every run one check must fail, so that all others are believed"
 
 

@@ -31,9 +31,7 @@ PATIENCE = pytest.StashKey[float]()
 """Where a check's fixtures say how many seconds longer than usual it may take on this target."""
 
 MAX_WITNESS = 3  # A witness is the one to three events that prove the violation, not a log.
-
 MAX_TEXT = 600
-
 LONG = 12  # A collection with more items than this is shown by its difference.
 
 

@@ -33,7 +33,6 @@ CLIENT_AREA = "CLI"
 # Files that a run writes into its directory, and may therefore overwrite there.
 _WRITTEN = "results.json run.json report.html junit.xml pytest.log badge.json badge.svg"
 OWN = (*_WRITTEN.split(), "allurerc.json")
-
 UNSEEN = "apache-kafka"  # The ledger of a target that has not started yet.
 
 

@@ -95,8 +95,7 @@ class Environment:
             wanted[HEARTBEAT_INTERVAL] = str(bounds.heartbeats.at_least(SESSION_MS // 5))
         await admin.group_config(self.group, wanted)
         with contextlib.suppress(OutOfReach):
-            shown = await admin.broker_configs()
-            self.limit = int(shown["group.share.delivery.count.limit"])
+            self.limit = int((await admin.broker_configs())["group.share.delivery.count.limit"])
         self.source = Producer(admin, topic, self.spec.template, self.share.rng)
 
     @property
@@ -221,9 +220,8 @@ class Environment:
         """Add a partition to the topic; records come to it, too, from now on."""
         self.note("partition added")
         count = len(self.topic.leaders)
-        placed = placements(self.share.cluster, count + 1)[count:]
         self.source.topic = await self.share.admin.create_partitions(
-            self.topic, count + 1, assignments=placed
+            self.topic, count + 1, assignments=placements(self.share.cluster, count + 1)[count:]
         )
 
     async def close(self) -> None:
@@ -242,8 +240,7 @@ async def open_environment(
     security = cluster.info.security
     tap = Tap(schemas=cluster.schemas, brokers=dict(cluster.brokers), security=security)
     await tap.start()
-    group = cluster.fresh_name("g")
-    env = Environment(spec, share, tap, group=group, lock=lock, folder=folder)
+    env = Environment(spec, share, tap, group=cluster.fresh_name("g"), lock=lock, folder=folder)
     tap.add(env.freezer, env.refuser)
     try:
         await env.set_up()

@@ -133,8 +133,7 @@ class Queue:
     def __init__(self, cluster: ShareCluster, topic: Topic, group: str) -> None:
         self.cluster, self.made, self.group = cluster, topic, group
         self.partition = 0
-        self.count = 0
-        """How many records were produced to the first partition."""
+        self.count = 0  # How many records were produced to the first partition.
 
     @property
     def topic(self) -> str:

@@ -161,8 +161,7 @@ def singly(offsets: Iterable[int], kind: int) -> list[Ack]:
 
 async def delivery_limit(share: Share) -> int:
     """Return the cluster's delivery limit; 5 where a broker does not tell (KIP-932)."""
-    configs = await share.admin.broker_configs()
-    return int(configs.get("group.share.delivery.count.limit") or 5)
+    return int((await share.admin.broker_configs()).get("group.share.delivery.count.limit") or 5)
 
 
 def releases(ranges: Iterable[Range]) -> list[Ack]:

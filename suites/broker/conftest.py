@@ -41,8 +41,7 @@ async def share(
     request.node.stash[IN_VAIN] = look
     async with contextlib.AsyncExitStack() as stack:
         try:
-            own = world(cluster_info, rng, transcripts, schemas)
-            share = await stack.enter_async_context(own)
+            share = await stack.enter_async_context(world(cluster_info, rng, transcripts, schemas))
         except (CallFailed, EnvironmentFault) as fault:
             raise await look() or fault from None
         request.node.stash[MAKESHIFT] = lambda: share.makeshift

@@ -187,8 +187,7 @@ class CrossedQueue(Queue):
             parts = await self._begin(real, parts)
         elif self.share.setup.two_batches and len(parts) == 1 < len(payload):
             parts = self._cut(parts[0])
-        first = await self._append(real, parts)
-        return first - self.bases[real]
+        return (await self._append(real, parts)) - self.bases[real]
 
     async def _begin(self, real: int, parts: list[list[bytes]]) -> list[list[bytes]]:
         """Put records below the first ones; return what is left to write."""
@@ -392,9 +391,7 @@ class CrossedSession(Session):
 
 
 SHIFT = 1000  # By how much the offsets of the neighbours differ from the check's own.
-
 NOT_THERE = 1000  # A partition that no topic has.
-
 SPREAD = 12  # Partitions of a topic among which one is looked for that the same coordinator serves.
 
 
@@ -462,8 +459,7 @@ class CrossedStore(Store):
         for index in range(partitions):
             key = StateKey(self.share, group, topic.id, index)
             before, behind = [await self._near(key, other.id, range(SPREAD)) for other in others]
-            spare = range(partitions, partitions + SPREAD)
-            same = await self._near(key, topic.id, spare)
+            same = await self._near(key, topic.id, range(partitions, partitions + SPREAD))
             await self._heard_of(key)
             self._keys.append(key)
             found.append(CrossedKey(key, before=before, same=same, behind=behind))

@@ -95,8 +95,7 @@ async def dead_name(share: Share) -> str:
     level = await share_version(share.cluster)
     if level < 2:
         raise OutOfReach(f"share.version is {level} on this cluster, dead letters need 2")
-    prefix = (await share.admin.broker_configs()).get(PREFIX, "dlq.")
-    return prefix + share.cluster.fresh_name("d")
+    return (await share.admin.broker_configs()).get(PREFIX, "dlq.") + share.cluster.fresh_name("d")
 
 
 async def dead_topic(share: Share, partitions: int = 1, **options: Any) -> Topic:

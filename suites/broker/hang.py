@@ -32,11 +32,8 @@ from spec.verdict import NOT_PLAYED, EnvironmentFault, Stalled, Undecided
 from suites.broker.share import BYSTANDING, bystand
 
 SILENCE = 10.0  # Seconds in which a broker tells its versions, however busy it is.
-
 IDLE = 20.0  # Seconds in which a new topic and a new group get a record on a busy machine.
-
 LOOK = 55.0  # Seconds for all of it: a check that overran is broken into a minute after its limit.
-
 LOOKS = 3  # How often a worker looks at the brokers of one cluster.
 
 _looks: dict[tuple[str, ...], int] = {}
@@ -100,10 +97,9 @@ async def _stuck(info: ClusterInfo) -> Stuck | None:
     # A new group needs its coordinator and the controller, too: whoever is silent is found first.
     for address, pid in pids.items():
         host, _, port = address.rpartition(":")
-        greeting = answers(
+        if not await answers(
             host, int(port), schemas=schemas, security=info.security, timeout=SILENCE
-        )
-        if not await greeting:
+        ):
             how = f"ApiVersions had no response within {SILENCE:g} s"
             return Stuck(address=address, how=how, responds=False, pid=pid)
     for address, pid in pids.items():

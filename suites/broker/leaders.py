@@ -255,8 +255,7 @@ def judge_taken(judge: Judge, scene: MixedStates, wanted: Collection[int], seen:
     """Demand that what is open was delivered and what is settled was not."""
     counts = seen.counts
     judge.equal([], sorted(scene.settled & counts.keys()), "settled records that came again")
-    missing = sorted(set(wanted) - counts.keys())
-    judge.equal([], missing, f"open records that never came{seen.told}")
+    judge.equal([], sorted(set(wanted) - counts.keys()), f"open records that never came{seen.told}")
     behind = f"offset {seen.sentinel}, produced afterwards, never came{seen.told}"
     judge.holds(seen.sentinel in counts, behind)
     judge.saw(deliveries=len(counts), settled=len(scene.settled))
@@ -293,5 +292,4 @@ async def judge_holder(judge: Judge, scene: MixedStates, after: str) -> None:
         raise Undecided(f"the harness needed longer than the lock's {scene.lock_ms} ms")
     offsets = sorted(scene.held - {0})
     task = scene.send(*(accept(offset) for offset in offsets))
-    result = scene.answered(offsets, await task)
-    judge.equal("NONE", result, f"accepting what is held {after}")
+    judge.equal("NONE", scene.answered(offsets, await task), f"accepting what is held {after}")

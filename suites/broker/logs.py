@@ -18,7 +18,6 @@ from suites.broker.share import Catch, Consumer, Queue, Share
 
 COMMITTED = {"share.isolation.level": "read_committed"}
 UNCOMMITTED = {"share.isolation.level": "read_uncommitted"}
-
 CLEANED_WITHIN = 45.0  # Seconds: a cleaner with default settings looks for work every 15 s.
 
 COMPACTED = {

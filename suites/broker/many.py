@@ -20,7 +20,6 @@ from suites.broker.share import Catch, Consumer, Queue, Share, T, stopped
 from suites.broker.state import STATE_RPCS
 
 MANY = 3  # How many elements each list has at least; the bad one comes on top.
-
 POSITIONS = ("first", "middle", "last")
 AT = pytest.mark.parametrize("position", POSITIONS)
 """Where the bad element stands among the good ones."""
@@ -133,8 +132,7 @@ class Grid:
             if all(len(counts) >= each and (not until or until in counts) for counts in caught):
                 return responses
         sentence = f"not {each} records of each partition were acquired, but {caught}"
-        node = self.topics[0].leaders[0]
-        raise await stopped(self.share.cluster, node, sentence, session.fetch)
+        raise await stopped(self.share.cluster, self.topics[0].leaders[0], sentence, session.fetch)
 
 
 async def grid(share: Share, group: str | None = None, *, partitions: int = MANY) -> Grid:

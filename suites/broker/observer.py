@@ -25,7 +25,6 @@ from spec.verdict import Violation
 
 HELD_BY_OTHER, HELD_BY_SAME = "ACQ-20", "ACQ-21"
 COUNTED = "DLV-02"
-
 _SHARE = ("ShareFetch", "ShareAcknowledge")
 _FROM_OUTSIDE = frozenset(
     {

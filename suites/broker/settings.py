@@ -80,8 +80,7 @@ LITTLE = 0.0001
 @asynccontextmanager
 async def held_to(share: Share, consumer: Consumer, **quotas: float) -> AsyncIterator[None]:
     """Hold a consumer to quotas, on a new connection whose client id has the run's prefix."""
-    connection = await share.cluster.any()
-    if "AlterClientQuotas" not in connection.versions:
+    if "AlterClientQuotas" not in (await share.cluster.any()).versions:
         raise OutOfReach("the broker has no client quotas")
     name = share.cluster.fresh_name("q")
     topic, partition = consumer.where

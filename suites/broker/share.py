@@ -27,7 +27,6 @@ from fixtures.wire.schema import Schemas
 from spec.verdict import OutOfReach, Stalled, Undecided
 
 NOT_FOR = 1.0  # Seconds for which something that must not happen is watched.
-
 BYSTANDING = 5.0
 """Seconds in which a record of a bystander comes, if the broker and this machine are well."""
 
@@ -77,9 +76,7 @@ class Consumer:
     """A member with a session on the leader of one partition: all that most checks need."""
 
     def __init__(self, member: Member, session: Session, where: Where) -> None:
-        self.member = member
-        self.session = session
-        self.where = where
+        self.member, self.session, self.where = member, session, where
 
     def __repr__(self) -> str:
         return f"consumer {self.member_id}"
@@ -281,9 +278,7 @@ class Share:
     def __init__(
         self, cluster: Cluster, rng: Random, bounds: Bounds, access: Access | None = None
     ) -> None:
-        self.cluster = cluster
-        self.rng = rng
-        self.bounds = bounds
+        self.cluster, self.rng, self.bounds = cluster, rng, bounds
         self.access = access or Access()
         self.makeshift = ""
         """Why a group was brought to its start instead of being configured; or nothing."""

@@ -135,10 +135,8 @@ class StateKey:
     """A share-partition as a share coordinator knows it: group, topic id and partition."""
 
     def __init__(self, share: Share, group: str, topic_id: UUID, partition: int = 0) -> None:
-        self.share = share
-        self.group = group
-        self.topic_id = topic_id
-        self.partition = partition
+        self.share, self.group = share, group
+        self.topic_id, self.partition = topic_id, partition
 
     @property
     def text(self) -> str:
@@ -172,8 +170,7 @@ class StateKey:
         return await eventually(f"{api} answered by a coordinator that is ready", once)
 
     def wanted(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
-        wanted = [{"partition": self.partition} | fields]
-        return [{"topic_id": self.topic_id, "partitions": wanted}]
+        return [{"topic_id": self.topic_id, "partitions": [{"partition": self.partition} | fields]}]
 
     def own(self, response: Struct) -> Struct:
         result: Struct = response.results[0].partitions[0]
@@ -233,10 +230,8 @@ class Trail:
     """What the state topic has of one key, from an offset on."""
 
     def __init__(self, key: StateKey, topic: Topic, partition: int, since: int) -> None:
-        self.key = key
-        self.topic = topic
-        self.partition = partition
-        self.since = since
+        self.key, self.topic = key, topic
+        self.partition, self.since = partition, since
 
     async def records(self) -> list[StateRecord]:
         """Return the key's records since then; whatever else is in the partition is left out."""

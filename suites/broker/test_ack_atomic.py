@@ -94,8 +94,7 @@ async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None
     async def watch() -> None:
         nonlocal fetches
         while not done.is_set():
-            response = watcher.sound(await watcher.fetch(max_wait_ms=20))
-            seen.extend(response.offsets)
+            seen.extend(watcher.sound(await watcher.fetch(max_wait_ms=20)).offsets)
             fetches += 1
 
     await consumer.acked(accept(COUNT - 1))

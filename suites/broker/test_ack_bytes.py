@@ -52,8 +52,7 @@ async def test_bytes_of_version_2(share: Share, judge: Judge) -> None:
 async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
     since = time.monotonic()
     _, consumer = await share.with_holder(8, lock_ms=share.bounds.longest_lock)
-    newest = consumer.session.connection.newest("ShareFetch")
-    for version in range(1, newest + 1):
+    for version in range(1, consumer.session.connection.newest("ShareFetch") + 1):
         valid = WITHOUT_RENEW if version == 1 else WITH_RENEW
         for byte in sorted(set(BYTES) - set(valid)):
             response = await consumer.fetch(bearing(share, byte), version=version, max_wait_ms=0)
@@ -86,8 +85,7 @@ async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) ->
     mixed = (renew(1, 2), accept(3), release(4))
     for field in NOTHING:
         asked = NOTHING | {"batch_size": 0, field: share.rng.randint(1, 1000)}
-        response = await consumer.fetch(*mixed, is_renew_ack=True, **asked)
-        seen = error_name(response.error)
+        seen = error_name((await consumer.fetch(*mixed, is_renew_ack=True, **asked)).error)
         judge.equal("INVALID_REQUEST", seen, f"top-level error with {field} set")
     response = await consumer.fetch(renew(1, 2), is_renew_ack=True, **NOTHING)
     judge.equal("NONE", result_in(response, consumer), "a renewing fetch for nothing")

@@ -49,5 +49,4 @@ async def test_refused_while_closing(share: Share, judge: Judge, by_fetch: bool)
         ]
     )
     close = consumer.fetch(bad, epoch=CLOSE) if by_fetch else consumer.close(bad)
-    rest = set(range(COUNT)) - {5}
-    await judge_rest(judge, queue, consumer, await close, rest, error=error)
+    await judge_rest(judge, queue, consumer, await close, set(range(COUNT)) - {5}, error=error)

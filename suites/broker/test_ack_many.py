@@ -79,8 +79,7 @@ async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
         batch = each(2, among(good, 77, position))
         part = await consumer.ack(batch)
         judge.equal("INVALID_REQUEST", result(part), f"ShareAcknowledge of {batch.types}")
-        response = await consumer.fetch(batch, max_wait_ms=0)
-        told = result_in(response, consumer)
+        told = result_in(await consumer.fetch(batch, max_wait_ms=0), consumer)
         judge.equal("INVALID_REQUEST", told, f"ShareFetch with {batch.types}")
     await judge_held(judge, consumer, range(1, 12), "lists with a bad type")
 
@@ -99,8 +98,7 @@ async def test_one_bad_batch(share: Share, judge: Judge, position: str) -> None:
         batches = among(good, bad, position)
         part = await consumer.ack(*batches)
         judge.equal(error, result(part), f"ShareAcknowledge, {bad} standing {position}")
-        response = await consumer.fetch(*batches, max_wait_ms=0)
-        told = result_in(response, consumer)
+        told = result_in(await consumer.fetch(*batches, max_wait_ms=0), consumer)
         judge.equal(error, told, f"ShareFetch, {bad} standing {position}")
     rest = [offset for offset in range(1, 12) if offset != at]
     await judge_held(judge, consumer, rest, "batches with a bad one")

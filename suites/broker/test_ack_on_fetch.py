@@ -99,8 +99,7 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
     judge.equal([], errors, "errors of requests sent without waiting")
     caught = {o: c for response in responses for o, c in response.only.counts.items()}
     late = await next_catch(queue, consumer)
-    expected = dict.fromkeys(released, 2)
-    judge.equal(expected, caught | late.counts, "records acquired by the fetches")
+    judge.equal(dict.fromkeys(released, 2), caught | late.counts, "records acquired by the fetches")
     judge.saw(pipelined=len(calls), redeliveries=len(caught))
 
 

@@ -60,8 +60,7 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
     response = await consumer.session.acknowledge(
         {(unknown, 0): [accept(0, 3)], consumer.where: [reject(1, 2)]}
     )
-    seen = result(response.part(random_id))
-    judge.equal("UNKNOWN_TOPIC_ID", seen, "result of a random topic id")
+    judge.equal("UNKNOWN_TOPIC_ID", result(response.part(random_id)), "result of a random topic id")
     judge.equal("NONE", result_in(response, consumer), "result beside it")
     part = await consumer.ack(accept(1))
     judge.equal("INVALID_RECORD_STATE", result(part), "accepting the rejected record")
@@ -151,8 +150,7 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
     judge.one_of(GONE, result(response.part(doomed.id)), "result beside another topic")
     judge.equal("NONE", result(response.part(kept.id)), "result of the other topic")
     # Record 0 is still held, so that the start offset cannot pass what was accepted.
-    again = await session.acknowledge({(kept, 0): [accept(1, 3)]})
-    settled = result(again.part(kept.id))
+    settled = result((await session.acknowledge({(kept, 0): [accept(1, 3)]})).part(kept.id))
     judge.equal("INVALID_RECORD_STATE", settled, "accepting these again")
 
 
@@ -199,6 +197,5 @@ async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
     judge.equal("NONE", result_in(response, consumer), "ShareFetch full of tags")
     part = await consumer.ack(release(1, 2))
     judge.equal("INVALID_RECORD_STATE", result(part), "releasing the accepted records")
-    stray = await next_catch(queue, consumer)
-    judge.equal({}, stray.counts, "records that came again")
+    judge.equal({}, (await next_catch(queue, consumer)).counts, "records that came again")
     await judge_held(judge, consumer, range(3, 8), "requests full of tags")

@@ -35,8 +35,7 @@ async def test_released_record_comes_again_counted_once_more(share: Share, judge
     queue, consumer = await share.with_holder(10)
     same, other = sorted(share.rng.sample(range(1, 10), 2))
 
-    part = await consumer.ack(release(same))
-    judge.equal("NONE", result(part), "result of the release")
+    judge.equal("NONE", result(await consumer.ack(release(same))), "result of the release")
     again = await next_catch(queue, consumer)
     judge.equal({same: 2}, again.counts, "delivered again to the same member")
 
@@ -83,8 +82,7 @@ async def test_start_offset_follows_settled_records(share: Share, judge: Judge) 
     await consumer.acked(accept(9))
     judge.equal(3, await queue.spso(3), "start offset below a released record")
 
-    again = await consumer.acquire(1)
-    judge.equal({3: 2}, again.counts, "the record at the start offset")
+    judge.equal({3: 2}, (await consumer.acquire(1)).counts, "the record at the start offset")
     await consumer.acked(accept(3))
     await consumer.acked(accept(10))
     judge.equal(6, await queue.spso(6), "start offset below an acquired record")

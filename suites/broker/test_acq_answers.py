@@ -40,9 +40,7 @@ async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compr
     await share.admin.append(queue.topic, encode_batch(produced, compression=codec))
     consumer = await queue.consumer()
 
-    catch = await consumer.acquire(12)
-
-    _judge_records(judge, produced, catch)
+    _judge_records(judge, produced, await consumer.acquire(12))
 
     # Out of the middle of the batch, and not in one piece.
     again = sorted(share.rng.sample(range(1, 11), 5))
@@ -87,14 +85,12 @@ async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
     broker = await share.admin.broker_configs()
     # The defaults, for a broker that has no such bounds.
     low = int(broker.get("group.share.min.record.lock.duration.ms", 15_000))
-    high = int(broker.get("group.share.max.record.lock.duration.ms", 60_000))
-    own = share.rng.randint(low, high)
+    own = share.rng.randint(low, int(broker.get("group.share.max.record.lock.duration.ms", 60_000)))
     special = await share.queue(records=1, lock_ms=own)
-    plain = await share.queue(records=1)
 
     for queue, expected in (
         (special, own),
-        (plain, int(broker["group.share.record.lock.duration.ms"])),
+        (await share.queue(records=1), int(broker["group.share.record.lock.duration.ms"])),
     ):
         catch = await (await queue.consumer()).acquire(1)
         judge.equal(expected, catch.responses[-1].lock_ms, "AcquisitionLockTimeoutMs")

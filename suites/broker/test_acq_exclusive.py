@@ -26,8 +26,7 @@ async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
     kept = sorted(set(range(12)) - set(given))
     await first.acked(*(release(offset) for offset in given))
 
-    catch = await second.acquire(len(given))
-    judge.equal(given, catch.offsets, "offsets of the second member")
+    judge.equal(given, (await second.acquire(len(given))).offsets, "offsets of the second member")
 
     foreign = await second.ack(accept(kept[0]))
     also_foreign = await first.ack(accept(given[0]))

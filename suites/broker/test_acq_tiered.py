@@ -7,9 +7,7 @@ EARLIEST_LOCAL = -4
 """What ListOffsets calls the first offset that is still on the leader's own disk."""
 
 MOVED_WITHIN = 40.0  # Seconds until old segments are copied and their local files are gone.
-
 RECORDS = 12
-
 PLUGIN = "RemoteMemory"
 PROPERTIES = {
     "remote.log.storage.system.enable": "true",

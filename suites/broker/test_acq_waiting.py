@@ -7,7 +7,6 @@ event, so that a broker that only answers when the time is over is always found 
 from suites.broker.kit import *
 
 LONG = 50_000  # MaxWaitMs of a fetch that has to be answered before it is over.
-
 WAKES_EARLY = 0.05  # Seconds that the clocks of the two sides may disagree over one wait.
 
 
@@ -32,8 +31,7 @@ async def _woken(
     task.cancel()
     judge.holds(done, f"a fetch still waited {within:g} s after {by}")
     judge.saw(milliseconds_until_woken=int((time.monotonic() - began) * 1000))
-    offsets = Consumer.sound(task.result()).offsets
-    return offsets or (await consumer.acquire(1)).offsets
+    return Consumer.sound(task.result()).offsets or (await consumer.acquire(1)).offsets
 
 
 async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
@@ -87,8 +85,7 @@ async def test_no_wait(share: Share, judge: Judge) -> None:
 
     judge.equal([], empty.offsets, "acquired with nothing available")
     judge.equal([1, 2, 3], filled.offsets, "acquired afterwards")
-    call = partial(_timed_fetch, consumer, 0)
-    await judge_prompt(share, judge, "a fetch with MaxWaitMs 0", call)
+    await judge_prompt(share, judge, "a fetch with MaxWaitMs 0", partial(_timed_fetch, consumer, 0))
 
 
 @check("ACQ-62", fast=True, crossed=AMONG)
@@ -126,8 +123,7 @@ async def test_release_wakes(share: Share, judge: Judge) -> None:
 
 async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
     """Return a holder of a whole window, another member, and the size of what is held."""
-    broker = await share.admin.broker_configs()
-    limit = int(broker["group.share.partition.max.record.locks"])
+    limit = int((await share.admin.broker_configs())["group.share.partition.max.record.locks"])
     batches = -(-limit // 100) + 2
     queue = await share.queue(records=batches * 100, batches=batches)
     holder, other = await _pair(queue)
@@ -154,8 +150,7 @@ async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
     task = await _start(other)
 
     # MaxRecords 0, so that the holder's own fetch takes nothing of what it makes room for.
-    carried = await holder.fetch(accept(0, 99), max_records=0)
-    Consumer.sound(carried)
+    Consumer.sound(await holder.fetch(accept(0, 99), max_records=0))
 
     got = await _woken(judge, other, task, "an acknowledgement inside a fetch")
     judge.equal(size, min(got), "first offset that the fetch that waited acquired")

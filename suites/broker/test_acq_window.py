@@ -11,22 +11,19 @@ LOCKS = "share.partition.max.record.locks"
 async def _full(share: Share, records: int) -> tuple[Queue, Consumer]:
     """Return a group whose first ``LIMIT`` single-record batches are all held by one member."""
     queue = await share.queue(records=records, batches=records, group_config={LOCKS: str(LIMIT)})
-    holder = await queue.holder(LIMIT)
-    return queue, holder
+    return queue, await queue.holder(LIMIT)
 
 
 async def _nothing_more(consumer: Consumer) -> list[int]:
     """Return what a fetch acquires that has to come back with nothing."""
-    response = consumer.sound(await consumer.fetch(max_wait_ms=int(NOT_FOR * 1000)))
-    return response.offsets
+    return consumer.sound(await consumer.fetch(max_wait_ms=int(NOT_FOR * 1000))).offsets
 
 
 @check("ACQ-50", feature="group-lock-limit", fast=True, crossed=(BESIDE, RELOADED))
 async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
     size = share.rng.choice([1, 3, 10])
     records = (LIMIT // size + 5) * size
-    config = {LOCKS: str(LIMIT)}
-    queue = await share.queue(records, batches=records // size, group_config=config)
+    queue = await share.queue(records, batches=records // size, group_config={LOCKS: str(LIMIT)})
     members = [await queue.consumer(), await queue.consumer(join=False)]
     # A batch that begins inside the window comes whole in the batch-optimized mode (KIP-1206).
     whole = -(-LIMIT // size) * size

@@ -44,10 +44,8 @@ async def test_not_with_members(share: Share, judge: Judge) -> None:
     answered = await delete_groups(share, queue.group)
 
     judge.equal({queue.group: NON_EMPTY}, answered, "error of the deletion")
-    part = await consumer.ack(accept(0, 9))
-    judge.equal(0, part.ack_error, "error of settling what was held")
-    after = await beat(consumer.member)
-    judge.equal(0, after.error_code, "error of the member's heartbeat")
+    judge.equal(0, (await consumer.ack(accept(0, 9))).ack_error, "error of settling what was held")
+    judge.equal(0, (await beat(consumer.member)).error_code, "error of the member's heartbeat")
     sentinel, rest = await up_to_new(queue, consumer)
     judge.equal({sentinel: 1}, rest.counts, "delivered afterwards")
 
@@ -119,8 +117,7 @@ async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> Non
     judge.holds(refused, f"a {kind} member of an empty share group: {error_name(early)}")
     judge.equal(["share"], await kind_of(share, group), "kind before the deletion")
     await delete_group(share, group)
-    late = await join()
-    judge.equal(NONE, error_name(late), f"error of a {kind} member after the deletion")
+    judge.equal(NONE, error_name(await join()), f"error of a {kind} member after the deletion")
     judge.equal([kind], await kind_of(share, group), "kind after the deletion")
     if kind == "consumer":
         await consumer_beat(share, group, newcomer, topic, -1)

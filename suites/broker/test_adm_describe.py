@@ -130,9 +130,7 @@ async def test_offsets_of_no_group(share: Share, judge: Judge, wanted: str) -> N
     topic, group = await share.admin.create_topic(), share.cluster.fresh_name("g")
     topics = {topic.name: [0]} if wanted == "named" else None
 
-    found = (await described_offsets(share, {group: topics}))[group]
-
-    error = error_name(found.error_code)
+    error = error_name((await described_offsets(share, {group: topics}))[group].error_code)
     judge.equal(NO_GROUP, error, f"error of the unknown group, {wanted} partitions")
 
 
@@ -227,8 +225,7 @@ async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_
 @check("ADM-50", fast=True)
 @pytest.mark.parametrize("request_kind", [r for r in REQUESTS if r != "DeleteGroups"])
 async def test_a_group_needs_an_id(share: Share, judge: Judge, request_kind: str) -> None:
-    topic = await share.admin.create_topic()
-    api, fields = _fields(request_kind, "", topic)
+    api, fields = _fields(request_kind, "", await share.admin.create_topic())
 
     errors = set()
     for node in share.cluster.brokers:

@@ -4,8 +4,7 @@ from suites.broker.kit import *
 
 
 async def _offset_delete(share: Share, queue: Queue) -> int:
-    partitions = [{"partition_index": 0}]
-    topics = [{"name": queue.topic.name, "partitions": partitions}]
+    topics = [{"name": queue.topic.name, "partitions": [{"partition_index": 0}]}]
     response = await ask_coordinator(
         share, queue.group, "OffsetDelete", group_id=queue.group, topics=topics
     )
@@ -31,8 +30,7 @@ async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) 
 
     for api, error in errors.items():
         judge.holds(error not in SILENT, f"{api} on a share group got {error_name(error)}")
-    stored = await committed_offsets(share, queue.group)
-    judge.equal({}, stored, "committed offsets afterwards")
+    judge.equal({}, await committed_offsets(share, queue.group), "committed offsets afterwards")
     after = (await described(share, [queue.group]))[queue.group].to_dict()
     judge.equal(before, after, "the group's description")
     state = "Empty" if empty else "Stable"

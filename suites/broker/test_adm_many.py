@@ -10,8 +10,7 @@ def _places(topics: tuple[Topic, ...]) -> list[Place]:
 @check("ADM-01", "ADM-04", "ADM-36", meets=IN_LISTS)
 @AT
 async def test_one_unknown_group(share: Share, judge: Judge, position: str) -> None:
-    groups = await neighbours(share, MANY + 1)
-    unknown, *known = groups
+    unknown, *known = await neighbours(share, MANY + 1)
     world = await grid(share, known[0], partitions=MANY**2)
     members = {known[0]: [world.member]}
     for group in known:

@@ -9,7 +9,6 @@ from suites.broker.kit import *
 pytestmark = pytest.mark.programs
 
 PATIENCE = 340.0  # Seconds that the tools may take together.
-
 MINUTE_MS = 61_000  # More than a lock may last under the broker's default bounds.
 
 
@@ -43,8 +42,7 @@ async def test_groups_of_all_types(share: Share, judge: Judge) -> None:
     for run in (ours, typed):
         seen = sorted(_told(run, queue.group, other, old))
         judge.equal([queue.group], seen, f"groups listed by {run.command}")
-    seen = sorted(_told(others, queue.group))
-    judge.equal([], seen, f"share groups listed by {others.command}")
+    judge.equal([], sorted(_told(others, queue.group)), f"share groups listed by {others.command}")
 
 
 def _entries(run: ToolRun) -> dict[str, str]:

@@ -16,8 +16,7 @@ async def _told(queue: Queue, member: Member, partition: int = 0) -> Told:
     session = await member.session(queue.topic.leaders[partition])
     named = ((queue.topic, partition),) if session.epoch == 0 else ()
     fetched = await session.fetch(*named, max_records=0, max_wait_ms=0)
-    beat = await member.heartbeat()
-    return fetched.lock_ms, int(beat.heartbeat_interval_ms)
+    return fetched.lock_ms, int((await member.heartbeat()).heartbeat_interval_ms)
 
 
 async def _until_told(queue: Queue, member: Member, told: Told, partition: int = 0) -> Told:
@@ -46,8 +45,7 @@ async def test_groups_do_not_share_values(share: Share, judge: Judge) -> None:
     two, others = _own(share, *default, *one)
     first = await share.queue(1, group_config=configs)
     second = await share.sibling(first, **others)
-    third = await share.sibling(first)
-    queues = (first, second, third)
+    queues = (first, second, await share.sibling(first))
 
     seen = [await _told(queue, await _joined(queue)) for queue in queues]
     judge.equal([one, two, default], seen, "lock and heartbeat of the three groups")
@@ -95,8 +93,7 @@ async def test_removal_brings_the_default_back(share: Share, judge: Judge) -> No
     judge.equal(own, await _until_told(queue, member, own), "lock and heartbeat, set")
 
     await share.admin.try_group_config(queue.group, dict.fromkeys(configs))
-    seen = await _until_told(queue, member, default)
-    judge.equal(default, seen, "lock and heartbeat, removed")
+    judge.equal(default, await _until_told(queue, member, default), "lock and heartbeat, removed")
 
 
 @check("CFG-15", feature="group-delivery-limit", fast=True)
@@ -115,8 +112,7 @@ async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge)
     await consumer.acked(release(0))
     catch = await consumer.drain(until=await queue.produce(1))
 
-    seen = catch.counts.get(0)
-    judge.equal(lowest + 1, seen, f"count of a record that a limit of {lowest} ends")
+    judge.equal(lowest + 1, catch.counts.get(0), f"count of a record that a limit of {lowest} ends")
 
 
 @check("CFG-17", fast=True)

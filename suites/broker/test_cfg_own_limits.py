@@ -23,8 +23,7 @@ async def test_bounds(share: Share, judge: Judge) -> None:
         await share.admin.group_config(group, {name: str(limits.high)})
     for value in ("false", "true"):
         await share.admin.group_config(group, {RENEW: value})
-        shown = (await describe_group(share.cluster, group))[RENEW]
-        judge.equal(value, shown, f"{RENEW} shown")
+        judge.equal(value, (await describe_group(share.cluster, group))[RENEW], f"{RENEW} shown")
 
 
 @check("CFG-19", feature="group-delivery-limit")

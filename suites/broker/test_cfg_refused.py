@@ -24,15 +24,13 @@ BAD_RESETS = (
 
 
 async def _response(share: Share, group: str, **values: str) -> str:
-    response = await share.admin.try_group_config(group, values)
-    return error_name(response.error_code)
+    return error_name((await share.admin.try_group_config(group, values)).error_code)
 
 
 @check("CFG-10", fast=True)
 async def test_wrong_values(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")
-    kept = {RESET: "earliest"}
-    await share.admin.group_config(group, kept)
+    await share.admin.group_config(group, {RESET: "earliest"})
     before = await everywhere(share, group)
     broker = await broker_values(share)
     tried = 0
@@ -56,8 +54,7 @@ async def test_wrong_values(share: Share, judge: Judge) -> None:
 async def test_offset_reset(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")
     for value in GOOD_RESETS:
-        code = await _response(share, group, **{RESET: value})
-        judge.equal("NONE", code, f"response to {value}")
+        judge.equal("NONE", await _response(share, group, **{RESET: value}), f"response to {value}")
     last = share.rng.choice(GOOD_RESETS)
     await share.admin.group_config(group, {RESET: last})
     for value in BAD_RESETS:

@@ -84,8 +84,7 @@ async def _judge_part(judge: Judge, queue: Queue, number: int) -> None:
     high = {o: s.count for o, s in came.items() if o in UNSETTLED and s.count > UNSETTLED[o]}
     judge["CFG-20"].equal({}, high, "delivery counts that are too high")
     judge["CFG-20"].equal(2, came[RELEASED].count, "delivery count of the record released")
-    part = await mixed.ack(*map(accept, sorted(came)))
-    result = error_name(part.ack_error)
+    result = error_name((await mixed.ack(*map(accept, sorted(came)))).ack_error)
     judge["CFG-21"].equal("NONE", result, f"response to accepting all of partition {number}")
     await rewritten(mixed, await queue.produce(1, number))
     start = await queue.spso(last + 1, number)

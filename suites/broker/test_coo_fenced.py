@@ -29,8 +29,7 @@ async def _done(work: Awaitable[str], what: str) -> None:
 
 async def _read_ahead(key: StateKey) -> None:
     """Read the state as a leader of the next epoch would."""
-    before = await key.summary()
-    epoch = getattr(before, "leader_epoch", 0) + 1
+    epoch = getattr(await key.summary(), "leader_epoch", 0) + 1
     part = await key.read(leader_epoch=epoch)
     if part.error_code:
         raise Undecided(f"reading ahead answered {error_name(part.error_code)}")
@@ -60,8 +59,7 @@ async def test_fenced_leader(
 async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
     queue, consumer, key = await _held(share)
     await _replace(key)
-    refused = await consumer.ack(accept(1, 3))
-    if not refused.ack_error:
+    if not (await consumer.ack(accept(1, 3))).ack_error:
         raise Undecided("the leader was not fenced: its acknowledgement was answered with NONE")
 
     # The stored state begins at 5 and knows neither locks nor deliveries.
@@ -76,14 +74,12 @@ async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
 @check("COO-17", crossed=AMONG)
 async def test_fetch_that_waited_at_a_fenced_leader(share: Share, judge: Judge) -> None:
     queue, consumer, key = await _held(share)
-    waiter = await queue.consumer(join=False)
-    waiting = asyncio.create_task(waiter.fetch(max_wait_ms=2000))
+    waiting = asyncio.create_task((await queue.consumer(join=False)).fetch(max_wait_ms=2000))
     await asyncio.wait([waiting], timeout=0.4)
     if waiting.done():
         raise Undecided(f"the fetch did not wait: {waiting.result()}")
     await _replace(key)
-    refused = await consumer.ack(accept(6, 8))
-    if not refused.ack_error:
+    if not (await consumer.ack(accept(6, 8))).ack_error:
         raise Undecided("the leader was not fenced: its acknowledgement was answered with NONE")
 
     woken = await queue.produce(1)
@@ -154,8 +150,7 @@ async def test_failed_write_does_not_keep_the_lock(share: Share, judge: Judge) -
 async def test_failed_write_is_one_partitions_affair(share: Share, judge: Judge) -> None:
     world = await spread(share, partitions=3, records=5)
     sick = share.rng.randrange(3)
-    key = Store(share).of(world.queue, sick)
-    await _done(key.delete(), "Delete")
+    await _done(Store(share).of(world.queue, sick).delete(), "Delete")
 
     seen = await world.acknowledge(*[[accept(1, 4)]] * 3)
 

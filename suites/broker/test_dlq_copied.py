@@ -7,11 +7,9 @@ from suites.broker.kit import *
 pytestmark = pytest.mark.feature("dead-letters")
 
 PAST = 1_000_000_000_000  # September 2001 in milliseconds.
-
 RECORD_KEYS = (None, b"", b"key", bytes(range(256)))
 VALUES = (None, b"", b"value", bytes(reversed(range(256))))
 CONTENT = [(key, value) for key in RECORD_KEYS for value in VALUES]
-
 FOREVER = {"retention.ms": "-1", "message.timestamp.before.max.ms": str(2**63 - 1)}
 """For records that say they are old."""
 

@@ -91,8 +91,7 @@ async def _judge_range(judge: Judge, box: DeadLetterSetup, holes: set[int]) -> N
     """Reject ranges just as they are acquired; demand letters for other offsets than the holes."""
     end = await box.queue.share.admin.log_offset(box.queue.topic)
     consumer = await box.queue.consumer()
-    last = max(set(range(end)) - holes)
-    catch = await consumer.drain(until=last)
+    catch = await consumer.drain(until=max(set(range(end)) - holes))
     ranges = [acquired for response in catch.responses for acquired in response.only.ranges]
     await consumer.acked(*(reject(acquired.first, acquired.last) for acquired in ranges))
 

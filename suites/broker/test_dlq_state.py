@@ -83,8 +83,7 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
         if sentinel in response.offsets:
             break
     await heir.acked(accept(sentinel))
-    letters = await box.arrived(rejected)
-    without = sorted(set(rejected) - set(letter_offsets(letters)))
+    without = sorted(set(rejected) - set(letter_offsets(await box.arrived(rejected))))
     judge["DLQ-32"].equal([], without, "rejected offsets without a letter")
     start = await beyond(judge["DLQ-32"], box.queue, heir, sentinel)
     judge["DLQ-32"].holds(start >= sentinel, f"the start offset stays at {start} of {sentinel}")

@@ -92,8 +92,7 @@ async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
 
 
 async def _second_box(share: Share, queue: Queue, dead: Topic) -> DeadLetterSetup:
-    sibling = await share.sibling(queue, **naming(dead.name))
-    return DeadLetterSetup(sibling, dead)
+    return DeadLetterSetup(await share.sibling(queue, **naming(dead.name)), dead)
 
 
 @check("DLQ-37")
@@ -138,14 +137,12 @@ async def test_topic_moves(share: Share, judge: Judge) -> None:
     box = await boxed(share, size, batches=size, dead=await dead_topic(share, assignments=[pair]))
     consumer = await box.queue.holder(size)
     for number in range(rounds):
-        target = pair[(number + 1) % 2]
-        moving = asyncio.create_task(share.admin.move_leader(box.topic, target))
+        moving = asyncio.create_task(share.admin.move_leader(box.topic, pair[(number + 1) % 2]))
         for offset in range(number * each, (number + 1) * each):
             await consumer.acked(reject(offset))
         box = replace(box, topic=await moving)
 
-    written = set(letter_offsets(await box.arrived(range(size))))
-    lost = sorted(set(range(size)) - written)
+    lost = sorted(set(range(size)) - set(letter_offsets(await box.arrived(range(size)))))
     judge.saw(rejected=size, letters_lost=len(lost), moves=rounds)
     judge.equal([], lost, f"letters lost of {size}, the topic moving {rounds} times")
     await _goes_on(judge, box.queue, consumer, size)

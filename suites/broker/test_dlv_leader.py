@@ -56,9 +56,8 @@ async def test_archived_records_stay_archived(share: Share, judge: Judge) -> Non
     other = await after.consumer(join=False)
     # The new leader may answer NOT_LEADER_OR_FOLLOWER for a moment, which a watch sits out.
     sentinel = await after.produce(1)
-    seen = await watch(other, [sentinel], SLACK)
 
-    delivered = sorted(seen.keys() - {0})
+    delivered = sorted((await watch(other, [sentinel], SLACK)).keys() - {0})
     judge.equal([sentinel], delivered, "offsets delivered by the new leader")
     _, later = await sentinel_only(after, other)
     judge.equal([sentinel + 1], later.offsets, "offsets delivered after that")

@@ -7,7 +7,6 @@ the last time one record alone, is what saves the neighbours.
 from suites.broker.kit import *
 
 LIMIT = "share.delivery.count.limit"
-
 MANY_FETCHES = 1000
 """More than any ladder needs for the records of these checks, even one at a time."""
 
@@ -59,8 +58,7 @@ async def test_last_delivery_comes_alone(share: Share, judge: Judge) -> None:
     await consumer.acked(release(0, total - 1))
 
     for offset in range(total):
-        caught = await consumer.acquire(1)
-        judge.equal({offset: limit}, caught.counts, "what one fetch brought")
+        judge.equal({offset: limit}, (await consumer.acquire(1)).counts, "what one fetch brought")
     judge.saw(last_deliveries=total)
 
 

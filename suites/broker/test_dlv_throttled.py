@@ -5,7 +5,6 @@ from suites.broker.kit import *
 
 RECORDS, SIZE = 10, 1050
 LONG_MS = 2000  # Locks that last longer are let run out as few times as a delivery limit can be.
-
 QUOTAS = {REQUEST_SHARE: LITTLE, BYTE_RATE: RECORDS * SIZE / 10.5}
 """Quotas that a fetch of all records exceeds by little: brokers average bytes over ten seconds."""
 

@@ -31,8 +31,7 @@ async def test_batch_with_holes(share: Share, judge: Judge) -> None:
     # Offset 0 stays open: below the start offset a response would prove nothing.
     del catch.counts[0]
     for ack in acknowledge(catch, seen):
-        part = await consumer.ack(ack)
-        judge["GAP-21"].equal("NONE", result(part), f"result of {ack}")
+        judge["GAP-21"].equal("NONE", result(await consumer.ack(ack)), f"result of {ack}")
     judge["GAP-21"].saw(acquired_holes=len(set(catch.offsets) & set(holes)))
     await consumer.close()
     stranger = await world.queue.consumer(join=False)
@@ -70,8 +69,7 @@ async def _passed(share: Share) -> Passed:
     await world.fresh()
     await world.until_gone(holes)
     last = await world.fresh()
-    rest = await consumer.drain(until=last)
-    return Passed(world, consumer, holes, last, (first, rest))
+    return Passed(world, consumer, holes, last, (first, await consumer.drain(until=last)))
 
 
 @check("GAP-23", crossed=AMONG)

@@ -23,8 +23,7 @@ async def _by_retention(queue: Queue, before: int) -> None:
     if int(interval) > EXPIRED_WITHIN * 1000 / 2:
         raise OutOfReach(f"the broker looks for old segments every {interval} ms only")
     age = (10 - before) * 3600 + 1800
-    retention = {"retention.ms": str(age * 1000)}
-    await configure_topic(queue.share.cluster, queue.topic.name, retention)
+    await configure_topic(queue.share.cluster, queue.topic.name, {"retention.ms": str(age * 1000)})
     async for _ in attempts(EXPIRED_WITHIN):
         if await queue.share.admin.log_offset(queue.topic, EARLIEST) == before:
             return
@@ -101,12 +100,10 @@ async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
     stolen = await next_catch(queue, stranger)
     judge.equal([], stolen.offsets, "held records that another member acquired")
     # The first record left stays open: below the start offset a response would prove nothing.
-    part = await holder.ack(accept(cut + 1, 9))
-    judge.equal("NONE", result(part), "accepting what is left")
+    judge.equal("NONE", result(await holder.ack(accept(cut + 1, 9))), "accepting what is left")
     part = await holder.ack(accept(9))
     judge.equal("INVALID_RECORD_STATE", result(part), "accepting one more time")
-    part = await holder.ack(release(cut))
-    judge.equal("NONE", result(part), "releasing the first record left")
+    judge.equal("NONE", result(await holder.ack(release(cut))), "releasing the first record left")
     back = await next_catch(queue, stranger)
     judge.equal({cut: 2}, back.counts, "delivery counts of what came back")
 

@@ -45,8 +45,7 @@ async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
     heir = await world.queue.consumer(join=False)
     last = await world.fresh()
     catch = await heir.drain(until=last)
-    seen = offered(catch.responses)
-    await heir.acked(*acknowledge(catch, seen))
+    await heir.acked(*acknowledge(catch, offered(catch.responses)))
     await rewritten(heir, await world.fresh())
 
     start = await world.queue.spso(last + 1, within=5)
@@ -56,8 +55,7 @@ async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
 
 @check("GAP-40", crossed=AMONG, timeout=CLEANED_WITHIN * 2 + 60)
 async def test_hole_does_not_stall(share: Share, judge: Judge) -> None:
-    broker = await share.admin.broker_configs()
-    limit = int(broker["group.share.partition.max.record.locks"])
+    limit = int((await share.admin.broker_configs())["group.share.partition.max.record.locks"])
     world, _ = await _hole(share)
     heir = await world.queue.consumer(join=False)
     count = limit // 4 + 1

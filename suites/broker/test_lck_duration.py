@@ -8,8 +8,7 @@ BROKER_KEY = "group.share.{}record.lock.duration.ms"
 
 @check("LCK-11", crossed=AMONG)
 async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> None:
-    configs = await share.admin.broker_configs()
-    default = int(configs.get(BROKER_KEY.format("")) or 30_000)
+    default = int((await share.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
     lock = share.bounds.short_lock
     if default <= lock:
         raise OutOfReach(f"the broker's lock of {default} ms is as short as a group's can be")
@@ -28,8 +27,7 @@ async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> N
 
 @check("LCK-11", timeout=150)
 async def test_longer_value_wins_over_the_broker(share: Share, judge: Judge) -> None:
-    configs = await share.admin.broker_configs()
-    default = int(configs.get(BROKER_KEY.format("")) or 30_000)
+    default = int((await share.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
     lock = share.bounds.locks.high
     if lock < default * SURE:
         raise OutOfReach(f"a group's lock cannot be longer than the broker's of {default} ms")
@@ -40,8 +38,7 @@ async def test_longer_value_wins_over_the_broker(share: Share, judge: Judge) -> 
     seen = await watch(other, [0], default / 1000 + NOT_FOR)
 
     early = 0 in seen and seen[0].at - sent < lock / 1000 * EARLY
-    sentence = f"a lock of {lock} ms was over when the broker's {default} ms were"
-    judge.holds(not early, sentence)
+    judge.holds(not early, f"a lock of {lock} ms was over when the broker's {default} ms were")
 
 
 @check("LCK-01", "LCK-02", timeout=240)
@@ -85,8 +82,7 @@ async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> N
 
 @check("LCK-14", fast=True, crossed=AMONG)
 async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None:
-    configs = await share.admin.broker_configs()
-    default = int(configs.get(BROKER_KEY.format("")) or 30_000)
+    default = int((await share.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
     wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
     queue = await share.queue(1, lock_ms=wanted)
     plain = await share.sibling(queue)

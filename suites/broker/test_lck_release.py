@@ -71,8 +71,7 @@ async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: J
     # Delete the share-partition's durable state, so that its leader's writes are refused.
     if await StateKey(share, queue.group, queue.topic.id).delete() != "NONE":
         raise Undecided("DeleteShareGroupState is not served to clients here")
-    refused = await holder.ack(accept(4))
-    if not refused.ack_error:
+    if not (await holder.ack(accept(4))).ack_error:
         raise Undecided("the state was written although the share coordinator had deleted it")
 
     # The refused ACCEPT was rolled back, so the lock of its record is among those that end.

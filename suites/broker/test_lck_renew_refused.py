@@ -112,8 +112,7 @@ async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
     judge.equal(REFUSED, part.ack_error, "error of RENEW while turned off")
     judge.equal([0, 1], sorted(seen), "what came at the end of the first lock")
     after = min(sighting.at for sighting in seen.values()) - began
-    early = f"the lock of {lock} ms was over after {after:.3f} s"
-    judge.holds(after >= lock / 1000 * EARLY, early)
+    judge.holds(after >= lock / 1000 * EARLY, f"the lock of {lock} ms was over after {after:.3f} s")
 
 
 @check("LCK-37", feature=("renew", "renew-switch"), fast=True, crossed=(BESIDE, BEHIND))

@@ -98,5 +98,4 @@ async def test_unknown_member(share: Share, judge: Judge) -> None:
     for epoch in (member.epoch, 1, 2**31 - 1, -1):
         response = await beat(stranger, member_epoch=epoch)
         judge.equal(ErrorCode.UNKNOWN_MEMBER_ID, response.error_code, f"error of epoch {epoch}")
-    listed = await member_ids(share, queue.group)
-    judge.equal([member.member_id], listed, "members of the group")
+    judge.equal([member.member_id], await member_ids(share, queue.group), "members of the group")

@@ -49,8 +49,7 @@ async def test_leaving(share: Share, judge: Judge) -> None:
 
     judge.equal((0, -1), (left.error_code, left.member_epoch), "error and epoch")
     judge.equal([stays.member_id], listed, "members after one left")
-    unknown = ErrorCode.UNKNOWN_MEMBER_ID
-    judge.equal(unknown, after.error_code, "error of a heartbeat after leaving")
+    judge.equal(ErrorCode.UNKNOWN_MEMBER_ID, after.error_code, "error of a heartbeat after leaving")
 
 
 @check("MEM-04", fast=True)

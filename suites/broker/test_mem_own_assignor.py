@@ -24,8 +24,7 @@ async def test_named_assignor_assigns(assigning: Share, judge: Judge) -> None:
         queue = await assigning.queue(partitions=3)
         members = await crowd(assigning, queue, 3)
         first, second, *_ = sorted(members, key=lambda member: member.member_id)
-        everything = {first.member_id: [0, 1, 2]}
-        await _judge_assigned(judge, members, everything, "three members")
+        await _judge_assigned(judge, members, {first.member_id: [0, 1, 2]}, "three members")
 
         await first.leave()
         members.remove(first)

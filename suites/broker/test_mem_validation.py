@@ -37,8 +37,7 @@ async def test_any_member_id_will_do(share: Share, judge: Judge, length: int) ->
 
     await good_beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
     await member.join(queue.topic)
-    session = await member.session(queue.topic.leaders[0])
-    consumer = Consumer(member, session, (queue.topic, 0))
+    consumer = Consumer(member, await member.session(queue.topic.leaders[0]), (queue.topic, 0))
     fetched = await consumer.fetch(max_wait_ms=10000)
     judge.equal((), fetched.errors, f"errors of a fetch as {member.member_id!r}")
     acked = await consumer.ack(accept(0))

@@ -48,8 +48,7 @@ async def _reloaded(queue: Queue, steps: int) -> tuple[dict[int, int], Consumer]
     heir = await queue.consumer(join=False)
     counts: dict[int, int] = {}
     while len(counts) < RECORDS - len(_expected(steps)[0]):
-        caught = await heir.acquire(1)
-        counts |= caught.counts
+        counts |= (await heir.acquire(1)).counts
     return counts, heir
 
 

@@ -14,8 +14,7 @@ class Window:
     """A queue whose first records are all held, with spare ones behind them to write with."""
 
     def __init__(self, queue: Queue, consumer: Consumer) -> None:
-        self.queue = queue
-        self.consumer = consumer
+        self.queue, self.consumer = queue, consumer
         self._spare = RECORDS
 
     @classmethod

@@ -25,8 +25,7 @@ async def led(store: Store, epoch: int) -> StateKey:
 async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> None:
     key = await store.key()
     epoch = store.share.rng.randint(0, 1000)
-    error = await key.initialize(epoch, start)
-    judge.equal("NONE", error, "error of the first Initialize")
+    judge.equal("NONE", await key.initialize(epoch, start), "error of the first Initialize")
 
     expected = ("NONE", epoch, start, ())
     judge.equal(expected, read_result(await key.read()), "error, epoch, start and batches")
@@ -42,8 +41,7 @@ async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
     for older in (0, epoch - 1):
         error = await key.initialize(older, 99)
         judge.equal(FENCED_STATE, error, f"error of epoch {older} after {epoch}")
-    expected = ("NONE", epoch, 10, SOME)
-    judge.equal(expected, read_result(await key.read()), "state after the refusal")
+    judge.equal(("NONE", epoch, 10, SOME), read_result(await key.read()), "state after the refusal")
     judge.equal([], await trail.records(), "records written by a refused Initialize")
 
 

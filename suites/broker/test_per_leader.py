@@ -98,5 +98,4 @@ async def test_archiving_is_finished(share: Share, judge: Judge) -> None:
     last = await queue.produce(1)
     await consumer.acquire(1)
     await consumer.acked(release(last))
-    start = await queue.spso(last)
-    judge.equal(last, start, "start offset with everything before it finished")
+    judge.equal(last, await queue.spso(last), "start offset with everything before it finished")

@@ -38,8 +38,7 @@ async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
 async def _refusal(key: StateKey, api: str) -> str:
     """Return the error of an RPC about a key that FindCoordinator would not look for."""
     topic, partition = await key.home()
-    part = await key.ask(api, node=topic.leaders[partition], **FIELDS[api])
-    return error_name(part.error_code)
+    return error_name((await key.ask(api, node=topic.leaders[partition], **FIELDS[api])).error_code)
 
 
 @check("PER-26", fast=True)
@@ -67,8 +66,7 @@ async def test_unknown_topics(store: Store, judge: Judge, api: str) -> None:
         allowed[INVALID] = "PER-04 about a share-partition that was never initialised"
     stranger = uuid.UUID(bytes=store.share.rng.randbytes(16))
     for topic_id, partition in ((stranger, 0), (key.topic_id, 1), (key.topic_id, 2**31 - 1)):
-        other = StateKey(store.share, key.group, topic_id, partition)
-        part = await other.ask(api, **FIELDS[api])
+        part = await StateKey(store.share, key.group, topic_id, partition).ask(api, **FIELDS[api])
         what = f"error of {api} for partition {partition} of 1, topic {topic_id}"
         judge.one_of(allowed, error_name(part.error_code), what)
 

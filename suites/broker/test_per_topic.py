@@ -22,8 +22,7 @@ COORDINATOR_ERRORS = (
 
 async def _responses(share: Share) -> list[str]:
     """Ask for a share coordinator until there is one; return what was answered on the way."""
-    topic = await share.admin.create_topic()
-    key = share_key(share.cluster.fresh_name("g"), topic.id, 0)
+    key = share_key(share.cluster.fresh_name("g"), (await share.admin.create_topic()).id, 0)
     responses: list[str] = []
     async for _ in attempts():
         connection = await share.cluster.any()
@@ -82,8 +81,7 @@ async def _worked(store: Store, key: StateKey, judge: Judge) -> list[StateRecord
             epoch += 1
             await key.read(leader_epoch=epoch)
         start += rng.randint(0, 2)
-        batches = rising_batches(rng, start, number + 1)
-        await key.written(*batches, leader_epoch=epoch, start=start)
+        await key.written(*rising_batches(rng, start, number + 1), leader_epoch=epoch, start=start)
         if number % 6 == 5:
             part = await key.read(leader_epoch=epoch)
             kept = replayed(await trail.records(), store.release)
@@ -137,8 +135,7 @@ COLD_MS = 800
     },
 )
 async def test_cold_snapshot(solo_share: Share, judge: Judge) -> None:
-    store = Store(solo_share)
-    _, key, _ = await store.keys(3)
+    _, key, _ = await Store(solo_share).keys(3)
     await key.initialize(0, 5)
     trail = await key.trail()
     batch = StateBatch(7, 9, ACKNOWLEDGED, 1)
@@ -202,8 +199,7 @@ async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
 @check("PER-46", meets=ACROSS_BATCHES, solo={"group.share.persister.class.name": ""})
 async def test_persister_that_keeps_nothing(solo_share: Share, judge: Judge) -> None:
     queue, consumer = await solo_share.with_consumer(10, batches=5)
-    catch = await consumer.acquire(10)
-    judge.equal(list(range(10)), catch.offsets, "acquired")
+    judge.equal(list(range(10)), (await consumer.acquire(10)).offsets, "acquired")
     part = await consumer.ack(accept(0, 4), release(5, 9))
     judge.equal(ErrorCode.NONE, part.ack_error, "error of the acknowledgement")
     last, again = await up_to_new(queue, consumer)

@@ -56,8 +56,7 @@ async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
     )
     await queue.produce(2, 1)
     near = await queue.consumer()
-    session = await near.member.session(nodes[1])
-    far = Consumer(near.member, session, (queue.topic, 1))
+    far = Consumer(near.member, await near.member.session(nodes[1]), (queue.topic, 1))
     await near.acquire(2)
     await far.acquire(2)
     for _ in range(share.rng.randint(1, 4)):
@@ -90,8 +89,7 @@ async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> Non
     _, consumer = await share.with_consumer()
 
     fetched = await consumer.fetch(epoch=OPEN, member_id=bad, max_wait_ms=0)
-    acks = {consumer.where: [accept(0)]}
-    sent = await consumer.session.acknowledge(acks, epoch=1, member_id=bad)
+    sent = await consumer.session.acknowledge({consumer.where: [accept(0)]}, epoch=1, member_id=bad)
 
     invalid = ErrorCode.INVALID_REQUEST
     judge.equal(invalid, fetched.error, f"error of ShareFetch as {bad!r}")

@@ -32,7 +32,6 @@ from suites.judge import Judge
 # that took it was sent, and it has to have ended a generous while after the response. Between the
 # two lies all the slowness of machines, which proves nothing.
 SLACK = 15.0  # Seconds after a lock's end by which the record has to be available again.
-
 EARLY = 0.95
 """Share of a lock's duration that has to pass in any case; the rest is for timers' ticks."""
 
@@ -131,8 +130,7 @@ async def reconfigure(
     wanted |= {name.replace("_", "."): value for name, value in configs.items()}  # type: ignore[misc]
     await queue.share.admin.group_config(queue.group, wanted)
     async for _ in attempts(WITHIN):
-        response = consumer.sound(await consumer.fetch(max_records=0, max_wait_ms=0))
-        if response.lock_ms == lock_ms:
+        if consumer.sound(await consumer.fetch(max_records=0, max_wait_ms=0)).lock_ms == lock_ms:
             return
     raise Undecided(f"the leader did not go by a lock duration of {lock_ms} ms")
 

@@ -37,7 +37,6 @@ from suites.client.account import Account, account
 from suites.client.wire import HEARTBEAT, SHARE, Acked, acked
 
 T = TypeVar("T")
-
 ARRIVES = 15.0  # Seconds within which what must come has to come; joining takes most of it.
 READY = 40.0  # Seconds for what a check begins with, and judges nothing by: machines are slow.
 HASTE = 12  # Attempts in a row, each sent as soon as the one before had failed, that show a loop.

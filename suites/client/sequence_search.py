@@ -86,8 +86,7 @@ class Searcher:
     def _running(self) -> Iterator[None]:
         with hostile_broker() as self._broker:
             try:
-                adapter = self._runner.run(self._adapter.running())
-                self._capabilities = adapter.hello.capabilities
+                self._capabilities = self._runner.run(self._adapter.running()).hello.capabilities
                 yield
             finally:
                 self._runner.run(self._adapter.stop())

@@ -25,7 +25,6 @@ from suites.client.wire import HEARTBEAT, SHARE, acked
 
 TAKES_EFFECT, REFUSED, FOREIGN = "CLI-124", "CLI-125", "CLI-94"
 RULES = (TAKES_EFFECT, REFUSED, FOREIGN)
-
 CLOSES = 20.0  # Seconds within which a consumer has to close whose settings nobody uses.
 SOON = 10.0  # Seconds until an open client has sent its first fetch, and what shows a setting.
 SILENT = 2.5  # Seconds beyond the first fetch in which what must not come does not come.

@@ -237,8 +237,7 @@ async def test_two_consumers(harness: Harness, judge: Judge) -> None:
             got[index] = seen.offsets
             return bool(seen.errors) or sum(map(len, got)) >= 40
 
-        polled = await harness.polls(consumers[index], done, seconds=0.4)
-        for error in polled.errors:
+        for error in (await harness.polls(consumers[index], done, seconds=0.4)).errors:
             raise error
 
     await asyncio.gather(consume(0), consume(1))

@@ -117,5 +117,4 @@ async def test_slow_broker(hostile: Harness, judge: Judge) -> None:
     queue, consumer, got = await hostile.holding(6, batches=3, kind="accept")
     await hostile.settle(consumer)
     judge.equal(list(range(6)), sorted(got.offsets), "delivered")
-    spso = await queue.spso(6)
-    judge.equal(6, spso, "start offset of the share-partition")
+    judge.equal(6, await queue.spso(6), "start offset of the share-partition")

@@ -14,8 +14,7 @@ async def test_newer_hint(hostile: Harness, judge: Judge) -> None:
     moved = await hostile.admin.move_leader(topic, 2)
     last = len(hostile.tap.exchanges)
     await hostile.admin.produce(moved, [b"after"])
-    got = await hostile.arrival(consumer)
-    judge.equal([1], got.offsets, "records once 2 leads")
+    judge.equal([1], (await hostile.arrival(consumer)).offsets, "records once 2 leads")
     judge.equal({1, 2}, _asked(hostile, consumer, last) | {1}, "brokers asked since then")
 
 
@@ -44,8 +43,7 @@ async def test_stale_hint(hostile: Harness, judge: Judge, behind: int) -> None:
     hostile.play({**step, **stale, "applied": False})
     await hostile.meets(consumer)
     await queue.produce([b"after"])
-    got = await hostile.arrival(consumer)
-    judge.equal([1], got.offsets, "records after a stale hint")
+    judge.equal([1], (await hostile.arrival(consumer)).offsets, "records after a stale hint")
     fetches = hostile.seen(consumer, "ShareFetch")
     fetched = {one.node for one in fetches if (topic.id, 0) in named(one)}
     judge.equal({2}, fetched, "brokers that the partition was fetched from")
@@ -209,8 +207,7 @@ async def test_bad_crc(hostile: Harness, judge: Judge) -> None:
     judge.equal([], taken, "accepted out of a corrupt batch")
     hostile.tap.script.clear()
     await queue.produce([b"good"])
-    got = await hostile.arrival(consumer, 1)
-    judge.holds(1 in got.offsets, "the next record did not come")
+    judge.holds(1 in (await hostile.arrival(consumer, 1)).offsets, "the next record did not come")
 
 
 @check("CLI-42")
@@ -222,8 +219,7 @@ async def test_unreadable_batch(hostile: Harness, judge: Judge) -> None:
     sent = [a for a in acquired(hostile.seen(consumer)) if a.offset == 1]
     judge.holds(sent, "an unreadable batch was sent")
     await queue.produce([b"after"])
-    later = await hostile.arrival(consumer, 3)
-    delivered = sorted({*first.offsets, *later.offsets})
+    delivered = sorted({*first.offsets, *(await hostile.arrival(consumer, 3)).offsets})
     judge.equal([0, 2, 3], delivered, "delivered, where the batch of 1 is unreadable")
 
 

@@ -225,8 +225,7 @@ async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
 @check("CLI-54")
 async def test_assignment_emptied_and_given_back(hostile: Harness, judge: Judge) -> None:
     queue, consumer = await hostile.consuming(1, settle=True, max_wait_ms=5000)
-    topic = {"topic_id": queue.topic.id, "partitions": [0]}
-    for mine in ([], [topic]):
+    for mine in ([], [{"topic_id": queue.topic.id, "partitions": [0]}]):
         now = {"name": "assignment", "value": {"topic_partitions": mine}}
         step = hostile.play({"on": HEARTBEAT, "do": "field", **now})[0]
         await hostile.polls(consumer, partial(_taken, step))

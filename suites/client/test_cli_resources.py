@@ -38,8 +38,7 @@ async def test_impossible_number(doomed: Harness, judge: Judge, number: str) -> 
             if doomed.adapter.has(Capability.COMMIT_SYNC):
                 await refusal(doomed.settle(consumer, 3.0))
             await queue.produce([b"after"])
-            other = await doomed.consumer(queue)
-            for each in (consumer, other) * 2:
+            for each in (consumer, await doomed.consumer(queue)) * 2:
                 got |= {*(await doomed.arrival(each, 2, within=6.0)).offsets}
                 if 2 in got:
                     break

@@ -52,8 +52,7 @@ async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) 
     hostile.play({"on": "ShareFetch", "when": {"min_epoch": 1}, "do": "error", "code": code})
     await hostile.meets(consumer)
     await queue.produce([b"after"])
-    got = await hostile.arrival(consumer)
-    judge.equal([1], got.offsets, f"records after {code}")
+    judge.equal([1], (await hostile.arrival(consumer)).offsets, f"records after {code}")
     told = next(one.number for one in hostile.seen(consumer) if one.scripted)
     after = [one for one in hostile.seen(consumer) if one.number > told]
     judge.equal(0, after[0].request["share_session_epoch"], f"epoch after {code}")
@@ -78,8 +77,7 @@ async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
     last = len(hostile.tap.exchanges)
     judge.holds(hostile.tap.close_connections(), "a connection was there to be cut")
     await queue.produce([b"after"])
-    got = await hostile.arrival(consumer)
-    judge.equal([1], got.offsets, "records after the cut")
+    judge.equal([1], (await hostile.arrival(consumer)).offsets, "records after the cut")
     fetches = hostile.seen(consumer, "ShareFetch")
     after = [one for one in fetches if one.number > last + 1 and one.response]
     mine = [one.request for one in after if one.node == queue.topic.leaders[0]]
@@ -125,8 +123,7 @@ async def test_no_room_for_a_session(hostile: Harness, judge: Judge) -> None:
     judge.holds(most <= FLOOD, f"{most} attempts within a second")
     judge.holds(hasty(tried) <= HASTE, f"{hasty(tried)} attempts without a pause")
     hostile.tap.script.drop(steps)
-    got = await hostile.arrival(consumer)
-    judge.equal([0], got.offsets, "records once there is room")
+    judge.equal([0], (await hostile.arrival(consumer)).offsets, "records once there is room")
 
 
 @check("CLI-26", "CLI-59", needs="explicit|mixed")

@@ -187,8 +187,7 @@ def _described(one: Exchange) -> tuple[float, str]:
     response = "never answered" if one.response is None else fine
     scripted = f"   [script: {one.scripted}]" if one.scripted else ""
     asked = ", ".join(_fields(one.request))
-    said = f"broker {one.node}  {one.api} v{one.version} {asked} → {response}{scripted}"
-    return one.sent, said
+    return one.sent, f"broker {one.node}  {one.api} v{one.version} {asked} → {response}{scripted}"
 
 
 def _fields(body: Body) -> Iterator[str]:

@@ -160,12 +160,11 @@ def _reference(
         clock=clock,
         seed=seed,
     )
-    bootstrap = runner.run(cluster.start())
     info = ClusterInfo(
         name="reference",
         version=name.version,
         ledger=LEDGER,
-        bootstrap=bootstrap,
+        bootstrap=runner.run(cluster.start()),
         schema_jar=jar,
         prefix="sp-",
     )

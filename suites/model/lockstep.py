@@ -84,7 +84,6 @@ T = TypeVar("T")
 # What members do all the time, by how often.
 _USUAL = {Do.PRODUCE: 5, Do.FETCH: 4, Do.RACE: 2, Do.ACK: 6, Do.ACK_ON_FETCH: 3}
 MEMBERS = [*Counter(_USUAL | {Do.WAIT: 1, Do.INTRUDE: 1}).elements()]
-
 DISTURBANCES = (Do.CLOSE, Do.DROP, Do.LEAVE, Do.DELETE, Do.MOVE, Do.LIMIT, Do.LOOK, Do.CUT)
 """What happens now and then."""
 
@@ -218,8 +217,7 @@ def shrink(field: Environment, tally: Tally) -> None:
         while begin < len(tally.failing):
             if time.monotonic() >= deadline:
                 return
-            shorter = [*tally.failing[:begin], *tally.failing[begin + size :]]
-            if not _fails(field, tally, shorter):
+            if not _fails(field, tally, [*tally.failing[:begin], *tally.failing[begin + size :]]):
                 begin += size
         again = size == 1 and len(tally.failing) < before
         size = size if again else size // 2

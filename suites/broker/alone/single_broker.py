@@ -22,9 +22,7 @@ class SingleBroker:
     """One broker that a check may change, and the check's own share of it. Nothing here judges."""
 
     def __init__(self, target: Target, share: Share, metrics: Metrics | None) -> None:
-        self.target = target
-        self.share = share
-        self._metrics = metrics
+        self.target, self.share, self._metrics = target, share, metrics
         self._level: int | None = None
         self._text: str | None = None
 

@@ -28,8 +28,7 @@ async def _until_refused(queue: Queue, consumer: Consumer) -> dict[str, str]:
 
 @check("CFG-01", "CFG-04", "CFG-05", timeout=90)
 async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
-    share = lone.share
-    queue, consumer = await share.with_holder(10, lock_ms=60_000)
+    queue, consumer = await lone.share.with_holder(10, lock_ms=60_000)
     await consumer.acked(accept(0, 2), release(3))
     level = await lone.level()
     require_ok("lowering share.version to 0", await lone.set_level(0))

@@ -39,8 +39,7 @@ async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
     await queue.holder(2)
     name = _of(queue, "AcquisitionLockTimeoutPerSec")
     other = await queue.consumer(join=False)
-    back = await watch(other, [0, 1], 1 + SLACK)
-    if len(back) < 2:
+    if len(await watch(other, [0, 1], 1 + SLACK)) < 2:
         raise Undecided("the locks did not run out")
     seen = await poll(lambda: lone.number(PARTITION, "Count", **name), bool, pause=0.1)
     judge.holds(seen >= 1, f"{seen} lock expiries are counted after two records' locks")
@@ -86,8 +85,7 @@ async def test_sessions(lone: SingleBroker, judge: Judge) -> None:
     second = await queue.consumer(1, join=False)
     for consumer in (first, second):
         await consumer.fetch(max_wait_ms=0)
-    steps = [("two opened", 2), ("one closed", 1), ("the other cut off", 0)]
-    for step, more in steps:
+    for step, more in [("two opened", 2), ("one closed", 1), ("the other cut off", 0)]:
         if more == 1:
             await first.close()
         elif more == 0:

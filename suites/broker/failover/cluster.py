@@ -23,7 +23,6 @@ from suites.broker.share import Queue, Share
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
 INTERNAL = (STATE, OFFSETS)
-
 _DRAWS = 1000
 
 
@@ -113,8 +112,7 @@ class FailoverCluster:
     """
 
     def __init__(self, share: Share, brokers: Sequence[Handle]) -> None:
-        self.share = share
-        self.brokers = brokers
+        self.share, self.brokers = share, brokers
 
     @property
     def cluster(self) -> Cluster:

@@ -108,8 +108,7 @@ class Pulse:
     @classmethod
     async def of(cls, stage: FailoverCluster, member: Member, session_ms: int = 0) -> Pulse:
         """Look at a member's group before the change; ``session_ms``: 0 where none was set."""
-        before = await stage.share.admin.describe_group(member.group)
-        return cls(stage, member, before, session_ms)
+        return cls(stage, member, await stage.share.admin.describe_group(member.group), session_ms)
 
     async def beat(self, within: float = TAKEN_OVER) -> Struct:
         """Heartbeat until a coordinator answers for itself; return that answer."""
@@ -160,8 +159,7 @@ async def judge_progress(judge: Judge, roamer: ReconnectingConsumer) -> None:
     sentinel = await append(roamer.queue, partition=roamer.partition)
     seen = await roamer.take([sentinel])
     judge.holds(sentinel in seen, f"offset {sentinel}, produced afterwards, never came")
-    result_ = await roamer.finish()
-    judge.equal("NONE", result_, "accepting what the leader gave")
+    judge.equal("NONE", await roamer.finish(), "accepting what the leader gave")
 
 
 async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
@@ -170,8 +168,7 @@ async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     member, where = scene.holder.member, scene.holder.where
     late = Consumer(member, await member.new_session(where[0].leaders[0]), where)
     async for _left in attempts(TAKEN_OVER):
-        opened = await late.fetch(max_records=0, max_wait_ms=0)
-        if not opened.errors:
+        if not (await late.fetch(max_records=0, max_wait_ms=0)).errors:
             break
     else:
         raise Undecided("no session could be opened at the leader that came back")

@@ -1,7 +1,5 @@
 """Dead letters whose broker is away for a while: they wait, and nobody else does."""
 
-import time
-
 from fixtures.clients.configs import configure_topic
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import IN_SYNC

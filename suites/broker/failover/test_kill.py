@@ -98,8 +98,7 @@ async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Ju
     counts = await ReconnectingConsumer(unknown).take(range(6))
     judge["COO-08"].equal(dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")
 
-    counts = await loading
-    judge["COO-19"].equal(dict.fromkeys(range(6), 1), counts, "delivered after a late load")
+    judge["COO-19"].equal(dict.fromkeys(range(6), 1), await loading, "delivered after a late load")
     judge["COO-19"].none_but(RETRIED, roamer.told, "errors of fetches meanwhile")
 
     await judge_raised(judge["COO-18"], key)

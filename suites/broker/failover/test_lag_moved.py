@@ -17,8 +17,7 @@ async def _consumed(queue: Queue, count: int, *done: int) -> Consumer:
 
 @check("LAG-08", meets="reload", moves=True)
 async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
-    leader = stage.share.rng.choice(stage.nodes)
-    queue = await stage.queue(leader)
+    queue = await stage.queue(stage.share.rng.choice(stage.nodes))
     consumer = await _consumed(queue, 10, 0, 1, 5, 6, 7)
     await queue.lag(5)
     found = await queue.offsets()
@@ -46,8 +45,7 @@ async def test_end_that_nobody_knows(stage: FailoverCluster, judge: Judge) -> No
     dead = await stage.victim()
     alive = stage.share.rng.choice([node for node in stage.nodes if node != dead])
     queue = await stage.queue(alive, state=alive, group=alive)
-    placed = [[dead], [alive]]
-    topic = await stage.share.admin.create_partitions(queue.topic, 3, assignments=placed)
+    topic = await stage.share.admin.create_partitions(queue.topic, 3, assignments=[[dead], [alive]])
     both = Queue(share=stage.share, topic=topic, group=queue.group)
     await _consumed(both, 6, 0, 1)
     for index in (1, 2):
@@ -93,8 +91,7 @@ async def test_letters_under_way(stage: FailoverCluster, judge: Judge) -> None:
     stage.pause(frozen)
     await consumer.acked(reject(1, 2))
     async for _ in attempts(NOT_FOR):
-        lag = (await queue.offsets()).lag
-        judge.equal(5, lag, "lag with two letters under way")
+        judge.equal(5, (await queue.offsets()).lag, "lag with two letters under way")
     stage.resume(frozen)
     if len(await DeadLetterSetup(queue, letters).arrived([1, 2])) < 2:
         raise Undecided("the letters were not written, although their broker is back")

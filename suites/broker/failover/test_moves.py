@@ -125,8 +125,7 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
         raise Undecided(f"an election took {slowest:.1f} s, and writes failed meanwhile")
     judge["COO-13"].equal({"NONE"}, set(results), f"results of {len(results)} ACCEPTs meanwhile")
 
-    now = stage.nodes[-1]
-    await _judge_refusals(stage, judge["COO-12"], probe, now)
+    await _judge_refusals(stage, judge["COO-12"], probe, stage.nodes[-1])
     await judge_raised(judge["COO-18"], key)
     judge["COO-13"].saw(acknowledged=len(results), coordinator_moves=5)
 

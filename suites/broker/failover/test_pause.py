@@ -5,7 +5,6 @@ from suites.broker.failover.roles import AllRoles, Pulse, cast, judge_member, ju
 from suites.broker.kit import *
 
 CUT_FOR = 1.0  # Seconds without a share coordinator in which nobody else can have become one.
-
 ANSWERED_WITHIN = 45.0
 SHORT_LOCK_MS = 3000  # A lock that runs out while its leader is frozen, so that its timer is late.
 

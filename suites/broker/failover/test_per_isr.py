@@ -27,8 +27,7 @@ async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
         await asked
         seen = ""
         async for _ in attempts(WITHIN):
-            part = await consumer.ack(accept(6, 8), timeout=60.0)
-            seen = error_name(part.ack_error)
+            seen = error_name((await consumer.ack(accept(6, 8), timeout=60.0)).ack_error)
             if seen == "NONE":
                 break
         judge.equal("NONE", seen, "response with all replicas in sync again")

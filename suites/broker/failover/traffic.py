@@ -21,7 +21,6 @@ Place = tuple[int, int]  # A partition and an offset.
 
 BATCH = 5
 LOCK_MS = 4000  # What a response that got lost leaves locked comes back soon.
-
 _PAUSE = 0.1
 _DRAINED_WITHIN = 30.0
 _APPENDED_WITHIN = 8.0
@@ -60,8 +59,7 @@ class Traffic:
         """Every partition gets a consumer, and one two, who release a share of the records."""
         self.queue = queue
         self.books = Books()
-        self._rng = rng
-        self._releases = releases
+        self._rng, self._releases = rng, releases
         self._producing = True
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -26,10 +26,8 @@ class Restarts:
         rng: Random,
         transcripts: list[Transcript],
     ) -> None:
-        self._info = info
-        self._brokers = brokers
-        self._rng = rng
-        self._transcripts = transcripts
+        self._info, self._brokers = info, brokers
+        self._rng, self._transcripts = rng, transcripts
 
     @contextlib.asynccontextmanager
     async def life(self) -> AsyncIterator[Share]:

@@ -5,7 +5,6 @@ from suites.broker.kit import *
 from suites.broker.restarted.restarts import Restarts, prunes_soon
 
 LEADER = 5  # The leader epoch that every key was last read with.
-
 IDLE_BATCH = StateBatch(3, 5, ACKNOWLEDGED, 1)
 """The state of a share-partition that nobody writes to any more."""
 

@@ -21,7 +21,6 @@ from suites.broker.secure.realm import User
 from suites.broker.share import Share
 
 INTERVAL = "share.heartbeat.interval.ms"
-
 LET_IN = "let in"
 NOT_SHOWN = "not shown"
 NO_GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED.name
@@ -129,8 +128,7 @@ async def _acknowledge(scene: Permissions) -> Seen:
 
 
 async def _describe(scene: Permissions) -> Seen:
-    response = await scene.ask("ShareGroupDescribe")
-    return (shown(response.groups[0].error_code),)
+    return (shown((await scene.ask("ShareGroupDescribe")).groups[0].error_code),)
 
 
 async def _list(scene: Permissions) -> Seen:
@@ -167,8 +165,7 @@ async def _describe_configs(scene: Permissions) -> Seen:
         "resource_name": scene.group,
         "configuration_keys": None,
     }
-    response = await scene.ask("DescribeConfigs", resources=[asked])
-    return (shown(response.results[0].error_code),)
+    return (shown((await scene.ask("DescribeConfigs", resources=[asked])).results[0].error_code),)
 
 
 async def _alter_configs(scene: Permissions) -> Seen:
@@ -179,8 +176,7 @@ async def _alter_configs(scene: Permissions) -> Seen:
 
 
 async def _delete_group(scene: Permissions) -> Seen:
-    response = await scene.ask("DeleteGroups")
-    return (shown(response.results[0].error_code),)
+    return (shown((await scene.ask("DeleteGroups")).results[0].error_code),)
 
 
 READ, DELETE = Operation.READ, Operation.DELETE

@@ -42,7 +42,6 @@ from suites.broker.share import Queue, Share, world
 SECURED, TLS, BARE_TLS, RENEWED = "SECURED", "TLS", "BARE_TLS", "RENEWED"
 
 LISTENERS = {SECURED: "SASL_PLAINTEXT", TLS: "SASL_SSL", BARE_TLS: "SSL", RENEWED: "SASL_PLAINTEXT"}
-
 LOGIN_LASTS = 2.5
 """Seconds after which a login at ``RENEWED`` has to be renewed; a broker wants one in between."""
 
@@ -114,9 +113,7 @@ class User:
 
 class Realm:
     def __init__(self, share: Share, info: ClusterInfo, ca: str, stack: AsyncExitStack) -> None:
-        self.share = share
-        self.info = info
-        self.ca = ca
+        self.share, self.info, self.ca = share, info, ca
         self.acls = Acls(share.cluster)
         self.transcript = share.cluster.transcript
         self._stack = stack

@@ -20,8 +20,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 async def _send(user: User, api: str, queue: Queue) -> tuple[set[str], Any]:
-    partition = {"partition": 0, **CALLS[api]}
-    topics = [{"topic_id": queue.topic.id, "partitions": [partition]}]
+    topics = [{"topic_id": queue.topic.id, "partitions": [{"partition": 0, **CALLS[api]}]}]
     response = (await user.call(api, group_id=queue.group, topics=topics)).to_dict()
     parts = [part for topic in response["results"] for part in topic["partitions"]]
     return {error_name(part["error_code"]) for part in parts}, parts

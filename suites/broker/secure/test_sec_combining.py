@@ -7,7 +7,6 @@ from suites.broker.secure.realm import Realm
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 ALL = Operation.ALL
-
 ON_GROUPS = ("ALL", "READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
 ON_TOPICS = ("ALL", "READ", "DESCRIBE", "WRITE")
 DENIED: dict[str, Seen] = {row.api: (row.refusal,) for row in ROWS}

@@ -20,8 +20,7 @@ async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> N
     judge.equal([], response.offsets, "offsets acquired by the refused fetch")
 
     await user.allow(Operation.READ, GROUP, queue.group)
-    response = await session.fetch(epoch=1)
-    error = error_name(response.error)
+    error = error_name((await session.fetch(epoch=1)).error)
     judge.equal("SHARE_SESSION_NOT_FOUND", error, "going on with a refused session")
     counts = (await other.acquire(5)).counts
     judge.equal(dict.fromkeys(range(5), 1), counts, "what a permitted member gets")

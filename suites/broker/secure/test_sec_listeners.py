@@ -3,18 +3,7 @@
 from fixtures.clients.acls import Operation, Resource
 from fixtures.wire.connection import ConnectionLost
 from suites.broker.kit import *
-from suites.broker.secure.realm import (
-    BARE_TLS,
-    LOGIN_LASTS,
-    PLAIN_PASSWORD,
-    PLAIN_USER,
-    RENEWED,
-    SECURED,
-    TLS,
-    Realm,
-    User,
-    may_use,
-)
+from suites.broker.secure.realm import *
 
 NOBODY = "ANONYMOUS"  # What a broker calls those who do not log in.
 
@@ -63,8 +52,7 @@ async def _consume(user: User, queue: Queue) -> Story:
     await fetch(2)
     response = await session.acknowledge({place: (accept(0, 3),)})
     story.append(("acknowledge too much", [error_name(part.error) for part in response.parts]))
-    response = await session.fetch(epoch=77)
-    story.append(("wrong epoch", error_name(response.error)))
+    story.append(("wrong epoch", error_name((await session.fetch(epoch=77)).error)))
     await heartbeat(77)
     groups = (await user.call("DeleteGroups", groups_names=[queue.group])).results
     story.append(("delete a group in use", error_name(groups[0].error_code)))

@@ -12,8 +12,7 @@ GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 async def _join(user: User, group: str, *topics: str) -> str:
     member_id = user.realm.share.member_id()
     fields = fields_of("ShareGroupHeartbeat", group, *topics, member_id=member_id)
-    response = await user.call("ShareGroupHeartbeat", **fields)
-    return error_name(response.error_code)
+    return error_name((await user.call("ShareGroupHeartbeat", **fields)).error_code)
 
 
 async def _members(share: Share, group: str) -> set[str]:
@@ -32,8 +31,7 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
             await user.allow(granted, GROUP, queue.group)
         error = await _join(user, queue.group, queue.topic.name)
         judge.equal(NO_GROUP, error, f"joining with {granted and granted.name}")
-    found = await _members(realm.share, queue.group)
-    judge.equal(set(), found, "members after refused heartbeats")
+    judge.equal(set(), await _members(realm.share, queue.group), "members after refused heartbeats")
 
     host = Member(realm.share.cluster, queue.group, realm.share.member_id())
     await host.join(queue.topic)
@@ -59,17 +57,14 @@ async def test_joining_needs_describe_on_every_topic(realm: Realm, judge: Judge)
     for subscription in (names, names[::-1], names[1:]):
         error = await _join(user, one.group, *subscription)
         judge.equal(NO_TOPIC, error, f"joining with {len(subscription)} topics")
-    found = await _members(realm.share, one.group)
-    judge.equal(set(), found, "members after refused heartbeats")
+    judge.equal(set(), await _members(realm.share, one.group), "members after refused heartbeats")
 
     member = {"group_id": one.group, "member_id": realm.share.member_id()}
     named = {"member_epoch": 0, "subscribed_topic_names": names[:1]}
     joined = await user.call("ShareGroupHeartbeat", **member, **named)
-    error = error_name(joined.error_code)
-    judge.equal("NONE", error, "joining with the permitted topic alone")
+    judge.equal("NONE", error_name(joined.error_code), "joining with the permitted topic alone")
     named = {"member_epoch": joined.member_epoch, "subscribed_topic_names": names}
-    later = await user.call("ShareGroupHeartbeat", **member, **named)
-    error = error_name(later.error_code)
+    error = error_name((await user.call("ShareGroupHeartbeat", **member, **named)).error_code)
     judge.equal(NO_TOPIC, error, "adding a forbidden topic by a later heartbeat")
 
 
@@ -141,7 +136,6 @@ async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -
     judge.equal(groups, seen, "groups listed with DESCRIBE on the cluster")
     seen = await _listed(somebody, groups)
     judge.equal({queues[0].group}, seen, "groups listed with DESCRIBE on one")
-    seen = await _listed(nobody, groups)
-    judge.equal(set(), seen, "groups listed without any permission")
+    judge.equal(set(), await _listed(nobody, groups), "groups listed without any permission")
     for host in hosts:
         await host.leave()

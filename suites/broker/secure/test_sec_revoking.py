@@ -64,8 +64,7 @@ async def test_group_lost_while_records_are_locked(realm: Realm, judge: Judge) -
     user, (place,) = holder.user, holder.places
     await user.revoke(user.entry(Operation.READ, GROUP, holder.group))
 
-    response = await holder.session.acknowledge({place: (accept(0, 2),)})
-    error = error_name(response.error)
+    error = error_name((await holder.session.acknowledge({place: (accept(0, 2),)})).error)
     judge["SEC-09"].equal(NO_GROUP, error, "accepting after READ on the group was taken away")
     judge["SEC-11"].equal(NO_GROUP, error, "accepting after READ on the group was taken away")
     counts, after = await _heir(holder)

@@ -337,8 +337,7 @@ class Play:
             for part in topic.partitions:
                 wanted = self.scene.starts.get((topic.topic_name, part.partition_index), -1)
                 if wanted >= 0 and part.start_offset != wanted:
-                    said = f"altered to {wanted}, and shown as {part.start_offset}"
-                    self.broken(SERVED, said)
+                    self.broken(SERVED, f"altered to {wanted}, and shown as {part.start_offset}")
                 if getattr(part, "lag", 0) < -1:
                     self.broken(SERVED, f"the lag of a partition is {part.lag}")
 
@@ -351,8 +350,7 @@ class Play:
         came: set[Place] = set()
         lacking = dict(self.wanted)
         async for left in attempts(self.prompt):
-            response = await self.fetched(session, came)
-            if lacking.get(LOCK) == response.lock_ms:
+            if lacking.get(LOCK) == (await self.fetched(session, came)).lock_ms:
                 del lacking[LOCK]
             if lacking.get(HEARTBEAT) == (await member.heartbeat()).heartbeat_interval_ms:
                 del lacking[HEARTBEAT]

@@ -20,8 +20,7 @@ PARTITIONS, RECORDS = 2, 12
 MEMBER, EMPTY, NEW, STATE, CONSUMER = "member", "empty", "new", "state", "consumer"
 
 Body = dict[str, Any]
-Place = tuple[str, int, int]
-"""The name of a topic, a partition, and an offset."""
+Place = tuple[str, int, int]  # The name of a topic, a partition, and an offset.
 
 
 @dataclass(kw_only=True)
