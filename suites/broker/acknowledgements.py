@@ -32,10 +32,8 @@ def result(part: Part | None) -> str:
 
 
 def result_in(response: Response, consumer: Consumer) -> str:
-    topic, partition = consumer.where
-    return (
-        error_name(response.error) if response.error else result(response.part(topic.id, partition))
-    )
+    part = response.part(consumer.where[0].id, consumer.where[1])
+    return error_name(response.error) if response.error else result(part)
 
 
 PROBE = [accept(900)]

@@ -75,6 +75,14 @@ async def beyond(judge: Judge, queue: Queue, consumer: Consumer, end: int) -> in
     return start
 
 
+async def judge_beyond(
+    judge: Judge, queue: Queue, consumer: Consumer, end: int, of: object = None
+) -> None:
+    """Demand that the start offset gets beyond what was settled: ``of`` in the sentence."""
+    start = await beyond(judge, queue, consumer, end)
+    judge.holds(start >= end, f"the start offset stays at {start} of {end if of is None else of}")
+
+
 async def dead_letters_in(share: Share, topic: Topic) -> list[DeadLetter]:
     return [
         DeadLetter(index, record)

@@ -8,12 +8,13 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fixtures.clients.cluster import attempts, eventually
 from fixtures.clients.member import Ack, Part, accept, reject, release
+from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
@@ -44,6 +45,20 @@ async def moved(queue: Queue) -> Queue:
     nodes = described.topics[0].partitions[0].replica_nodes
     follower = next(node for node in nodes if node != queue.topic.leaders[0])
     return replace(queue, topic=await queue.share.admin.move_leader(queue.topic, follower))
+
+
+async def known_everywhere(queue: Queue, what: str, good: Callable[[Struct], object]) -> None:
+    """Wait until what every broker knows of a queue's topic is good."""
+
+    async def ask() -> bool | None:
+        for node in queue.share.cluster.brokers:
+            connection = await queue.share.cluster.to(node)
+            known = await connection.call("Metadata", topics=[{"name": queue.topic.name}])
+            if not good(known.topics[0]):
+                return None
+        return True
+
+    await eventually(what, ask)
 
 
 TAKEN_OVER = 30.0

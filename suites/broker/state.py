@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -98,11 +98,19 @@ async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -
 INITIALIZE, READ, WRITE = "InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState"
 SUMMARY, DELETE = "ReadShareGroupStateSummary", "DeleteShareGroupState"
 STATE_RPCS = (INITIALIZE, READ, WRITE, SUMMARY, DELETE)
+STATE_FIELDS: Mapping[str, dict[str, Any]] = {
+    INITIALIZE: {"state_epoch": 0, "start_offset": 3},
+    READ: {"leader_epoch": 0},
+    WRITE: {"state_epoch": 0, "leader_epoch": 0, "start_offset": 3},
+    SUMMARY: {"leader_epoch": 0},
+    DELETE: {},
+}
+"""What each RPC says of a partition, in a request that is right."""
 STATE_TOPIC = "__share_group_state"
 
 ACQUIRED, ARCHIVING = 1, 3  # A delivery state that is never stored, and one that is since KIP-1191.
 
-_PASSING = frozenset(
+PASSING = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -165,7 +173,7 @@ class StateKey:
             if not response.results:
                 raise Undecided(f"{api} was answered without a result")
             result = self.own(response)
-            return None if result.error_code in _PASSING else result
+            return None if result.error_code in PASSING else result
 
         return await eventually(f"{api} answered by a coordinator that is ready", once)
 

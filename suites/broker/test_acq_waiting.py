@@ -34,11 +34,6 @@ async def _woken(
     return Consumer.sound(task.result()).offsets or (await consumer.acquire(1)).offsets
 
 
-async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
-    first, second = await queue.consumer(), await queue.consumer(join=False)
-    return first, second
-
-
 @check("ACQ-60", fast=True, crossed=AMONG)
 async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
     _, consumer = await share.with_holder(1)
@@ -109,8 +104,7 @@ async def test_new_records_wake(share: Share, judge: Judge) -> None:
 
 @check("ACQ-63", fast=True, crossed=AMONG)
 async def test_release_wakes(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=6)
-    holder, other = await _pair(queue)
+    _, holder, other = await share.with_pair(6)
     await holder.acquire(6)
     task = await _start(other)
     first = share.rng.randint(0, 4)
@@ -125,8 +119,7 @@ async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
     """Return a holder of a whole window, another member, and the size of what is held."""
     limit = int((await share.admin.broker_configs())["group.share.partition.max.record.locks"])
     batches = -(-limit // 100) + 2
-    queue = await share.queue(records=batches * 100, batches=batches)
-    holder, other = await _pair(queue)
+    _, holder, other = await share.with_pair(batches * 100, batches=batches)
     held: set[int] = set()
     while len(held) < limit:
         held |= set((await holder.acquire(1)).offsets)
@@ -159,8 +152,7 @@ async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
 @check("ACQ-66", crossed=AMONG)
 async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
     lock = share.bounds.prompt_lock
-    queue = await share.queue(records=5, lock_ms=lock)
-    holder, other = await _pair(queue)
+    _, holder, other = await share.with_pair(5, lock_ms=lock)
     await holder.acquire(5)
     task = await _start(other)
 
@@ -172,8 +164,7 @@ async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
 
 @check("ACQ-67", crossed=AMONG)
 async def test_session_close_wakes(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=5)
-    holder, other = await _pair(queue)
+    _, holder, other = await share.with_pair(5)
     await holder.acquire(5)
     task = await _start(other)
 

@@ -2,19 +2,13 @@
 
 import json
 
-from fixtures.clients.tools import (
-    CONSOLE_CONSUMER,
-    CONSOLE_SHARE_CONSUMER,
-    SHARE_CONSUMER_PERF,
-    VERIFIABLE_SHARE_CONSUMER,
-    ToolRun,
-    Tools,
-)
+from fixtures.clients.tools import *
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.programs
 
 COUNT = 9  # Records for a tool to consume.
+KINDS = ("ShareSnapshot", "ShareUpdate")  # By the number that stands in the key of a state record.
 
 
 async def _pinned(share: Share) -> tuple[Queue, float]:
@@ -138,18 +132,15 @@ async def test_state_formatter(share: Share, judge: Judge) -> None:
         raise Undecided(f"nothing came of {run}")
     records = [record for record in await trail.records() if record.offset < end]
     expected = [(record.kind, _plain(record.value)) for record in records]
-    ours = (found for found in _json(run) if found["key"]["data"]["groupId"] == queue.group)
-    printed = [(_kind(found), found["value"]) for found in ours]
+    printed = [
+        (KINDS[found["key"].get("type", found["key"].get("version"))], found["value"])
+        for found in _json(run)
+        if found["key"]["data"]["groupId"] == queue.group
+    ]
     judge.equal([k for k, _ in expected], [k for k, _ in printed], f"kinds, by {run}")
     for (_, value), (kind, said) in zip(expected, printed, strict=True):
         seen = None if said is None else {k: said["data"].get(k) for k in value or {}}
         judge.equal(value, seen, f"value of a {kind}")
-
-
-def _kind(found: dict[str, Any]) -> str:
-    return {0: "ShareSnapshot", 1: "ShareUpdate"}[
-        found["key"].get("type", found["key"].get("version"))
-    ]
 
 
 def _plain(value: Any) -> dict[str, int] | None:

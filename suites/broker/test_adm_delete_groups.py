@@ -60,7 +60,10 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     await use(lost, lost.topic)
     await use(Queue(share=share, topic=queue.topic, group=empty), queue.topic)
     await share.admin.delete_topics(lost.topic.name)
-    await _until_forgotten(lost)
+    # A coordinator that has not heard asks those that have again and again for half a minute.
+    await known_everywhere(
+        lost, f"{lost.topic.name} being forgotten", lambda topic: topic.error_code
+    )
     await share.member(live, queue.topic)
     await classic_group(share, queue, classic)
     insider = await consumer_group(share, queue, consumer)
@@ -75,23 +78,6 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     judge["ADM-51"].equal(NONE, answered[empty], "error of the group that used a deleted topic")
     judge["ADM-36"].equal(expected, answered, "errors")
     judge["ADM-36"].equal({live, consumer}, set(left), "groups that are left")
-
-
-async def _until_forgotten(queue: Queue) -> None:
-    """Wait until every broker knows that a topic is gone.
-
-    A coordinator that has not heard asks those that have again and again for half a minute.
-    """
-
-    async def ask() -> bool | None:
-        for node in queue.share.cluster.brokers:
-            connection = await queue.share.cluster.to(node)
-            response = await connection.call("Metadata", topics=[{"name": queue.topic.name}])
-            if not response.topics[0].error_code:
-                return None
-        return True
-
-    await eventually(f"{queue.topic.name} being forgotten", ask)
 
 
 @check("ADM-38", fast=True)

@@ -4,22 +4,12 @@ from suites.broker.kit import *
 
 INVALID = ErrorCode.INVALID_CONFIG.name
 GOOD_RESETS = (
-    "earliest",
-    "latest",
-    "by_duration:PT0S",
-    "by_duration:PT1.5S",
-    "by_duration:P3DT4H30M",
-    "by_duration:P0D",
+    *("earliest", "latest", "by_duration:PT0S", "by_duration:PT1.5S"),
+    *("by_duration:P3DT4H30M", "by_duration:P0D"),
 )
 BAD_RESETS = (
-    "none",
-    "by_duration",
-    "by_duration:",
-    "by_duration:-PT1H",
-    "by_duration:PT-1S",
-    "by_duration:1h",
-    "by_duration:P1Y",
-    "soonest",
+    *("none", "by_duration", "by_duration:", "by_duration:-PT1H", "by_duration:PT-1S"),
+    *("by_duration:1h", "by_duration:P1Y", "soonest"),
 )
 
 

@@ -11,17 +11,6 @@ from suites.broker.kit import *
 Ranges = dict[str, tuple[int, int] | None]
 
 
-async def _controllers(share: Share) -> list[tuple[str, int]]:
-    """Return the listeners of the controllers; none where the cluster does not tell."""
-    asked = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
-    response = await (await share.cluster.any()).call("DescribeQuorum", topics=[asked])
-    return [
-        (listener.host, listener.port)
-        for node in getattr(response, "nodes", None) or []
-        for listener in node.listeners
-    ]
-
-
 async def _offered_at(share: Share, host: str, port: int) -> Ranges | None:
     """Return the share APIs offered at an address, ``None`` where nobody lets us in."""
     try:
@@ -56,8 +45,12 @@ async def test_advertised_versions(share: Share, judge: Judge) -> None:
             # Another persister than Kafka's need not have them (KIP-932 §Broker configuration).
             seen |= {api: expected[api] for api in STATE_RPCS}
         judge.equal(expected, seen, f"versions that broker {node} offers")
-    for host, port in await _controllers(share):
-        at_controller = await _offered_at(share, host, port)
+    asked = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
+    quorum = await (await share.cluster.any()).call("DescribeQuorum", topics=[asked])
+    # The listeners of the controllers; there are none where the cluster does not tell.
+    controllers = getattr(quorum, "nodes", None) or []
+    for listener in (listener for node in controllers for listener in node.listeners):
+        at_controller = await _offered_at(share, listener.host, listener.port)
         if at_controller is not None:
             judge.equal({}, at_controller, "share APIs on a controller's listener")
             judge.saw(controllers=1)

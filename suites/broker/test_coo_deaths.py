@@ -42,12 +42,8 @@ async def _until_gone(holder: Consumer) -> str:
 
     Until then the topic is as good as there.
     """
-    seen = ""
-    async for _ in attempts():
-        seen = result_in(await holder.session.acknowledge({holder.where: PROBE}), holder)
-        if seen in GONE:
-            break
-    return seen
+    look = partial(holder.session.acknowledge, {holder.where: PROBE})
+    return result_in(await poll(look, lambda seen: result_in(seen, holder) in GONE), holder)
 
 
 @check("COO-33", crossed=AMONG, timeout=90)

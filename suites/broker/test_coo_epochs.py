@@ -3,10 +3,6 @@
 from suites.broker.kit import *
 
 
-async def _described(share: Share, group: str) -> Struct:
-    return await share.admin.describe_group(group)
-
-
 @check("COO-06", fast=True)
 async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
     queue = await share.queue()
@@ -14,13 +10,11 @@ async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
     for member in members:
         await member.leave()
 
-    group, target = -1, -2
-    async for _ in attempts():
-        found = await _described(share, queue.group)
-        group, target = found.group_epoch, found.assignment_epoch
-        if group == target:
-            break
-    judge.equal(group, target, "assignment epoch of the empty group")
+    found = await poll(
+        lambda: share.admin.describe_group(queue.group),
+        lambda found: found.group_epoch == found.assignment_epoch,
+    )
+    judge.equal(found.group_epoch, found.assignment_epoch, "assignment epoch of the empty group")
     judge.saw(left=len(members))
 
 
@@ -31,7 +25,7 @@ async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None
 
     async def ask() -> int | None:
         await gather_all(map(good_beat, members))
-        group = await _described(share, queue.group)
+        group = await share.admin.describe_group(queue.group)
         if covered(members) != every(queue.topic):
             return None
         epochs = {group.group_epoch, group.assignment_epoch, *(m.epoch for m in members)}
@@ -43,6 +37,6 @@ async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None
         responses = [await member.heartbeat() for member in members]
         judge.equal([0] * len(members), [a.error_code for a in responses], "errors")
         judge.equal({before}, {a.member_epoch for a in responses}, "member epochs")
-    found = await _described(share, queue.group)
+    found = await share.admin.describe_group(queue.group)
     judge.equal(before, found.group_epoch, "group epoch after many heartbeats")
     judge.equal(before, found.assignment_epoch, "assignment epoch after many heartbeats")

@@ -104,7 +104,11 @@ async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
 
     after = await MOVES[how](scene.queue)
     leader, where = after.topic.leaders[0], (after.topic, 0)
-    await _settled(share, after)
+    await known_everywhere(
+        after,
+        "every broker knowing the leader",
+        lambda topic: topic.partitions and topic.partitions[0].leader_id == leader,
+    )
     hinted = 0
     for node in sorted(share.cluster.brokers):
         async for _ in attempts():
@@ -128,19 +132,3 @@ async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
             judge.equal(share.cluster.brokers[leader], named, f"NodeEndpoint by broker {node}")
     judge.holds(hinted, "no broker but the leader said NOT_LEADER_OR_FOLLOWER")
     judge.saw(hints=hinted)
-
-
-async def _settled(share: Share, queue: Queue) -> None:
-    """Wait until every broker has heard who leads."""
-
-    async def ask() -> bool | None:
-        for node in share.cluster.brokers:
-            response = await (await share.cluster.to(node)).call(
-                "Metadata", topics=[{"name": queue.topic.name}]
-            )
-            found = response.topics[0].partitions
-            if not found or found[0].leader_id != queue.topic.leaders[0]:
-                return None
-        return True
-
-    await eventually("every broker knowing the leader", ask)

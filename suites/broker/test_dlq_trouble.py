@@ -24,12 +24,6 @@ async def _reject_all(consumer: Consumer, size: int) -> None:
     await consumer.acked(*(reject(offset) for offset in range(size)))
 
 
-async def _goes_on(judge: Judge, queue: Queue, consumer: Consumer, end: int) -> None:
-    """Demand that the start offset gets beyond ``end``; on the way new records are accepted."""
-    start = await beyond(judge, queue, consumer, end)
-    judge.holds(start >= end, f"the start offset stays at {start} of {end}")
-
-
 @check("DLQ-35", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None:
@@ -37,7 +31,7 @@ async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None
     consumer = await box.queue.consumer()
     await _reject_all(consumer, SIZE)
 
-    await _goes_on(judge, box.queue, consumer, SIZE)
+    await judge_beyond(judge, box.queue, consumer, SIZE)
     written = len(letter_offsets(await box.letters()))
     judge.saw(rejected=SIZE, letters_written=written, letters_lost=SIZE - written)
 
@@ -86,7 +80,7 @@ async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
     consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, SIZE - 1))
 
-    await _goes_on(judge, box.queue, consumer, SIZE)
+    await judge_beyond(judge, box.queue, consumer, SIZE)
     missing = sorted({*range(SIZE)} - {large, *letter_offsets(await box.own())})
     judge.equal([], missing, f"small letters lost beside a large one about {large}")
 
@@ -112,7 +106,7 @@ async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) ->
         judge.equal(0, part.ack_error, f"error of rejecting in the other group, {trouble}")
     letters = await box.arrived(range(50))
     judge.equal(list(range(50)), letter_offsets(letters), f"rejected and written, {trouble}")
-    await _goes_on(judge, box.queue, second, 50)
+    await judge_beyond(judge, box.queue, second, 50)
     judge.saw(letters=len(letters), failing_letters=50)
 
 
@@ -126,7 +120,7 @@ async def test_topic_deleted(share: Share, judge: Judge) -> None:
     await consumer.acked(*(reject(offset) for offset in range(5, SIZE)))
     await deleting
 
-    await _goes_on(judge, box.queue, consumer, SIZE)
+    await judge_beyond(judge, box.queue, consumer, SIZE)
 
 
 @check("DLQ-34", crossed=AMONG)
@@ -145,7 +139,7 @@ async def test_topic_moves(share: Share, judge: Judge) -> None:
     lost = sorted(set(range(size)) - set(letter_offsets(await box.arrived(range(size)))))
     judge.saw(rejected=size, letters_lost=len(lost), moves=rounds)
     judge.equal([], lost, f"letters lost of {size}, the topic moving {rounds} times")
-    await _goes_on(judge, box.queue, consumer, size)
+    await judge_beyond(judge, box.queue, consumer, size)
 
 
 @check("DLQ-39", fast=True, meets="start inside a batch")
@@ -165,7 +159,7 @@ async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
     rest = await consumer.drain(until=13)
     judge.equal([11, 12, 13], rest.offsets, "letters of letters of letters")
     await consumer.acked(*(accept(offset) for offset in rest.offsets))
-    await _goes_on(judge, queue, consumer, 14)
+    await judge_beyond(judge, queue, consumer, 14)
     judge.saw(rejected=rejected)
 
 

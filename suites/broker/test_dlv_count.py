@@ -40,8 +40,7 @@ async def test_expired_delivery_counts(share: Share, judge: Judge) -> None:
 
     for count, member in ((2, members[1]), (3, members[0])):
         seen = await watch(member, range(3), lock / 1000 + SLACK)
-        counts = {offset: sighting.count for offset, sighting in seen.items()}
-        judge.equal(dict.fromkeys(range(3), count), counts, "counts after an expiry")
+        judge.equal(dict.fromkeys(range(3), count), counts_in(seen), "counts after an expiry")
     judge.saw(expiries=6)
 
 

@@ -96,22 +96,6 @@ async def test_crashing_member_cannot_keep_a_record_alive(share: Share, judge: J
     judge.saw(crashes=limit)
 
 
-async def _beyond(queue: Queue, consumer: Consumer, offset: int) -> int:
-    """Return the SPSO once it is not below ``offset``, or what it is after a while.
-
-    The admin's view is written with the next state write, so records are accepted meanwhile.
-    """
-    start = -1
-    async for _ in attempts(SLACK, pause=0.2):
-        new = await queue.produce(1)
-        await consumer.drain(until=new)
-        await consumer.acked(accept(new))
-        start = (await queue.offsets()).start
-        if start >= offset:
-            break
-    return start
-
-
 @check("DLV-14", crossed=(BESIDE, RELOADED))
 async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -> None:
     total = share.rng.randint(1, 5)
@@ -120,7 +104,7 @@ async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -
     before = (await queue.offsets()).start
     await consumer.acked(release(0, total - 1))
 
-    start = await _beyond(queue, consumer, total)
+    start = await beyond(judge, queue, consumer, total)
 
     moved = f"start offset {before}, then {start} with 0..{total - 1} archived"
     judge.holds(before <= 0 and start >= total, moved)
@@ -134,7 +118,7 @@ async def test_expired_records_let_the_start_move(share: Share, judge: Judge) ->
     await outlast(queue, lock_ms=share.bounds.short_lock)
     await reconfigure(queue, consumer, lock_ms=share.bounds.longest_lock)
 
-    start = await _beyond(queue, consumer, 1)
+    start = await beyond(judge, queue, consumer, 1)
 
     moved = f"start offset {before}, then {start} with offset 0 expired at the limit"
     judge.holds(start >= 1, moved)

@@ -41,43 +41,40 @@ async def test_longer_value_wins_over_the_broker(share: Share, judge: Judge) -> 
     judge.holds(not early, f"a lock of {lock} ms was over when the broker's {default} ms were")
 
 
-@check("LCK-01", "LCK-02", timeout=240)
-async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
+async def _judge_locks(
+    share: Share,
+    judge: Judge,
+    shortest: int,
+    shorter: str,
+    longer: str = "",
+    *,
+    holders: int = 1,
+    renewed: bool = False,
+) -> None:
     await judge_span(
         judge,
-        "lock",
-        apart(share.bounds.short_lock, share.bounds.locks.high),
-        partial(locks_of, share),
+        "renewed lock" if renewed else "lock",
+        apart(shortest, share.bounds.locks.high),
+        partial(locks_of, share, renewed=renewed, holders=holders),
         partial(waits_end_late, share),
-        shorter="LCK-02",
-        longer="LCK-01",
+        shorter=shorter,
+        longer=longer or shorter,
     )
+
+
+@check("LCK-01", "LCK-02", timeout=240)
+async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
+    await _judge_locks(share, judge, share.bounds.short_lock, "LCK-02", "LCK-01")
 
 
 @check("LCK-07", crossed=AMONG, timeout=240)
 async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
-    await judge_span(
-        judge,
-        "lock",
-        apart(share.bounds.prompt_lock, share.bounds.locks.high),
-        partial(locks_of, share, holders=3),
-        partial(waits_end_late, share),
-        shorter="LCK-07",
-        longer="LCK-07",
-    )
+    await _judge_locks(share, judge, share.bounds.prompt_lock, "LCK-07", holders=3)
 
 
 @check("LCK-24", feature="renew", crossed=AMONG, timeout=240)
 async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> None:
-    await judge_span(
-        judge,
-        "renewed lock",
-        apart(share.bounds.prompt_lock, share.bounds.locks.high),
-        partial(locks_of, share, renewed=True),
-        partial(waits_end_late, share),
-        shorter="LCK-24",
-        longer="LCK-24",
-    )
+    await _judge_locks(share, judge, share.bounds.prompt_lock, "LCK-24", renewed=True)
 
 
 @check("LCK-14", fast=True, crossed=AMONG)

@@ -59,8 +59,7 @@ async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> No
     refused = int(ErrorCode.INVALID_RECORD_STATE)
     errors = [part.ack_error for part in late]
     judge["LCK-03"].equal([refused] * 3, errors, "errors of late ACCEPT, REJECT and RELEASE")
-    counts = {offset: sighting.count for offset, sighting in seen.items()}
-    judge["LCK-04"].equal({0: 2, 1: 2, 2: 2}, counts, "counts at the next delivery")
+    judge["LCK-04"].equal({0: 2, 1: 2, 2: 2}, counts_in(seen), "counts at the next delivery")
 
 
 @check("LCK-03", "LCK-04", crossed=(BESIDE, RELOADED))

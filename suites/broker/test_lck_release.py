@@ -77,8 +77,7 @@ async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: J
     # The refused ACCEPT was rolled back, so the lock of its record is among those that end.
     seen = await watch(other, range(5), lock / 1000 + SLACK)
 
-    counts = {offset: sighting.count for offset, sighting in seen.items()}
-    judge.equal(dict.fromkeys(range(5), 2), counts, "counts after the lock's end")
+    judge.equal(dict.fromkeys(range(5), 2), counts_in(seen), "counts after the lock's end")
 
 
 @check("LCK-18", crossed=(BESIDE, RELOADED))

@@ -20,8 +20,7 @@ async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> Non
     seen = await watch(other, [0, 1], SLACK)
 
     judge.equal(REFUSED, part.ack_error, "error of a late RENEW")
-    counts = {offset: sighting.count for offset, sighting in seen.items()}
-    judge.equal({0: 2, 1: 2}, counts, "counts at the next delivery")
+    judge.equal({0: 2, 1: 2}, counts_in(seen), "counts at the next delivery")
 
 
 @check("LCK-30", feature="renew", crossed=(BESIDE, RELOADED))

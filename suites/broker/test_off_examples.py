@@ -83,12 +83,8 @@ async def _fetch(
     """Judge that a fetch brings exactly these offsets with these counts."""
     if produce:
         await queue.produce(produce)
-    seen: dict[int, int] = {}
-    async for _ in attempts():
-        seen |= consumer.sound(await consumer.fetch()).only.counts
-        if len(seen) >= len(expected):
-            break
-    judge.equal(expected, seen, "delivery counts of the records fetched")
+    seen = await consumer.take(len(expected))
+    judge.equal(expected, seen.counts, "delivery counts of the records fetched")
 
 
 async def _figure(share: Share) -> tuple[Queue, Consumer]:

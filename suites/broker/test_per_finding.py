@@ -5,22 +5,8 @@ import base64
 from suites.broker.kit import *
 
 ODD_GROUPS = (
-    "g",
-    "a:b",
-    "a:b:c",
-    ":",
-    "::",
-    "trailing:",
-    ":leading",
-    "a:AAAAAAAAAAAAAAAAAAAAAQ:7",
-    "with space",
-    "tab\there",
-    "line\nbreak",
-    "Grüße",
-    "組",
-    "🦆🦆",
-    "%2F/\\..",
-    "a" * 249,
+    *("g", "a:b", "a:b:c", ":", "::", "trailing:", ":leading", "a:AAAAAAAAAAAAAAAAAAAAAQ:7"),
+    *("with space", "tab\there", "line\nbreak", "Grüße", "組", "🦆🦆", "%2F/\\..", "a" * 249),
 )
 """Group ids of every kind that a client may choose."""
 
@@ -62,15 +48,8 @@ async def test_malformed_keys(share: Share, judge: Judge) -> None:
     node = min(share.cluster.brokers)
     topic = base64.urlsafe_b64encode(uuid.uuid5(uuid.NAMESPACE_DNS, "t").bytes).decode().rstrip("=")
     for key in (
-        "group",
-        f"group:{topic}",
-        f"{topic}:0",
-        f"group:{topic}:",
-        f"group:{topic}:one",
-        f"group:{topic}:99999999999",
-        "group::0",
-        "group:not a topic id:0",
-        f":{topic}:0",
+        *("group", f"group:{topic}", f"{topic}:0", f"group:{topic}:", f"group:{topic}:one"),
+        *(f"group:{topic}:99999999999", "group::0", "group:not a topic id:0", f":{topic}:0"),
     ):
         for found in await _coordinators(share, node, [key]):
             what = f"error of finding the coordinator of {key!r}"

@@ -5,14 +5,6 @@ from collections import defaultdict
 from suites.broker.kit import *
 
 INVALID, UNKNOWN = "INVALID_REQUEST", "UNKNOWN_TOPIC_OR_PARTITION"
-FIELDS: Mapping[str, dict[str, Any]] = {
-    INITIALIZE: {"state_epoch": 0, "start_offset": 3},
-    READ: {"leader_epoch": 0},
-    WRITE: {"state_epoch": 0, "leader_epoch": 0, "start_offset": 3},
-    SUMMARY: {"leader_epoch": 0},
-    DELETE: {},
-}
-"""What each RPC says of a partition, in a request that is right."""
 
 
 @check("PER-25", fast=True)
@@ -22,7 +14,9 @@ async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
     connection = await store.share.cluster.to(await key.node())
     whole: dict[str, Any] = {
         "group_id": key.group,
-        "topics": [{"topic_id": key.topic_id, "partitions": [{"partition": 0} | FIELDS[api]]}],
+        "topics": [
+            {"topic_id": key.topic_id, "partitions": [{"partition": 0} | STATE_FIELDS[api]]}
+        ],
     }
     forms: list[dict[str, Any]] = [
         {"group_id": ""},
@@ -38,7 +32,9 @@ async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
 async def _refusal(key: StateKey, api: str) -> str:
     """Return the error of an RPC about a key that FindCoordinator would not look for."""
     topic, partition = await key.home()
-    return error_name((await key.ask(api, node=topic.leaders[partition], **FIELDS[api])).error_code)
+    return error_name(
+        (await key.ask(api, node=topic.leaders[partition], **STATE_FIELDS[api])).error_code
+    )
 
 
 @check("PER-26", fast=True)
@@ -66,7 +62,9 @@ async def test_unknown_topics(store: Store, judge: Judge, api: str) -> None:
         allowed[INVALID] = "PER-04 about a share-partition that was never initialised"
     stranger = uuid.UUID(bytes=store.share.rng.randbytes(16))
     for topic_id, partition in ((stranger, 0), (key.topic_id, 1), (key.topic_id, 2**31 - 1)):
-        part = await StateKey(store.share, key.group, topic_id, partition).ask(api, **FIELDS[api])
+        part = await StateKey(store.share, key.group, topic_id, partition).ask(
+            api, **STATE_FIELDS[api]
+        )
         what = f"error of {api} for partition {partition} of 1, topic {topic_id}"
         judge.one_of(allowed, error_name(part.error_code), what)
 
@@ -83,7 +81,7 @@ async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
         if (error := await keys[index].initialize(0, 1)) != "NONE":
             raise Undecided(f"an Initialize that should succeed answered {error}")
 
-    wanted = [{"partition": key.partition} | FIELDS[api] for key in keys]
+    wanted = [{"partition": key.partition} | STATE_FIELDS[api] for key in keys]
     topics = [{"topic_id": keys[0].topic_id, "partitions": wanted}]
 
     async def ask() -> dict[int, Struct] | None:

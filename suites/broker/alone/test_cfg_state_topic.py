@@ -6,11 +6,7 @@ from suites.broker.kit import *
 STATE = "__share_group_state"
 FACTOR = "share.coordinator.state.topic.replication.factor"
 NOT_READY = dict.fromkeys(
-    (
-        ErrorCode.COORDINATOR_NOT_AVAILABLE.name,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name,
-        ErrorCode.NOT_COORDINATOR.name,
-    ),
+    ("COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"),
     "documentation of the protocol's error codes: the coordinator is not there yet; retriable",
 )
 
@@ -53,7 +49,6 @@ async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> 
     async for _ in attempts(WITHIN):
         connection = await queue.share.cluster.any()
         response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
-        code = response.coordinators[0].error_code
-        if code:
+        if code := response.coordinators[0].error_code:
             break
     judge["CFG-31"].one_of(NOT_READY, error_name(code), "response with one replica, three wanted")

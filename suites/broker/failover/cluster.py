@@ -146,12 +146,9 @@ class FailoverCluster:
         await _together(self.broker(node).start for node in nodes)
         self.cluster.away.difference_update(nodes)
 
-    async def controller(self) -> int:
-        return await self.cluster.active_controller()
-
     async def victim(self) -> int:
         """Return a broker to break: any but the active controller."""
-        controller = await self.controller()
+        controller = await self.cluster.active_controller()
         return self.share.rng.choice([node for node in self.nodes if node != controller])
 
     async def layout(self) -> Layout:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from fixtures.clients.admin import TOPIC_RESOURCE
@@ -46,9 +47,8 @@ MOVING = {
 """What a live member may be told while its coordinator moves, and what allows each."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class AllRoles:
-    stage: FailoverCluster
     victim: int
     near: int
     far: int
@@ -75,24 +75,14 @@ async def cast(stage: FailoverCluster) -> AllRoles:
         queue = await stage.queue(*replicas, state=state, group=group, lock_ms=lock_ms)
         return await prepared(queue, lock_ms)
 
-    led, kept, grouped, whole, alone = await asyncio.gather(
+    scenes = await asyncio.gather(  # in the order of the fields
         scene(victim, near, state=far, group=near, lock_ms=short),
         scene(near, far, state=victim, group=far),
         scene(near, far, state=far, group=victim),
         scene(victim, far, state=victim, group=victim, lock_ms=short),
         scene(victim, state=near, group=far),
     )
-    return AllRoles(
-        stage=stage,
-        victim=victim,
-        near=near,
-        far=far,
-        led=led,
-        kept=kept,
-        grouped=grouped,
-        whole=whole,
-        alone=alone,
-    )
+    return AllRoles(victim, near, far, *scenes)
 
 
 @dataclass(slots=True)
@@ -216,3 +206,16 @@ async def in_force(stage: FailoverCluster, in_sync: str) -> None:
         return True if all(configs[IN_SYNC] == in_sync for configs in shown) else None
 
     await eventually(f"{IN_SYNC} {in_sync} of {STATE} in force", ask)
+
+
+@contextlib.asynccontextmanager
+async def short_of_replicas(stage: FailoverCluster, away: int) -> AsyncIterator[None]:
+    """Stop a broker and demand three replicas in sync of every state write while the block runs."""
+    before = await demand(stage, "3")
+    try:
+        await in_force(stage, "3")
+        await stage.stop(away)
+        yield
+    finally:
+        await demand(stage, before)
+        await in_force(stage, before)

@@ -12,15 +12,6 @@ pytestmark = pytest.mark.moves
 ELECTION = 2.0
 """Seconds in which a partition of the state topic gets another leader on a machine that runs."""
 
-PROBES = {
-    "InitializeShareGroupState": {"state_epoch": 0, "start_offset": 0},
-    "ReadShareGroupState": {"leader_epoch": 0},
-    "WriteShareGroupState": {"state_epoch": 0, "leader_epoch": 0, "start_offset": 0},
-    "ReadShareGroupStateSummary": {"leader_epoch": 0},
-    "DeleteShareGroupState": {},
-}
-"""The state RPCs and what each needs; sent to a broker that has to refuse them."""
-
 
 @asynccontextmanager
 async def _asking(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
@@ -135,7 +126,10 @@ async def _ask(stage: FailoverCluster, node: int, key: StateKey, api: str) -> st
 
     A summary of a state that is not there tells so: 4.4.0 answers NONE to that.
     """
-    asked = {"topic_id": key.topic_id, "partitions": [{"partition": key.partition} | PROBES[api]]}
+    asked = {
+        "topic_id": key.topic_id,
+        "partitions": [{"partition": key.partition} | STATE_FIELDS[api]],
+    }
     response = await (await stage.cluster.to(node)).call(api, group_id=key.group, topics=[asked])
     if not response.results:
         return "no result"

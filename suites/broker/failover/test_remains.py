@@ -19,7 +19,12 @@ async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> No
     partition = partition_of(kept.group, len(log.leaders))
     await configure_topic(stage.cluster, OFFSETS, EAGER)
     try:
-        await _leave_remains(stage, home)
+        for group_too in (True, False):  # of one the group goes first, of the other the topic alone
+            queue = await stage.queue(*stage.nodes, group=home)
+            await (await queue.consumer()).member.leave()
+            if group_too:
+                await delete_group(stage.share, queue.group)
+            await stage.share.admin.delete_topics(queue.topic.name)
         holes = await _cleaned(stage, log, partition, consumer)
     finally:
         await configure_topic(stage.cluster, OFFSETS, dict.fromkeys(EAGER))
@@ -36,25 +41,6 @@ async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> No
     caught = await (await fresh.consumer()).acquire(3)
     judge.equal([0, 1, 2], caught.offsets, "delivered to a new group after the load")
     judge.saw(removed=holes)
-
-
-async def _leave_remains(stage: FailoverCluster, home: int) -> None:
-    """Leave behind a group deleted before its topic, and a group whose topic is gone."""
-    for group_too in (True, False):
-        queue = await stage.queue(*stage.nodes, group=home)
-        consumer = await queue.consumer()
-        await consumer.member.leave()
-        if group_too:
-            await _delete_group(stage, queue.group)
-        await stage.share.admin.delete_topics(queue.topic.name)
-
-
-async def _delete_group(stage: FailoverCluster, group: str) -> None:
-    async def ask() -> bool | None:
-        response = await stage.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
-        return None if response.results[0].error_code else True
-
-    await eventually(f"deleting group {group}", ask)
 
 
 async def _cleaned(stage: FailoverCluster, log: Topic, partition: int, consumer: Consumer) -> int:

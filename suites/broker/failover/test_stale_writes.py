@@ -5,23 +5,11 @@ and what the client was told of those has to outlive the one that comes last.
 """
 
 from suites.broker.failover.cluster import FailoverCluster
-from suites.broker.failover.roles import demand, in_force
+from suites.broker.failover.roles import short_of_replicas
 from suites.broker.kit import *
 
 RECORDS = 5
 FAILING_FOR = 8.5  # Seconds in which a write fails that is to come late.
-
-
-@contextlib.asynccontextmanager
-async def _short_of_replicas(stage: FailoverCluster, away: int) -> AsyncIterator[None]:
-    before = await demand(stage, "3")
-    try:
-        await in_force(stage, "3")
-        await stage.stop(away)
-        yield
-    finally:
-        await demand(stage, before)
-        await in_force(stage, before)
 
 
 @check("COO-38", meets="reload", timeout=150)
@@ -38,7 +26,7 @@ async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: J
     if [*first, *second, *third] != list(range(30)):
         raise Undecided(f"acquired {first}, {second} and {third}")
 
-    async with _short_of_replicas(stage, away):
+    async with short_of_replicas(stage, away):
         late = asyncio.create_task(two.ack(accept(second[0], second[-1]), timeout=60.0))
         # A write that fails is tried again after about 1, 3, 7 and 15 seconds. Of these gaps the
         # last is long enough for two acknowledgements on a busy machine.

@@ -6,7 +6,7 @@ from suites.broker.kit import *
 
 @check("COO-32", meets="reload", timeout=120)
 async def test_log_shorter_than_the_start_offset(stage: FailoverCluster, judge: Judge) -> None:
-    third = await stage.controller()
+    third = await stage.cluster.active_controller()
     ahead, behind = (node for node in stage.nodes if node != third)
     config = {"unclean.leader.election.enable": "true"}
     queue = await stage.queue(ahead, behind, topic_config=config)

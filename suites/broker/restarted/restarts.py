@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from random import Random
 
 from fixtures.interface.info import ClusterInfo
@@ -16,18 +17,14 @@ PRUNE = "share.coordinator.state.topic.prune.interval.ms"
 _PRUNED_WITHIN = 5000  # milliseconds
 
 
+@dataclass(frozen=True, slots=True)
 class Restarts:
     """The lives of all brokers there are: a world of topics and groups for each of them."""
 
-    def __init__(
-        self,
-        info: ClusterInfo,
-        brokers: Sequence[Handle],
-        rng: Random,
-        transcripts: list[Transcript],
-    ) -> None:
-        self._info, self._brokers = info, brokers
-        self._rng, self._transcripts = rng, transcripts
+    _info: ClusterInfo
+    _brokers: Sequence[Handle]
+    _rng: Random
+    _transcripts: list[Transcript]
 
     @contextlib.asynccontextmanager
     async def life(self) -> AsyncIterator[Share]:

@@ -16,7 +16,7 @@ from fixtures.clients.cluster import RETRIABLE, Topic, eventually
 from fixtures.clients.member import Member, Session, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.groups import fields_of
+from suites.broker.groups import codes_in, fields_of
 from suites.broker.secure.realm import User
 from suites.broker.share import Share
 
@@ -112,8 +112,15 @@ def _by_topic(scene: Permissions, code: int, errors: dict[object, int]) -> Seen:
     return tuple(shown(each or 0) for each in found)
 
 
-async def _heartbeat(scene: Permissions) -> Seen:
-    return (shown((await scene.ask("ShareGroupHeartbeat")).error_code),)
+def _whole(api: str, **config: object) -> Callable[[Permissions], Awaitable[Seen]]:
+    """Return how an API is asked, about a group or its ``config``, that answers for the whole."""
+
+    async def ask(scene: Permissions) -> Seen:
+        resource = {"resource_type": GROUP_RESOURCE, "resource_name": scene.group} | config
+        response = await scene.ask(api, **({"resources": [resource]} if config else {}))
+        return (shown(next(codes_in(response))),)
+
+    return ask
 
 
 async def _fetch(scene: Permissions) -> Seen:
@@ -125,10 +132,6 @@ async def _acknowledge(scene: Permissions) -> Seen:
     acks = {(topic, 0): (accept(0),) for topic in scene.topics}
     response = await scene.session.acknowledge(acks, epoch=1)
     return _by_topic(scene, response.error, {part.topic_id: part.error for part in response.parts})
-
-
-async def _describe(scene: Permissions) -> Seen:
-    return (shown((await scene.ask("ShareGroupDescribe")).groups[0].error_code),)
 
 
 async def _list(scene: Permissions) -> Seen:
@@ -159,42 +162,37 @@ async def _delete_offsets(scene: Permissions) -> Seen:
     return _by_topic(scene, response.error_code, errors)
 
 
-async def _describe_configs(scene: Permissions) -> Seen:
-    asked = {
-        "resource_type": GROUP_RESOURCE,
-        "resource_name": scene.group,
-        "configuration_keys": None,
-    }
-    return (shown((await scene.ask("DescribeConfigs", resources=[asked])).results[0].error_code),)
-
-
-async def _alter_configs(scene: Permissions) -> Seen:
-    entry = {"name": INTERVAL, "config_operation": 0, "value": "600"}
-    asked = {"resource_type": GROUP_RESOURCE, "resource_name": scene.group, "configs": [entry]}
-    response = await scene.ask("IncrementalAlterConfigs", resources=[asked])
-    return (shown(response.responses[0].error_code),)
-
-
-async def _delete_group(scene: Permissions) -> Seen:
-    return (shown((await scene.ask("DeleteGroups")).results[0].error_code),)
-
-
 READ, DELETE = Operation.READ, Operation.DELETE
 DESCRIBE, CONFIGS = Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS
+_SHOWN = _whole("DescribeConfigs", configuration_keys=None)
+_ENTRY = {"name": INTERVAL, "config_operation": 0, "value": "600"}
+_ALTERED = _whole("IncrementalAlterConfigs", configs=[_ENTRY])
 
 # The order is that of a life: what needs members first, what needs an empty group last.
 ROWS = (
-    Row("ShareGroupHeartbeat", group=READ, topic=DESCRIBE, ask=_heartbeat, whole=True),
+    Row(
+        "ShareGroupHeartbeat",
+        group=READ,
+        topic=DESCRIBE,
+        ask=_whole("ShareGroupHeartbeat"),
+        whole=True,
+    ),
     Row("ShareFetch", group=READ, topic=READ, ask=_fetch),
     Row("ShareAcknowledge", group=READ, topic=READ, ask=_acknowledge),
-    Row("ShareGroupDescribe", group=DESCRIBE, topic=DESCRIBE, ask=_describe, whole=True),
+    Row(
+        "ShareGroupDescribe",
+        group=DESCRIBE,
+        topic=DESCRIBE,
+        ask=_whole("ShareGroupDescribe"),
+        whole=True,
+    ),
     Row("ListGroups", group=DESCRIBE, topic=None, ask=_list, refusal=NOT_SHOWN),
     Row("DescribeShareGroupOffsets", group=DESCRIBE, topic=DESCRIBE, ask=_describe_offsets),
-    Row("DescribeConfigs", group=CONFIGS, topic=None, ask=_describe_configs),
-    Row("IncrementalAlterConfigs", group=Operation.ALTER_CONFIGS, topic=None, ask=_alter_configs),
+    Row("DescribeConfigs", group=CONFIGS, topic=None, ask=_SHOWN),
+    Row("IncrementalAlterConfigs", group=Operation.ALTER_CONFIGS, topic=None, ask=_ALTERED),
     Row("AlterShareGroupOffsets", group=READ, topic=READ, ask=_alter_offsets),
     Row("DeleteShareGroupOffsets", group=DELETE, topic=READ, ask=_delete_offsets),
-    Row("DeleteGroups", group=DELETE, topic=None, ask=_delete_group),
+    Row("DeleteGroups", group=DELETE, topic=None, ask=_whole("DeleteGroups")),
 )
 
 

@@ -18,6 +18,7 @@ from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.frame import Transcript
 from fixtures.wire.state_records import share_key
 from spec.verdict import EnvironmentFault, OutOfReach, Undecided, Violation
+from suites.broker.state import PASSING
 from suites.broker.sweep import cases, scenes
 from suites.broker.sweep.answers import answered, codes, elements, neighbours, runs_backward
 from suites.broker.sweep.cases import BESIDE, IN_FORCE, NOTHING_LEFT, SERVED, WAITING, Case
@@ -28,11 +29,6 @@ from suites.sweep import Finding, Played
 _PROMPT = 10.0  # Seconds for what follows at once: an assignment, a first record.
 _ANSWER, _LONGEST = 20.0, 100.0
 _FAULT = ErrorCode.UNKNOWN_SERVER_ERROR
-_PASSING = {
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-}
 _RESET, _INTERVAL = "share.auto.offset.reset", "share.assignment.interval.ms"
 _READS = {"DescribeConfigs", "ListGroups", "FindCoordinator"}
 _SETTLED, _FREE = {1, 3}, {0}
@@ -203,7 +199,7 @@ class Play:
             except (CallFailed, WireError) as error:
                 raise Violation(SERVED, f"no response, or a wrong one: {error}") from error
             found = set(codes(response.to_dict()))
-            if not found & _PASSING or left < self.prompt / 2 or self.setting == scenes.CONSUMER:
+            if not found & PASSING or left < self.prompt / 2 or self.setting == scenes.CONSUMER:
                 break
         if _FAULT in found:
             self.broken(SERVED, "the response has UNKNOWN_SERVER_ERROR")
