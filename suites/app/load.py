@@ -59,26 +59,23 @@ class Producer:
     async def produce(self, count: int) -> None:
         """Append records in small batches, to one partition after the other."""
         for number, start in enumerate(range(0, count, _BATCH), len(self.sent) // _BATCH):
-            size = min(_BATCH, count - start)
-            await self._append(len(self.sent), size, number % len(self.topic.leaders))
-
-    async def _append(self, first: int, count: int, partition: int) -> None:
-        poison = {
-            f"{self._mark}-{number:05}": self.template.is_poison(number)
-            for number in range(first, first + count)
-        }
-        records = [
-            Record(
-                timestamp=int(time.time() * 1000),
-                key=key.encode(),
-                value=self.template.value(key, poison=poison[key]),
-            )
-            for key in poison
-        ]
-        base = await self.admin.append(self.topic, encode_batch(records), partition)
-        for offset, key in enumerate(poison, base):
-            place = self.topic.id, partition, offset
-            self.sent[place] = Sent(key=key, place=place, poison=poison[key])
+            first, partition = len(self.sent), number % len(self.topic.leaders)
+            poison = {
+                f"{self._mark}-{each:05}": self.template.is_poison(each)
+                for each in range(first, first + min(_BATCH, count - start))
+            }
+            records = [
+                Record(
+                    timestamp=int(time.time() * 1000),
+                    key=key.encode(),
+                    value=self.template.value(key, poison=poison[key]),
+                )
+                for key in poison
+            ]
+            base = await self.admin.append(self.topic, encode_batch(records), partition)
+            for offset, key in enumerate(poison, base):
+                place = self.topic.id, partition, offset
+                self.sent[place] = Sent(key=key, place=place, poison=poison[key])
 
     def keys_in(self, record: Record) -> set[str]:
         """Return the keys of our records that a written record is about."""

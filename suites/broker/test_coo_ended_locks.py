@@ -19,17 +19,6 @@ def _demand_counts(catch: Catch, count: int) -> None:
         raise Undecided(f"delivery counts are not all {count}: {catch.counts}")
 
 
-async def _run_out(queue: Queue, first: Consumer, times: int) -> list[Consumer]:
-    """Let locks run out under one consumer after the other; their counts are 1, 2 and so on."""
-    consumers = [first]
-    _demand_counts(await first.acquire(RECORDS), 1)
-    for count in range(2, times + 1):
-        consumer = await queue.consumer(join=False)
-        _demand_counts(await consumer.acquire(RECORDS), count)
-        consumers.append(consumer)
-    return consumers
-
-
 @check("COO-36", meets=("stored start", "reload"), solo={}, timeout=120)
 @pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
 async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refused: bool) -> None:
@@ -38,9 +27,13 @@ async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refus
     await first.fetch()  # loads the share-partition, which may be a state write
     await queue.produce(RECORDS)
     with between.state_writes_refused() if refused else contextlib.nullcontext():
+        # Locks run out under one consumer after the other; their counts are 1, 2 and 3.
+        consumers = [first, *[await queue.consumer(join=False) for _ in range(2)]]
+        for count, consumer in enumerate(consumers, start=1):
+            _demand_counts(await consumer.acquire(RECORDS), count)
         # With the last connection of the group the leader forgets the share-partition, and the
         # next consumer gets what is stored.
-        for consumer in await _run_out(queue, first, 3):
+        for consumer in consumers:
             await consumer.depart()
         last = await queue.consumer(join=False)
         caught = await last.acquire(RECORDS)

@@ -42,18 +42,6 @@ async def _fetch(consumer: Consumer, member: int, ledger: Ledger, judge: Judge, 
         judge["DLV-20"].equal(expected, count, f"delivery count of offset {offset}")
 
 
-async def _acknowledge(consumer: Consumer, member: int, ledger: Ledger, share: Share) -> None:
-    """Settle a random part of what a member holds, mostly by RELEASE."""
-    held = ledger.held_by(member)
-    acks: list[Ack] = []
-    for offset in sorted(share.rng.sample(held, share.rng.randint(1, len(held)))):
-        how = share.rng.choices((release, accept, reject), weights=(10, 1, 1))[0]
-        acks.append(how(offset))
-        last = ledger.deliveries[offset] >= ledger.limit
-        ledger.settle(offset, final=how is not release or last)
-    await consumer.acked(*acks)
-
-
 @check("DLV-19", "DLV-20", crossed=AMONG)
 async def test_counts_over_a_random_walk(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
@@ -64,8 +52,15 @@ async def test_counts_over_a_random_walk(share: Share, judge: Judge) -> None:
 
     for _ in range(STEPS):
         number = share.rng.randrange(2)
-        if ledger.held_by(number) and share.rng.random() < 0.6:
-            await _acknowledge(members[number], number, ledger, share)
+        held = ledger.held_by(number)
+        if held and share.rng.random() < 0.6:
+            acks: list[Ack] = []
+            for offset in sorted(share.rng.sample(held, share.rng.randint(1, len(held)))):
+                how = share.rng.choices((release, accept, reject), weights=(10, 1, 1))[0]
+                acks.append(how(offset))
+                last = ledger.deliveries[offset] >= limit
+                ledger.settle(offset, final=how is not release or last)
+            await members[number].acked(*acks)
         else:
             await _fetch(members[number], number, ledger, judge, share.rng.randint(1, total))
 

@@ -21,30 +21,25 @@ async def _used(share: Share) -> tuple[Queue, Consumer]:
     return queue, consumer
 
 
-async def _assigned(consumer: Consumer, queue: Queue) -> None:
-    """Heartbeat until the group has taken notice of the new topic."""
-
-    async def ask() -> bool | None:
-        await consumer.member.heartbeat()
-        return (queue.topic.id, 0) in consumer.member.assigned or None
-
-    await eventually("assigning the new topic", ask)
-
-
 @check("GAP-38", crossed=AMONG)
 @pytest.mark.parametrize("fresh", [True, False], ids=["new-member", "same-member"])
 async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
     old, consumer = await _used(share)
-    queue = await _recreated(old)
+    queue, member = await _recreated(old), consumer.member
     count = share.rng.randint(3, 12)
     await queue.produce(count)
     if fresh:
         await consumer.close()
-        await consumer.member.leave()
+        await member.leave()
         consumer = await queue.consumer()
     else:
-        await _assigned(consumer, queue)
-        consumer = Consumer(consumer.member, consumer.session, (queue.topic, 0))
+
+        async def ask() -> bool | None:
+            await member.heartbeat()
+            return (queue.topic.id, 0) in member.assigned or None
+
+        await eventually("assigning the new topic", ask)
+        consumer = Consumer(member, consumer.session, (queue.topic, 0))
         await consumer.reconnect()
     catch = await consumer.acquire(count)
     judge.equal(dict.fromkeys(range(count), 1), catch.counts, "delivery counts")

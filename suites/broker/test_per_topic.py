@@ -15,19 +15,6 @@ UNUSUAL = {
 }
 
 
-async def _responses(share: Share) -> list[str]:
-    """Ask for a share coordinator until there is one; return what was answered on the way."""
-    key = share_key(share.cluster.fresh_name("g"), (await share.admin.create_topic()).id, 0)
-    codes: list[int] = []
-    async for _ in attempts():
-        connection = await share.cluster.any()
-        response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
-        codes.append(response.coordinators[0].error_code)
-        if codes[-1] not in PASSING:
-            break
-    return [*map(error_name, codes)]
-
-
 @check("PER-29", "PER-30", solo=UNUSUAL)
 async def test_first_use(solo_share: Share, judge: Judge) -> None:
     share = solo_share
@@ -38,7 +25,15 @@ async def test_first_use(solo_share: Share, judge: Judge) -> None:
         return None if any(topic.name == STATE_TOPIC for topic in found) else True
 
     await eventually(f"{STATE_TOPIC} being gone", ask)
-    responses = await _responses(share)
+    key = share_key(share.cluster.fresh_name("g"), (await share.admin.create_topic()).id, 0)
+    codes: list[int] = []
+    async for _ in attempts():
+        connection = await share.cluster.any()
+        response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
+        codes.append(response.coordinators[0].error_code)
+        if codes[-1] not in PASSING:
+            break
+    responses = [*map(error_name, codes)]
     judge["PER-29"].equal("NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
     judge["PER-29"].saw(responses=len(responses))
     _, consumer = await share.with_holder(1)

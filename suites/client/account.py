@@ -56,7 +56,16 @@ class Account:
 def account(handles: Iterable[Handle], exchanges: Sequence[Exchange]) -> Account:
     """Return the account of all consumers; at most one breach of a rule for each of them."""
     made = Account(decided=Counter(dict.fromkeys(ACCOUNT, 0)))
-    names = _names(exchanges)
+    # Topics by id; not those that share a name, of which an application cannot tell.
+    seen = {
+        topic["topic_id"]: topic["name"]
+        for one in exchanges
+        if one.api == "Metadata" and _reached(one)
+        for topic in (one.response or {}).get("topics") or []
+        if topic.get("name")
+    }
+    times = Counter(seen.values())
+    names = {topic_id: name for topic_id, name in seen.items() if times[name] == 1}
     for life in (life for handle in handles for life in _lives(handle, exchanges, names)):
         for rule, look in _LOOKS.items():
             wrong, decided = look(life)
@@ -80,19 +89,6 @@ def judge_account(made: Account, judge: Judge) -> None:
         judge.besides(rule).saw(accounted=made.decided[rule])
     if broken:
         raise ExceptionGroup("the account", list(broken.values()))
-
-
-def _names(exchanges: Iterable[Exchange]) -> dict[UUID, str]:
-    """Return topics by id; not those that share a name, of which an application cannot tell."""
-    seen = {
-        topic["topic_id"]: topic["name"]
-        for one in exchanges
-        if one.api == "Metadata" and _reached(one)
-        for topic in (one.response or {}).get("topics") or []
-        if topic.get("name")
-    }
-    times = Counter(seen.values())
-    return {topic_id: name for topic_id, name in seen.items() if times[name] == 1}
 
 
 def _reached(one: Exchange) -> bool:

@@ -52,14 +52,6 @@ _WHICH = ("all", "first", "last", "former")
 def sequences(capabilities: frozenset[str]) -> st.SearchStrategy[list[Step]]:
     """Return a strategy for sequences of calls that a client has, behind a consumer that begins."""
     modes = st.sampled_from([mode for mode in ("explicit", "implicit") if mode in capabilities])
-    begin = _step("begin", by=st.just(0), mode=modes)
-    rest = st.lists(st.one_of(*_steps(capabilities, modes)), min_size=1, max_size=LONGEST - 1)
-    return st.builds(lambda first, others: [first, *others], begin, rest)
-
-
-def _steps(
-    capabilities: frozenset[str], modes: st.SearchStrategy[str]
-) -> list[st.SearchStrategy[Step]]:
     by = st.integers(0, CONSUMERS - 1)
     kinds = _KINDS + (("renew",) if Capability.RENEW in capabilities else ())
     poll = _step("poll", by=by, ms=st.sampled_from([300, 0, 1000]))
@@ -86,7 +78,9 @@ def _steps(
         steps.append(
             st.builds(lambda step, other: step | {"beside": other}, poll, st.one_of(*beside))
         )
-    return steps
+    begin = _step("begin", by=st.just(0), mode=modes)
+    rest = st.lists(st.one_of(*steps), min_size=1, max_size=LONGEST - 1)
+    return st.builds(lambda first, others: [first, *others], begin, rest)
 
 
 def _step(call: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Step]:

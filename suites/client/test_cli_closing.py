@@ -114,14 +114,15 @@ async def test_closing_twice(harness: Harness, judge: Judge) -> None:
     judge.holds(took <= 2, f"closing again took {took:.1f} s")
 
 
-Calls = dict[str, Callable[[], Awaitable[object]]]
-
-
-def _calls(consumer: Handle, got: list[Delivery], topic: str) -> Calls:
+@check("CLI-39")
+async def test_after_close(harness: Harness, judge: Judge) -> None:
+    queue, consumer, got = await harness.holding(1)
+    await consumer.close()
+    before = len(harness.seen(consumer))
     has = consumer.adapter.has
-    calls: Calls = {
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
         "poll": lambda: consumer.poll(1.0),
-        "subscribe": lambda: consumer.subscribe(topic),
+        "subscribe": lambda: consumer.subscribe(queue.topic.name),
         "unsubscribe": consumer.unsubscribe,
         "subscription": consumer.subscription,
         "commit-sync": consumer.commit_sync,
@@ -132,17 +133,11 @@ def _calls(consumer: Handle, got: list[Delivery], topic: str) -> Calls:
     chosen = {"poll", "subscribe"}
     if has(Capability.EXPLICIT) or has(Capability.MIXED):
         chosen.add("acknowledge")
-    return {name: call for name, call in calls.items() if name in chosen or has(name)}
-
-
-@check("CLI-39")
-async def test_after_close(harness: Harness, judge: Judge) -> None:
-    queue, consumer, got = await harness.holding(1)
-    await consumer.close()
-    before = len(harness.seen(consumer))
     taken: list[str] = []
     took: dict[str, float] = {}
-    for name, call in _calls(consumer, got, queue.topic.name).items():
+    for name, call in calls.items():
+        if name not in chosen and not has(name):
+            continue
         began = time.monotonic()
         if not await refusal(call()):
             taken.append(name)

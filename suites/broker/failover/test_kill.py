@@ -1,15 +1,7 @@
 """A broker dies as by a power cut: kill -9, with requests under way."""
 
 from suites.broker.failover.cluster import FailoverCluster
-from suites.broker.failover.roles import (
-    Pulse,
-    cast,
-    judge_came_back,
-    judge_member,
-    judge_progress,
-    judge_raised,
-    raised,
-)
+from suites.broker.failover.roles import *
 from suites.broker.kit import *
 
 ANSWERED_WITHIN = 45.0

@@ -1,7 +1,7 @@
 """A broker freezes, is taken for dead, and wakes up: the zombie, and the path that was cut."""
 
 from suites.broker.failover.cluster import FailoverCluster
-from suites.broker.failover.roles import AllRoles, Pulse, cast, judge_member, judge_progress
+from suites.broker.failover.roles import Pulse, cast, judge_member, judge_progress
 from suites.broker.kit import *
 
 CUT_FOR = 1.0  # Seconds without a share coordinator in which nobody else can have become one.
@@ -54,7 +54,15 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     for scene in (world.led, world.whole, expiring):
         scene.queue = await moved(await located(scene.queue))
         await judge_open(judge["COO-28"], scene, [])
-    await _judge_healed(judge, world, cut)
+    # The partition works on once the cut has healed.
+    scene = world.kept
+    done, _ = await asyncio.wait([cut], timeout=ANSWERED_WITHIN)
+    judge["COO-29"].holds(done, "an ACCEPT was not answered after the share coordinator woke up")
+    answered = scene.answered([12, 13], cut.result())
+    judge["COO-13"].equal("NONE", answered, "result of an ACCEPT whose state write was held up")
+    scene.queue = await moved(await located(scene.queue))
+    seen = await judge_open(judge["COO-29"], scene, scene.open)
+    await judge_progress(judge["COO-29"], seen.roamer)
 
 
 async def _judge_settled(judge: Judge, scene: MixedStates, heir: ReconnectingConsumer) -> None:
@@ -63,15 +71,3 @@ async def _judge_settled(judge: Judge, scene: MixedStates, heir: ReconnectingCon
     judge.equal("NONE", await heir.finish(), "ACCEPT of the new holder")
     scene.settled |= mine
     scene.doubtful -= mine
-
-
-async def _judge_healed(judge: Judge, world: AllRoles, task: asyncio.Task[Part | None]) -> None:
-    """Judge that the partition works on once the cut has healed, and by what was answered."""
-    scene = world.kept
-    done, _ = await asyncio.wait([task], timeout=ANSWERED_WITHIN)
-    judge["COO-29"].holds(done, "an ACCEPT was not answered after the share coordinator woke up")
-    answered = scene.answered([12, 13], task.result())
-    judge["COO-13"].equal("NONE", answered, "result of an ACCEPT whose state write was held up")
-    scene.queue = await moved(await located(scene.queue))
-    seen = await judge_open(judge["COO-29"], scene, scene.open)
-    await judge_progress(judge["COO-29"], seen.roamer)
