@@ -238,25 +238,23 @@ def _restart_loses_nothing(seen: ScenarioResult, found: Finding) -> None:
 
 @_judges("FRM-10")
 def _all_is_finished(seen: ScenarioResult, found: Finding) -> None:
-    everything = list(seen.deliveries)
-    if not everything:
+    every = list(seen.deliveries)
+    if not every:
         return
     for one in seen.sent.values():
         count = len(seen.deliveries.of.get(one.place, []))
         said = f"{one}: delivered {count} times and not finished when all was over{_crash(seen)}"
         found.saw(seen.finished(one), said, "records")
     found.stuck = bool(found.broken)
-    found.evidence["deliveries"] = len(everything)
-    found.evidence["locks_ended"] = sum(each.lapsed(seen.over) for each in everything)
-    copies = sum(each.place not in seen.sent for each in everything)
+    found.evidence["deliveries"] = len(every)
+    found.evidence["locks_ended"] = sum(each.lapsed(seen.over) for each in every)
+    copies = sum(each.place not in seen.sent for each in every)
     found.evidence["copies"] = copies
     if seen.moving:
-        last = max(everything, key=lambda each: each.at)
+        last = max(every, key=lambda each: each.at)
         written = f", {copies} of copies that the program wrote" if copies else ""
         found.stuck = False
-        found.broken.append(
-            f"records still came after {len(everything)} deliveries{written}: {last}"
-        )
+        found.broken.append(f"records still came after {len(every)} deliveries{written}: {last}")
 
 
 @_judges("FRM-11")

@@ -279,10 +279,8 @@ class CrossedQueue(Queue):
 
     async def offsets(self, partition: int = 0) -> ShareOffset:
         real = self.real(partition)
-        seen = (await self.share.admin.share_offsets(self.group, self.topic))[real]
-        return (
-            replace(seen, start=seen.start - self.bases.get(real, 0)) if seen.start >= 0 else seen
-        )
+        got = (await self.share.admin.share_offsets(self.group, self.topic))[real]
+        return replace(got, start=got.start - self.bases.get(real, 0)) if got.start >= 0 else got
 
 
 class CrossedSession(Session):

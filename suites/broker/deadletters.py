@@ -139,6 +139,4 @@ async def rejecting(box: DeadLetterSetup, count: int, *rejected: int) -> Consume
 
 def verdicts(count: int, rejected: Collection[int], first: int = 0) -> list[Ack]:
     """Return one acknowledgement for each offset: the named ones rejected, the others accepted."""
-    return [
-        (reject if offset in rejected else accept)(offset) for offset in range(first, first + count)
-    ]
+    return [(reject if o in rejected else accept)(o) for o in range(first, first + count)]

@@ -145,12 +145,10 @@ def _java_behind(address: str) -> int | None:
         if process.info["name"] != "java" or process.info["status"] == psutil.STATUS_STOPPED:
             continue
         try:
-            listeners = [
-                c.laddr.port for c in process.net_connections("tcp") if c.status == "LISTEN"
-            ]
+            ports = [c.laddr.port for c in process.net_connections("tcp") if c.status == "LISTEN"]
         except psutil.Error:
             continue
-        if port in listeners:
+        if port in ports:
             return int(process.pid)
     return None
 

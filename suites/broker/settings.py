@@ -68,9 +68,7 @@ def wrong(config: Config, limits: ValueRange) -> list[str]:
 
 
 async def everywhere(share: Share, group: str) -> dict[int, dict[str, str]]:
-    return {
-        node: await describe_group(share.cluster, group, node) for node in share.cluster.brokers
-    }
+    return {n: await describe_group(share.cluster, group, n) for n in share.cluster.brokers}
 
 
 LITTLE = 0.0001

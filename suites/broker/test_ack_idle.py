@@ -66,10 +66,8 @@ async def test_partitions_beside_a_range_across_the_start(share: Share, judge: J
     results = await world.acknowledge(*([accept(3, 8)] if i == bad else good for i in range(5)))
     del results[bad]
     judge.equal(["NONE"] * 4, results, f"results beside partition {bad}, which refuses 3..8")
-    for index in set(range(5)) - {bad}:
-        judge.equal(
-            {3: 2}, await world.left(index), f"records of partition {index} that come again"
-        )
+    for i in set(range(5)) - {bad}:
+        judge.equal({3: 2}, await world.left(i), f"records of partition {i} that come again")
 
 
 @check("ACK-30", "ACK-31", meets=(IDLE, "reload"))

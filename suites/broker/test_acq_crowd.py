@@ -41,11 +41,9 @@ class Crowd:
         while (
             len(self.accepted) < self.total and not self.double and time.monotonic() < self.deadline
         ):
-            response = await member.fetch(
-                max_records=rng.randint(1, self.appetite), max_wait_ms=200
-            )
+            told = await member.fetch(max_records=rng.randint(1, self.appetite), max_wait_ms=200)
             self.fetches += 1
-            counts = member.sound(response).only.counts
+            counts = member.sound(told).only.counts
             self.deliveries += len(counts)
             for offset in counts:
                 if offset in self.held or offset in self.accepted:

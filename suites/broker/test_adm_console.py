@@ -89,18 +89,14 @@ async def test_counting_consumers(share: Share, judge: Judge) -> None:
         raise Undecided(f"nothing came of {verifiable} or of {perf}")
     states = await _states(sure)
     consumed = sum(e["count"] for e in events if e["name"] == "records_consumed")
-    settled = sum(
-        e["count"] for e in events if e["name"] == "offsets_acknowledged" and e["success"]
-    )
+    acked = sum(e["count"] for e in events if e["name"] == "offsets_acknowledged" and e["success"])
     columns = [line.split(",") for line in perf.lines]
-    counts = [
-        words[5].strip() for words in columns if len(words) > 5 and words[5].strip().isdigit()
-    ]
+    counts = [row[5].strip() for row in columns if len(row) > 5 and row[5].strip().isdigit()]
     once = {(ACKNOWLEDGED, 1)}
-    if (consumed, settled, states, counts) != (COUNT, COUNT, once, [str(COUNT)]):
+    if (consumed, acked, states, counts) != (COUNT, COUNT, once, [str(COUNT)]):
         in_time(since, share.bounds.longest_lock)
     judge.equal(COUNT, consumed, f"records consumed by {verifiable}")
-    judge.equal(COUNT, settled, f"records acknowledged by {verifiable}")
+    judge.equal(COUNT, acked, f"records acknowledged by {verifiable}")
     judge.equal(once, states, "stored by the verifiable one")
     judge.equal([str(COUNT)], counts, f"records counted by {perf}")
 

@@ -61,9 +61,7 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     await use(Queue(share=share, topic=queue.topic, group=empty), queue.topic)
     await share.admin.delete_topics(lost.topic.name)
     # A coordinator that has not heard asks those that have again and again for half a minute.
-    await known_everywhere(
-        lost, f"{lost.topic.name} being forgotten", lambda topic: topic.error_code
-    )
+    await known_everywhere(lost, f"{lost.topic.name} being forgotten", lambda t: t.error_code)
     await share.member(live, queue.topic)
     await classic_group(share, queue, classic)
     insider = await consumer_group(share, queue, consumer)

@@ -60,11 +60,8 @@ async def test_advertised_versions(share: Share, judge: Judge) -> None:
 async def test_first_version_is_served(share: Share, judge: Judge) -> None:
     queue, consumer = await share.with_consumer(6)
     caught = await consumer.acquire(6, version=1)
-    first = {
-        "offsets": caught.offsets,
-        "records": len(caught.responses[-1].only.acquired_records()),
-    }
-    judge.equal({"offsets": [*range(6)], "records": 6}, first, "what a fetch brings")
+    seen = {"offsets": caught.offsets, "records": len(caught.responses[-1].only.acquired_records())}
+    judge.equal({"offsets": [*range(6)], "records": 6}, seen, "what a fetch brings")
 
     part = await consumer.ack(accept(0), release(1, 2), reject(3), version=1)
     judge.equal("NONE", error_name(part.ack_error), "response to a mixed acknowledgement")

@@ -23,9 +23,7 @@ async def _asked(queue: Queue, node: int, position: str) -> tuple[Response, Resp
 async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
     share = solo_share
     node, *others = sorted(share.cluster.brokers)
-    queue = await share.queue(
-        assignments=[*([other, node] for other in others), [node, *others[:1]]]
-    )
+    queue = await share.queue(assignments=[*([each, node] for each in others), [node, *others[:1]]])
     await queue.consumer(len(others))
     for position in POSITIONS:
         for response in await _asked(queue, node, position):

@@ -66,7 +66,7 @@ async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> di
     """Accept all but the poison until that came ``limit`` times; return each one's delivery."""
     consumer = await queue.consumer()
     accepted: dict[int, int] = {}
-    failures = 0
+    times = 0
     for _ in range(MANY_FETCHES):
         ranges = consumer.sound(await consumer.fetch()).only.ranges
         counts = {offset: r.count for r in ranges for offset in r.offsets}
@@ -75,17 +75,15 @@ async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> di
                 await consumer.acked(*(accept(r.first, r.last) for r in ranges))
             accepted |= counts
             continue
-        failures += 1
+        times += 1
         if crash:
             await consumer.close()
             consumer = await queue.consumer(join=False)
         else:
             await consumer.acked(*releases(ranges))
-        if failures == limit:
+        if times == limit:
             return accepted
-    raise Undecided(
-        f"the poison came {failures} times in {MANY_FETCHES} fetches, not {limit} times"
-    )
+    raise Undecided(f"the poison came {times} times in {MANY_FETCHES} fetches, not {limit} times")
 
 
 @check("DLV-25", crossed=AMONG)

@@ -92,9 +92,7 @@ async def test_log_start_inside_an_aborted_batch(share: Share, judge: Judge) -> 
             break
     errors = [error_name(code) for code in responses[-1].errors]
     judge.equal([], errors, "errors of a fetch where the log begins in an aborted batch")
-    counts = {
-        offset: n for one in responses for part in one.parts for offset, n in part.counts.items()
-    }
+    counts = {o: n for one in responses for part in one.parts for o, n in part.counts.items()}
     data = {offset: counts[offset] for offset in sorted(offered(responses))}
     judge.equal(dict.fromkeys(range(last - 3, last + 1), 1), data, "records, with delivery counts")
 

@@ -13,9 +13,7 @@ pytestmark = pytest.mark.feature("lag")
 async def test_mixed_states(share: Share, judge: Judge) -> None:
     count = share.rng.randint(20, 60)
     queue, consumer = await share.with_holder(count, batches=share.rng.choice([1, 4]))
-    fates = {
-        offset: share.rng.choice([accept, reject, release, None]) for offset in range(1, count)
-    }
+    fates = {o: share.rng.choice([accept, reject, release, None]) for o in range(1, count)}
     await consumer.acked(*(fate(offset) for offset, fate in fates.items() if fate))
     end = await queue.produce(share.rng.randint(1, 9)) + 1
     end = await share.admin.log_offset(queue.topic)

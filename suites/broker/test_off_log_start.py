@@ -191,9 +191,7 @@ async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
 async def test_deleted_while_an_acknowledgement_fails(between: Proxied, judge: Judge) -> None:
     """The log's start passes records whose final acknowledgement is taken back after that."""
     share = between.share
-    queue, holder, other = await share.with_pair(
-        records=10, batches=10, lock_ms=share.bounds.short_lock
-    )
+    queue, holder, other = await share.with_pair(10, batches=10, lock_ms=share.bounds.short_lock)
     await holder.acquire(5, max_records=5)
     final = share.rng.choice([accept, reject])
     with between.state_writes_refused():

@@ -39,11 +39,9 @@ async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) ->
     queue = await share.queue(partitions=2, reset=None)
     for partition in queue.topic.partitions:
         await queue.produce(5, partition)
-    altered = await alter_offsets(
-        share, queue.group, {(queue.topic.name, 0): share.rng.randint(0, 5)}
-    )
-    if refusals(altered) != {NONE}:
-        raise Undecided(f"the alteration of partition 0 was answered {altered}")
+    told = await alter_offsets(share, queue.group, {(queue.topic.name, 0): share.rng.randint(0, 5)})
+    if refusals(told) != {NONE}:
+        raise Undecided(f"the alteration of partition 0 was answered {told}")
 
     end, first = await _first_delivery(queue, await queue.consumer(1))
 

@@ -32,14 +32,12 @@ async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
     session.epoch, held = 1, [0]
     for epoch, step in enumerate(steps, start=1):
         if step == "ack":
-            response = await session.acknowledge(
-                {consumer.where: [accept(held.pop())]}, epoch=epoch
-            )
+            told = await session.acknowledge({consumer.where: [accept(held.pop())]}, epoch=epoch)
         else:
             acks = [accept(held.pop())] if step == "piggyback" and held else []
-            response = await consumer.fetch(*acks, epoch=epoch, max_records=1, max_wait_ms=10000)
-        judge.equal((), response.errors, f"errors of epoch {epoch} ({step}) of {steps}")
-        held += response.offsets
+            told = await consumer.fetch(*acks, epoch=epoch, max_records=1, max_wait_ms=10000)
+        judge.equal((), told.errors, f"errors of epoch {epoch} ({step}) of {steps}")
+        held += told.offsets
         if not held:
             held += (await consumer.acquire(1, max_records=1)).offsets
             break

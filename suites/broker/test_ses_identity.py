@@ -50,10 +50,8 @@ async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 2:
         raise OutOfReach("needs a cluster of at least two brokers")
-    places = [[node] for node in nodes[:2]]
-    queue = await share.queue(
-        2, partitions=2, assignments=places, lock_ms=share.bounds.longest_lock
-    )
+    homes = [[node] for node in nodes[:2]]
+    queue = await share.queue(2, partitions=2, assignments=homes, lock_ms=share.bounds.longest_lock)
     await queue.produce(2, 1)
     near = await queue.consumer()
     far = Consumer(near.member, await near.member.session(nodes[1]), (queue.topic, 1))

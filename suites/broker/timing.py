@@ -123,16 +123,14 @@ async def outlast(queue: Queue, lock_ms: int) -> None:
         raise Stalled("the lock of the sentinel on partition 1 never ran out")
 
 
-async def reconfigure(
-    queue: Queue, consumer: Consumer, lock_ms: int, **configs: str | None
-) -> None:
+async def reconfigure(queue: Queue, consumer: Consumer, lock_ms: int, **more: str | None) -> None:
     """Change group configs of a live group and wait until the partition's leader goes by them.
 
     The lock duration is changed along with them, to a value not used before, because a fetch shows
     it: a broker describes configs a moment before it acts on them. The fetch asks for no records.
     """
     wanted = {"share.record.lock.duration.ms": str(lock_ms)}
-    wanted |= {name.replace("_", "."): value for name, value in configs.items()}  # type: ignore[misc]
+    wanted |= {name.replace("_", "."): value for name, value in more.items()}  # type: ignore[misc]
     await queue.share.admin.group_config(queue.group, wanted)
     async for _ in attempts(WITHIN):
         if consumer.sound(await consumer.fetch(max_records=0, max_wait_ms=0)).lock_ms == lock_ms:

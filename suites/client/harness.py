@@ -309,12 +309,10 @@ class Harness:
             handle, lambda seen: seen.records if offset is None else offset in seen.offsets, within
         )
 
-    async def polls_until(
-        self, handle: Handle, look: Callable[[], T], within: float = ARRIVES
-    ) -> T:
+    async def polls_until(self, handle: Handle, ask: Callable[[], T], within: float = ARRIVES) -> T:
         """Poll and accept until something is true, or the time is over; return what it is then."""
-        await self.polls(handle, lambda _: look(), within)
-        return look()
+        await self.polls(handle, lambda _: ask(), within)
+        return ask()
 
     async def meets(self, handle: Handle, *apis: str, since: int = 0) -> list[Exchange]:
         """Poll and accept until the script changed a response; return those, after ``since``."""

@@ -34,10 +34,8 @@ async def test_stale_hint(hostile: Harness, judge: Judge, behind: int) -> None:
     before = _asked(hostile, consumer)
     if before != {2}:
         raise Undecided(f"broker 2 leads, and {before} were asked before there was any hint")
-    metadata = await (await hostile.share.cluster.any()).call(
-        "Metadata", topics=[{"name": topic.name}]
-    )
-    known = metadata.topics[0].partitions[0].leader_epoch
+    told = await (await hostile.share.cluster.any()).call("Metadata", topics=[{"name": topic.name}])
+    known = told.topics[0].partitions[0].leader_epoch
     step = {"on": "ShareFetch", "when": {"node": 2}, "times": 3, "do": "partition-error"}
     stale = {"code": "NOT_LEADER_OR_FOLLOWER", "leader": 3, "epoch": known - behind}
     hostile.play({**step, **stale, "applied": False})

@@ -202,9 +202,7 @@ async def test_coordinator_moved(hostile: Harness, judge: Judge, code: str) -> N
 async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str | int) -> None:
     _, consumer = await hostile.consuming(1)
     hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False, "times": 2})
-    polled = await hostile.polls(
-        consumer, lambda seen: seen.errors or _good(hostile, consumer), 9.0
-    )
+    polled = await hostile.polls(consumer, lambda p: p.errors or _good(hostile, consumer), 9.0)
     told = any(one.scripted for one in hostile.heartbeats(consumer))
     judge.holds(told, f"the client was answered {code}")
     holds = polled.errors or _good(hostile, consumer)

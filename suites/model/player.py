@@ -351,10 +351,8 @@ class Player:
         if not seat.opened:
             self.endings.reopened(seat)
         telling = self._begin_ack(seat, acks)
-        asked = Fetch(
-            member=seat.member, mode=Mode(action.mode), max_records=options["max_records"]
-        )
-        operation = self.judge.begin_fetch(self.time.now(), asked)
+        ask = Fetch(member=seat.member, mode=Mode(action.mode), max_records=options["max_records"])
+        operation = self.judge.begin_fetch(self.time.now(), ask)
         response = await self._call(self.time.during(seat.consumer.fetch(*acks, **options)))
         received = self.time.now()
         if telling:

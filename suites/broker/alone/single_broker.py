@@ -47,11 +47,9 @@ class SingleBroker:
 
         A bean that counts something may appear with the first event.
         """
-        wanted = labels.items()
+        tags = labels.items()
         found = await self.samples(bean)
-        return sum(
-            s.value for s in found if s.attribute == attribute and wanted <= s.labels.items()
-        )
+        return sum(s.value for s in found if s.attribute == attribute and tags <= s.labels.items())
 
     async def until(self, expected: float, bean: str, attribute: str, **labels: str) -> float:
         """Return the number once it is the expected one, or what it still is after a while."""

@@ -122,14 +122,10 @@ class Pulse:
 
 async def judge_member(judge: Judge, pulse: Pulse) -> None:
     member, epoch = pulse.member, pulse.member.epoch
-    response = await pulse.beat()
-    judge["COO-01"].equal(
-        "NONE", error_name(response.error_code), "heartbeat at the new coordinator"
-    )
+    told = await pulse.beat()
+    judge["COO-01"].equal("NONE", error_name(told.error_code), "heartbeat at the new coordinator")
     judge["COO-03"].none_but(MOVING, pulse.told, "what else a live member was told")
-    judge["COO-02"].holds(
-        response.member_epoch >= epoch, _fell("member", epoch, response.member_epoch)
-    )
+    judge["COO-02"].holds(told.member_epoch >= epoch, _fell("member", epoch, told.member_epoch))
     found = await pulse.stage.share.admin.describe_group(member.group)
     listed = {each.member_id: each.member_epoch for each in found.members}
     judge["COO-01"].holds(member.member_id in listed, f"the group lost {member.member_id}")

@@ -139,12 +139,10 @@ async def _ask(stage: FailoverCluster, node: int, key: StateKey, api: str) -> st
     return f"NONE with the start offset {part.start_offset}, not {START}" if lost else name
 
 
-async def _judge_refusals(
-    stage: FailoverCluster, judge: Judge, key: StateKey, coordinator: int
-) -> None:
+async def _judge_refusals(stage: FailoverCluster, judge: Judge, key: StateKey, home: int) -> None:
     """Judge what brokers say that do not coordinate a key, once all have heard who does."""
     for node in stage.nodes:
-        if node == coordinator:
+        if node == home:
             continue
         for api in STATE_RPCS:
             look = partial(_ask, stage, node, key, api)

@@ -87,30 +87,28 @@ async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Ju
 
 @check("SEC-17")
 async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
-    (one, other), user = await _used(realm, 2), await realm.user()
+    (one, two), user = await _used(realm, 2), await realm.user()
     group = one.group
     await user.allow(MAY_READ, TOPIC, one.topic.name)
-    await user.allow(DESCRIBE, TOPIC, other.topic.name)
+    await user.allow(DESCRIBE, TOPIC, two.topic.name)
     await user.allow(MAY_DELETE, GROUP, group)
-    response = await _call(user, "AlterShareGroupOffsets", group, one.topic, other.topic)
+    response = await _call(user, "AlterShareGroupOffsets", group, one.topic, two.topic)
     judge.equal(NO_GROUP, error_name(response.error_code), "altering without READ on the group")
     start = await _start(realm.share, group, one.topic, USED)
     judge.equal(USED, start, "start offset after a refused request")
 
     await user.allow(MAY_READ, GROUP, group)
-    response = await _call(user, "AlterShareGroupOffsets", group, other.topic, one.topic)
+    response = await _call(user, "AlterShareGroupOffsets", group, two.topic, one.topic)
     judge.equal("NONE", error_name(response.error_code), "the request as a whole")
-    expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
+    expected = {one.topic.name: "NONE", two.topic.name: NO_TOPIC}
     altered = {
         topic.topic_name: error_name(part.error_code)
         for topic in response.responses
         for part in topic.partitions
     }
     judge.equal(expected, altered, "results by topic")
-    starts = [
-        await _start(realm.share, group, q.topic, n) for q, n in ((one, ALTERED), (other, USED))
-    ]
-    judge.equal([ALTERED, USED], starts, "start offsets of the permitted and the forbidden topic")
+    begin = [await _start(realm.share, group, q.topic, n) for q, n in ((one, ALTERED), (two, USED))]
+    judge.equal([ALTERED, USED], begin, "start offsets of the permitted and the forbidden topic")
 
 
 @check("SEC-18")
@@ -132,18 +130,16 @@ async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: J
 
 @check("SEC-19")
 async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Judge) -> None:
-    (one, other), user = await _used(realm, 2), await realm.user()
+    (one, two), user = await _used(realm, 2), await realm.user()
     await user.allow(MAY_DELETE, GROUP, one.group)
     await user.allow(MAY_READ, TOPIC, one.topic.name)
-    await user.allow(DESCRIBE, TOPIC, other.topic.name)
+    await user.allow(DESCRIBE, TOPIC, two.topic.name)
 
-    response = await _call(user, "DeleteShareGroupOffsets", one.group, other.topic, one.topic)
+    response = await _call(user, "DeleteShareGroupOffsets", one.group, two.topic, one.topic)
     judge.equal("NONE", error_name(response.error_code), "the request as a whole")
     found = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
-    judge.equal({one.topic.name: "NONE", other.topic.name: NO_TOPIC}, found, "results by topic")
-    starts = [
-        await _start(realm.share, one.group, q.topic, n) for q, n in ((one, -1), (other, USED))
-    ]
+    judge.equal({one.topic.name: "NONE", two.topic.name: NO_TOPIC}, found, "results by topic")
+    starts = [await _start(realm.share, one.group, q.topic, n) for q, n in ((one, -1), (two, USED))]
     judge.equal([-1, USED], starts, "start offsets of the permitted and the forbidden topic")
 
 

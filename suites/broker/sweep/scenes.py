@@ -45,9 +45,7 @@ class Scene:
     @property
     def all(self) -> set[Place]:
         offsets = range(RECORDS)
-        return {
-            (t.name, n, offset) for t in self.topics for n in t.partitions for offset in offsets
-        }
+        return {(t.name, n, o) for t in self.topics for n in t.partitions for o in offsets}
 
     @property
     def due(self) -> set[Place]:

@@ -67,18 +67,16 @@ async def wait_through(cluster: Cluster, group: str, case: Case) -> None:
     session = await member.new_session(topic.leaders[0])
     await session.fetch((topic, 0), max_wait_ms=0)
     sent: dict[str, Any] = {"max_wait_ms": int(_WAIT * 1000), **case.options}
-    fetch = asyncio.create_task(
-        session.fetch(timeout=_WAIT + _PROMPT, version=case.version, **sent)
-    )
-    await asyncio.wait({fetch}, timeout=_LATER)
+    task = asyncio.create_task(session.fetch(timeout=_WAIT + _PROMPT, version=case.version, **sent))
+    await asyncio.wait({task}, timeout=_LATER)
     await _happen(case.event, admin, topic, member, session)
     if case.event != "topic-deleted":
         topic = await cluster.topic(topic.name)
         await admin.produce(topic, 1)
-        await _delivered(case, cluster, topic, group, fetch)
+        await _delivered(case, cluster, topic, group, task)
         await admin.delete_topics(topic.name)
     try:
-        _check(await fetch)
+        _check(await task)
     except ConnectionLost:
         if "connection" not in case.event:
             raise
