@@ -100,9 +100,7 @@ class CrossedShare(Share):
         )
         self.crossed.queues[queue.topic.id] = queue
         if others:
-            await asyncio.gather(
-                *(self.admin.produce(topic, SPARE, index) for topic, index in queue.supplied)
-            )
+            await asyncio.gather(*(self.admin.produce(t, SPARE, i) for t, i in queue.supplied))
         if records:
             await queue.produce(records, batches=batches)
         return queue

@@ -23,7 +23,7 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.share import Queue, Share, poll
-from suites.broker.state import read_state
+from suites.broker.state import batches_of, read_state
 
 NONE, NO_GROUP, NON_EMPTY = "NONE", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"
 
@@ -231,17 +231,14 @@ async def use(queue: Queue, topic: Topic | None = None, partition: int = 0) -> N
     await consumer.depart()
 
 
-Stored = tuple[int, int, list[tuple[int, int, int, int]]]
+Stored = tuple[int, int, list[tuple[int, ...]]]
 """State epoch, start offset and state batches."""
 
 
 async def stored(queue: Queue, partition: int = 0) -> Stored:
     state = await read_state(queue, partition)
-    batches = [
-        (b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
-        for b in state.state_batches
-    ]
-    return int(state.state_epoch), int(state.start_offset), sorted(batches)
+    batches = sorted(map(tuple, batches_of(state)))
+    return int(state.state_epoch), int(state.start_offset), batches
 
 
 async def vacant(share: Share, group: str) -> None:

@@ -16,8 +16,7 @@ async def test_open_records_between_settled(share: Share, judge: Judge) -> None:
 
     queue = await moved(queue)
     left = [offset for offset in range(size) if offset not in settled]
-    last = await queue.produce(1)
-    catch = await (await queue.consumer(join=False)).drain(until=last)
+    last, catch = await up_to_new(queue, await queue.consumer(join=False))
     judge.equal([*left, last], catch.offsets, "acquired from the next leader")
     judge.saw(settled=len(settled), open=len(left))
 

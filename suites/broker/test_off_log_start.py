@@ -26,8 +26,7 @@ async def _settle(holder: Consumer, state: str) -> None:
 async def _after_deletion(queue: Queue, start: int) -> dict[int, int]:
     """Delete below ``start``; return what another member is given up to a new last record."""
     await queue.share.admin.delete_records(queue.topic, start)
-    sentinel = await queue.produce(1)
-    return (await (await queue.consumer(join=False)).drain(until=sentinel)).counts
+    return await given_anew(queue, join=False)
 
 
 @check("OFF-20", fast=True, crossed=(BESIDE, RELOADED))
@@ -133,10 +132,9 @@ async def test_deleted_into_another_acquisition(share: Share, judge: Judge) -> N
     queue, holder = await _two_acquisitions(share)
     start = share.rng.randint(6, 13)
     await share.admin.delete_records(queue.topic, start)
-    sentinel = await queue.produce(1)
     other = await queue.consumer(join=False)
 
-    fresh = await other.drain(until=sentinel)
+    sentinel, fresh = await up_to_new(queue, other)
     judge["OFF-22"].equal({sentinel: 1}, fresh.counts, "given to another member")
 
     await holder.close()
@@ -159,10 +157,8 @@ async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
     queue, holder = await _ten_of_twenty(share)
     await holder.acked(accept(0, 5))
     await share.admin.delete_records(queue.topic, share.rng.randint(1, 6))
-    sentinel = await queue.produce(1)
 
-    other = await queue.consumer(join=False)
-    catch = await other.drain(until=sentinel)
+    sentinel, catch = await up_to_new(queue, await queue.consumer(join=False))
     kept = await holder.ack(accept(6, 9))
 
     judge.equal(list(range(10, sentinel + 1)), catch.offsets, "given to another member")

@@ -69,29 +69,26 @@ async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
     judge.equal(ErrorCode.NONE, still.ack_error, "error on the other broker, later")
 
 
-@check("SES-33", fast=True, crossed=AMONG)
-async def test_null_group_id(share: Share, judge: Judge) -> None:
+async def _judge_bad_id(share: Share, judge: Judge, said: str, **bad: Any) -> None:
     _, consumer = await share.with_consumer()
 
-    fetched = await consumer.fetch(epoch=OPEN, group_id=None, max_wait_ms=0)
-    sent = await consumer.session.acknowledge({consumer.where: [accept(0)]}, epoch=1, group_id=None)
+    fetched = await consumer.fetch(epoch=OPEN, max_wait_ms=0, **bad)
+    sent = await consumer.session.acknowledge({consumer.where: [accept(0)]}, epoch=1, **bad)
 
     invalid = ErrorCode.INVALID_REQUEST
-    judge.equal(invalid, fetched.error, "error of ShareFetch")
-    judge.equal(invalid, sent.error, "error of ShareAcknowledge")
+    judge.equal(invalid, fetched.error, f"error of ShareFetch{said}")
+    judge.equal(invalid, sent.error, f"error of ShareAcknowledge{said}")
+
+
+@check("SES-33", fast=True, crossed=AMONG)
+async def test_null_group_id(share: Share, judge: Judge) -> None:
+    await _judge_bad_id(share, judge, "", group_id=None)
 
 
 @check("SES-34", fast=True, crossed=AMONG)
 @BAD_IDS
 async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> None:
-    _, consumer = await share.with_consumer()
-
-    fetched = await consumer.fetch(epoch=OPEN, member_id=bad, max_wait_ms=0)
-    sent = await consumer.session.acknowledge({consumer.where: [accept(0)]}, epoch=1, member_id=bad)
-
-    invalid = ErrorCode.INVALID_REQUEST
-    judge.equal(invalid, fetched.error, f"error of ShareFetch as {bad!r}")
-    judge.equal(invalid, sent.error, f"error of ShareAcknowledge as {bad!r}")
+    await _judge_bad_id(share, judge, f" as {bad!r}", member_id=bad)
 
 
 @check("SES-35", crossed=AMONG)

@@ -63,9 +63,7 @@ class Payer:
 async def _payer(
     realm: Realm, records: int, quotas: Mapping[str, float], *, lock_ms: int = 30_000
 ) -> Payer:
-    queue = await realm.share.queue(
-        [b"x" * SIZE for _ in range(records)], batches=records, lock_ms=lock_ms
-    )
+    queue = await realm.share.queue([b"x" * SIZE] * records, batches=records, lock_ms=lock_ms)
     await queue.consumer()
     user = await realm.user()
     await may_use(user, queue.group, [queue.topic.name])
