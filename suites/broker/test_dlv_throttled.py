@@ -9,23 +9,16 @@ QUOTAS = {REQUEST_SHARE: LITTLE, BYTE_RATE: RECORDS * SIZE / 10.5}
 """Quotas that a fetch of all records exceeds by little: brokers average bytes over ten seconds."""
 
 
-async def _queue(share: Share) -> tuple[Queue, int]:
-    """Return a queue with short locks and its delivery limit, a low one if these last for long."""
-    lock = share.bounds.short_lock
-    queue = await share.queue(partitions=3, lock_ms=lock)
-    await queue.produce([b"x" * SIZE] * RECORDS, 1)
-    if lock > LONG_MS:
-        own = await share.admin.try_group_config(queue.group, {DELIVERY_LIMIT: "2"})
-        if not own.error_code:
-            await share.admin.group_config(queue.group, {DELIVERY_LIMIT: "2"})
-            return queue, 2
-    return queue, await delivery_limit(share)
-
-
 async def _fate(share: Share, quota: str) -> tuple[list[int], dict[int, int]]:
     """Return the records that are gone unseen, and the counts that were too high."""
-    queue, limit = await _queue(share)
-    lock = share.bounds.short_lock / 1000
+    lock, limit = share.bounds.short_lock / 1000, await delivery_limit(share)
+    queue = await share.queue(partitions=3, lock_ms=share.bounds.short_lock)
+    await queue.produce([b"x" * SIZE] * RECORDS, 1)
+    low = {DELIVERY_LIMIT: "2"}  # where locks last for long
+    long = lock * 1000 > LONG_MS
+    if long and not (await share.admin.try_group_config(queue.group, low)).error_code:
+        await share.admin.group_config(queue.group, low)
+        limit = 2
     payer, other = await queue.consumer(1), await queue.consumer(1, join=False)
     async with held_to(share, payer, **{quota: QUOTAS[quota]}):
         # The broker does not listen while it throttles, which makes the pauses between the fetches.

@@ -8,23 +8,19 @@ allows the value of the step before it as well, and never any other.
 from suites.broker.kit import *
 
 
-async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
-    """Return a group whose share-partition begins at 100, the log's end, as the table does."""
-    queue = await share.queue(records=100, lock_ms=share.bounds.longest_lock)
-    response = await share.admin.alter_offset(queue.group, queue.topic, 100)
-    if response.error_code or not response.responses:
-        # 4.1 takes no alteration: the hundred records are consumed instead.
-        consumer = await queue.holder(100)
-        await consumer.acked(accept(0, 99))
-        return queue, consumer
-    return queue, await queue.consumer()
-
-
 @check("OFF-40", crossed=AMONG)
 async def test_operations_table(share: Share, judge: Judge) -> None:
     # Of the records that expire in the table, and of all others.
     short, long = share.bounds.lock(5000), share.bounds.longest_lock
-    queue, one = await _at_hundred(share)
+    # The share-partition begins at 100, the log's end.
+    queue = await share.queue(records=100, lock_ms=long)
+    response = await share.admin.alter_offset(queue.group, queue.topic, 100)
+    if response.error_code or not response.responses:
+        # 4.1 takes no alteration: the hundred records are consumed instead.
+        one = await queue.holder(100)
+        await one.acked(accept(0, 99))
+    else:
+        one = await queue.consumer()
     two = await queue.consumer(join=False)
 
     # Fetch records 100-109, acknowledge 100-109.

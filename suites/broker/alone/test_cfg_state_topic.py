@@ -11,10 +11,16 @@ NOT_READY = dict.fromkeys(
 )
 
 
-async def _meddle(key: StateKey) -> dict[str, str]:
-    """Return what a client is answered that produces to the state topic, or deletes its records."""
-    topic, index = await key.home()
-    connection = await key.share.cluster.to(topic.leaders[index])
+@check("CFG-25", "CFG-31", "PER-48", timeout=150)
+async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
+    queue, consumer = await lone.share.with_holder(2, lock_ms=60_000)
+    part = await consumer.ack(accept(0))
+    judge["CFG-25"].equal("NONE", result(part), "response with one replica, one wanted")
+
+    # A client produces to the state topic, and deletes its records.
+    before = await stored(queue)
+    topic, index = await StateKey(lone.share, queue.group, queue.topic.id).home()
+    connection = await lone.share.cluster.to(topic.leaders[index])
     named = {"topic_id": topic.id} if connection.newest("Produce") >= 13 else {"name": STATE}
     data = {"partition_data": [{"index": index, "records": encode_batch([Record(value=b"")])}]}
     written = await connection.call("Produce", acks=-1, timeout_ms=9000, topic_data=[named | data])
@@ -22,20 +28,10 @@ async def _meddle(key: StateKey) -> dict[str, str]:
     deleted = await connection.call(
         "DeleteRecords", topics=[{"name": STATE, "partitions": parts}], timeout_ms=9000
     )
-    return {
+    told = {
         "Produce": error_name(written.responses[0].partition_responses[0].error_code),
         "DeleteRecords": error_name(deleted.topics[0].partitions[0].error_code),
     }
-
-
-@check("CFG-25", "CFG-31", "PER-48", timeout=150)
-async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
-    queue, consumer = await lone.share.with_holder(2, lock_ms=60_000)
-    part = await consumer.ack(accept(0))
-    judge["CFG-25"].equal("NONE", result(part), "response with one replica, one wanted")
-
-    before = await stored(queue)
-    told = await _meddle(StateKey(lone.share, queue.group, queue.topic.id))
     judge["PER-48"].holds(NONE not in told.values(), f"a client that meddles is answered {told}")
     judge["PER-48"].equal(before, await stored(queue), "the state afterwards")
 
