@@ -284,10 +284,8 @@ class CrossedQueue(Queue):
 class CrossedSession(Session):
     """A session that translates, and acknowledges a record of each neighbour along the way."""
 
-    def __init__(
-        self, connection: Connection, member_id: str, queue: CrossedQueue, real: int
-    ) -> None:
-        super().__init__(connection, queue.group, member_id)
+    def __init__(self, over: Connection, member_id: str, queue: CrossedQueue, real: int) -> None:
+        super().__init__(over, queue.group, member_id)
         self.queue, self.own = queue, (queue.topic, real)
         self.closed = False
         self._named = False

@@ -140,10 +140,8 @@ async def grid(share: Share, group: str | None = None, *, partitions: int = MANY
     node = share.rng.choice(sorted(share.cluster.brokers))
     name = group or share.cluster.fresh_name("g")
     await share.admin.group_config(name, {"share.auto.offset.reset": "earliest"})
-    placed = [[node]] * partitions
-    topics = await asyncio.gather(
-        *(share.admin.create_topic(assignments=placed) for _ in range(MANY))
-    )
+    at = [[node]] * partitions
+    topics = await asyncio.gather(*(share.admin.create_topic(assignments=at) for _ in range(MANY)))
     member = await share.member(name, *topics)
     return Grid(share, tuple(topics), member, await member.session(node))
 

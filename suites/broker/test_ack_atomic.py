@@ -126,11 +126,8 @@ async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> Non
     watching = asyncio.create_task(watch())
     try:
         for first in range(0, rounds * size, size):
-            chosen = range(first, first + size)
-            kinds = [
-                share.rng.choice((AckType.ACCEPT, AckType.REJECT, AckType.GAP)) for _ in chosen
-            ]
-            await consumer.acked(*(Ack(o, o, (k,)) for o, k in zip(chosen, kinds, strict=True)))
+            kinds = [share.rng.choice((accept, reject, gap)) for _ in range(size)]
+            await consumer.acked(*(kind(o) for o, kind in enumerate(kinds, first)))
             starts.add((await queue.offsets()).start)
     finally:
         done.set()

@@ -86,9 +86,7 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
     # Nobody waits for a response: all twenty requests are under way at once, and the session's
     # epochs refuse any that were taken out of order.
     for index, (free, done) in enumerate(zip(released, accepted, strict=True)):
-        acks = [
-            Ack(o, o, (t,)) for o, t in sorted([(free, AckType.RELEASE), (done, AckType.ACCEPT)])
-        ]
+        acks = sorted([release(free), accept(done)], key=lambda ack: ack.first)
         epoch = first + 2 * index
         calls += [
             asyncio.create_task(session.acknowledge({consumer.where: acks}, epoch=epoch)),

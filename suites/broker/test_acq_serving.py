@@ -19,14 +19,12 @@ async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
 
     response = await wrong.fetch(consumer.where)
     part = response.only
-    held = await consumer.acquire(5)
+    got = await consumer.acquire(5)
 
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
     judge["ACQ-01"].equal((0, refused), (response.error, part.error), "errors of the other broker")
     judge["ACQ-01"].equal([], part.offsets, "offsets acquired from the other broker")
-    judge["ACQ-01"].equal(
-        dict.fromkeys(range(5), 1), held.counts, "counts at the leader afterwards"
-    )
+    judge["ACQ-01"].equal(dict.fromkeys(range(5), 1), got.counts, "counts at the leader afterwards")
     judge["ACQ-02"].equal(leader, part.leader[0], "CurrentLeader")
     judge["ACQ-02"].holds(part.leader[1] >= 0, f"the leader's epoch is {part.leader[1]}")
     named = response.endpoints.get(leader)

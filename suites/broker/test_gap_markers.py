@@ -2,13 +2,11 @@
 
 from suites.broker.kit import *
 
-LEVELS = pytest.mark.parametrize(
-    "level", [UNCOMMITTED, COMMITTED], ids=["uncommitted", "committed"]
-)
+LEVEL = pytest.mark.parametrize("level", [UNCOMMITTED, COMMITTED], ids=["uncommitted", "committed"])
 
 
 @check("GAP-01", "GAP-05", feature="isolation-level", fast=True, crossed=AMONG)
-@LEVELS
+@LEVEL
 async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[str, str]) -> None:
     queue = await share.queue(group_config=level)
     outcomes = await jumble(queue)
@@ -49,7 +47,7 @@ async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
 
 
 @check("GAP-03", feature="isolation-level", crossed=AMONG)
-@LEVELS
+@LEVEL
 async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, str]) -> None:
     queue = await share.queue(group_config=level)
     count = share.rng.randint(1, 3)
@@ -78,7 +76,7 @@ async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, 
 
 
 @check("GAP-04", feature="isolation-level", crossed=AMONG)
-@LEVELS
+@LEVEL
 async def test_start_reaches_the_end(share: Share, judge: Judge, level: dict[str, str]) -> None:
     queue = await share.queue(group_config=level)
     outcomes = await jumble(queue)

@@ -40,12 +40,10 @@ async def test_drained(share: Share, judge: Judge) -> None:
     async def work(number: int) -> None:
         nonlocal done
         async for _ in attempts():
-            response = await members[number].fetch(max_records=7, max_wait_ms=100)
-            if response.offsets:
-                await members[number].acked(
-                    *(accept(r.first, r.last) for r in response.only.ranges)
-                )
-                done += len(response.offsets)
+            got = await members[number].fetch(max_records=7, max_wait_ms=100)
+            if got.offsets:
+                await members[number].acked(*(accept(r.first, r.last) for r in got.only.ranges))
+                done += len(got.offsets)
             if done >= count:
                 return
 

@@ -75,9 +75,7 @@ def sequences(capabilities: frozenset[str]) -> st.SearchStrategy[list[Step]]:
         beside = [st.just({"call": "poll", "ms": 0})]
         if Capability.COMMIT_SYNC in capabilities:
             beside.append(st.just({"call": "commit_sync"}))
-        steps.append(
-            st.builds(lambda step, other: step | {"beside": other}, poll, st.one_of(*beside))
-        )
+        steps.append(st.builds(lambda one, two: one | {"beside": two}, poll, st.one_of(*beside)))
     begin = _step("begin", by=st.just(0), mode=modes)
     rest = st.lists(st.one_of(*steps), min_size=1, max_size=LONGEST - 1)
     return st.builds(lambda first, others: [first, *others], begin, rest)

@@ -68,14 +68,12 @@ async def test_denial_of_a_group(realm: Realm, judge: Judge) -> None:
 
 @check("SEC-26")
 async def test_prefixes(realm: Realm, judge: Judge) -> None:
-    user, prefix = await realm.user(), realm.share.cluster.fresh_name("p")
-    inside = await scene(
-        realm.share, user, names=(f"{prefix}-a", f"{prefix}-b"), group=f"{prefix}-g"
-    )
-    half = await scene(realm.share, user, names=(f"{prefix}-c", ""), group=f"{prefix}-h")
-    outside = await scene(realm.share, user, group=f"x{prefix}")
+    user, head = await realm.user(), realm.share.cluster.fresh_name("p")
+    inside = await scene(realm.share, user, names=(f"{head}-a", f"{head}-b"), group=f"{head}-g")
+    half = await scene(realm.share, user, names=(f"{head}-c", ""), group=f"{head}-h")
+    outside = await scene(realm.share, user, group=f"x{head}")
     for resource in (GROUP, TOPIC):
-        await user.grant(user.entry(ALL, resource, prefix, prefixed=True))
+        await user.grant(user.entry(ALL, resource, head, prefixed=True))
 
     judge.equal(expected_results(ALL, [ALL, ALL]), await walk(inside), "inside the prefix")
     judge.equal(expected_results(ALL, [ALL, None]), await walk(half), "with a topic outside it")
