@@ -117,21 +117,17 @@ OWN_QUOTAS = "DLV-34"
 """A rule that Kafka 4.4.0 breaks, and whose check sets quotas itself (finding 019)."""
 
 
-@pytest.fixture
-def kafka() -> Iterator[Target]:
-    with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=1, shipped=True))) as target:
-        yield target
-
-
-def test_throttled_checks_are_out_of_reach(kafka: Target, tmp_path: Path) -> None:
-    where = ("--target", f"external:{','.join(kafka.info.bootstrap)}", "--workers", "4", "--only")
-    done, found = judged(tmp_path / "free", *where, OWN_QUOTAS)
-    assert (done.returncode, found[OWN_QUOTAS][0]) == (0, "fail"), found
-    run_blocking(hold_everybody_to(kafka, LITTLE))
-    rules = "ACK-01,ACK-07,DLV-02,GAP-01,MEM-01,LCK-02"
-    done, found = judged(tmp_path / "held", *where, rules)
-    assert done.returncode == 0, found
-    assert {verdict for verdict, _ in found.values()} <= {"pass", "out of reach"}, found
-    reasons = {reason for _, reason in found.values()}
-    assert any(reason.startswith("the target throttles ") for reason in reasons), found
-    assert left(kafka.info) == {}
+def test_throttled_checks_are_out_of_reach(tmp_path: Path) -> None:
+    with started(open_target(DEFAULT_TARGET, TargetOptions(brokers=1, shipped=True))) as kafka:
+        external = f"external:{','.join(kafka.info.bootstrap)}"
+        where = ("--target", external, "--workers", "4", "--only")
+        done, found = judged(tmp_path / "free", *where, OWN_QUOTAS)
+        assert (done.returncode, found[OWN_QUOTAS][0]) == (0, "fail"), found
+        run_blocking(hold_everybody_to(kafka, LITTLE))
+        rules = "ACK-01,ACK-07,DLV-02,GAP-01,MEM-01,LCK-02"
+        done, found = judged(tmp_path / "held", *where, rules)
+        assert done.returncode == 0, found
+        assert {verdict for verdict, _ in found.values()} <= {"pass", "out of reach"}, found
+        reasons = {reason for _, reason in found.values()}
+        assert any(reason.startswith("the target throttles ") for reason in reasons), found
+        assert left(kafka.info) == {}

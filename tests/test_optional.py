@@ -16,8 +16,9 @@ from fixtures.targets import doctor
 from tests.fake import ROOT
 
 
-@pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_bare_machine_lacks_every_tool_and_the_doctor_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in ("DOCKER_HOST", doctor.CHROMIUM_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -25,10 +26,6 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
     monkeypatch.setattr("fixtures.targets.container.engine.answers", lambda: "")
-
-
-@pytest.mark.usefixtures("bare")
-def test_a_bare_machine_lacks_every_tool_and_the_doctor_says_so() -> None:
     lacks = {
         "npm": r"npm's registry \(ConnectionError at 127.0.0.1\). npm reads npm_config_registry,",
         "Go": "go on PATH",

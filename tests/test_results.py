@@ -342,9 +342,14 @@ def test_a_site_among_its_runs_and_half_a_timeline_spoil_no_page(tmp_path: Path)
     for archive in (tmp_path, tmp_path, tmp_path / "site"):
         build_site(find([archive]), tmp_path / "site", detection())
     assert len(list((tmp_path / "site" / "runs").iterdir())) == 1
-    for text in ('{"schema": 1, "ru', '{"schema": 1}', json.dumps({"schema": 99, "runs": 3})):
-        (tmp_path / "run" / "timelines.json").write_text(text, encoding="utf-8")
-        build_site(find([tmp_path / "run"]), tmp_path / "site", detection())
+    texts = '{"schema": 1, "ru', '{"schema": 1}', json.dumps({"schema": 99, "runs": 3})
+    for day, text in enumerate(texts, 1):
+        found, run = document(), tmp_path / "halves" / str(day)
+        found["run"]["started"] = f"2026-03-0{day}T00:00:00+00:00"
+        keep(run, found)
+        (run / "timelines.json").write_text(text, encoding="utf-8")
+    build_site(find([tmp_path / "halves"]), tmp_path / "site", detection())
+    assert len(list((tmp_path / "site" / "runs").iterdir())) == 4
 
 
 def test_names_of_any_length_and_kind_have_a_page_and_a_feed(tmp_path: Path) -> None:
