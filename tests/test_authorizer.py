@@ -9,11 +9,12 @@ import pytest
 from fixtures.clients.acls import THE_CLUSTER, Acls, Entry, Operation, Resource
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import BYTE_RATE, create_user, set_quotas
+from fixtures.interface.target import TargetOptions
 from fixtures.machine.loops import run_blocking
 from fixtures.targets.leftovers import CONFIGURATIONS, KINDS
 from fixtures.wire.security import Security
 from tests.authorizer import PASSWORD, PREFIX, SECOND, Refusing, refusing
-from tests.killed import clean, kill_a_run, left
+from tests.killed import SHORT_SESSIONS, clean, kill_a_run, left
 from tests.shell import judged, shareproof
 
 RULES = "ACK-07,DLQ-01,OFF-19,CFG-27"
@@ -22,7 +23,8 @@ KILLED = "sp-0badc0de-"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refusing]:
-    with refusing(tmp_path_factory.mktemp("refusing")) as running:
+    options = TargetOptions(properties=SHORT_SESSIONS)
+    with refusing(tmp_path_factory.mktemp("refusing"), options) as running:
         yield running
 
 
