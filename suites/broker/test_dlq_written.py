@@ -74,6 +74,22 @@ async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
     judge.equal({"2"}, counts, "delivery counts in letters")
 
 
+@check("DLQ-45", fast=True, crossed=AMONG)
+@pytest.mark.parametrize("accepted", [[], [0]], ids=["whole batch", "rest of a batch"])
+async def test_session_closed_at_the_limit(share: Share, judge: Judge, accepted: list[int]) -> None:
+    box = await boxed(share, 5, group_config={DELIVERY_LIMIT: "2"})
+    consumer = await box.queue.holder(5)
+    await consumer.acked(release(0, 4))
+    await consumer.acquire(5)
+    await consumer.acked(*map(accept, accepted))
+    await consumer.close()
+
+    due = [offset for offset in range(5) if offset not in accepted]
+    letters = await box.arrived(due)
+    told = {(one.offset, one.headers.get("delivery.count")) for one in letters}
+    judge.equal({(offset, "2") for offset in due}, told, "letters after the session was closed")
+
+
 @check("DLQ-05", "DLQ-14", "DLQ-15", fast=True, crossed=AMONG)
 async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
     dead = await dead_topic(share, partitions=2)

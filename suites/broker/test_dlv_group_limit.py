@@ -85,3 +85,18 @@ async def test_raised_limit_gives_more_deliveries(share: Share, judge: Judge) ->
 
     expected = {offset: list(range(old + 1, new + 1)) for offset in range(3)}
     judge.equal(expected, counts, f"counts of later deliveries, limit {old} to {new}")
+
+
+@check("DLV-11", "DLV-18", crossed=AMONG)
+async def test_whole_batch_expires_at_the_limit(share: Share, judge: Judge) -> None:
+    lock_ms = share.bounds.short_lock
+    queue = await two_partitions(share, 5, lock_ms=lock_ms, **{LIMIT: "2"})
+    consumer = await queue.holder(5)
+    back = await watch(consumer, range(5), lock_ms / 1000 + SLACK)
+    if len(back) < 5:
+        raise Undecided(f"only {sorted(back)} came a second time")
+    await outlast(queue, lock_ms=lock_ms)
+
+    alone, came = await sentinel_only(queue, await queue.consumer(join=False))
+    judge["DLV-11"].equal(alone, came.offsets, "offsets delivered after the last lock")
+    judge["DLV-18"].equal(1, await queue.lag(1), "lag with a new record held alone")

@@ -103,10 +103,13 @@ def in_time(since: float, lock_ms: int) -> None:
         raise Undecided(f"the harness needed longer than the lock's {lock_ms} ms for its part")
 
 
-async def two_partitions(share: Share, records: int, lock_ms: int) -> Queue:
+async def two_partitions(share: Share, records: int, lock_ms: int, **group_config: str) -> Queue:
     """Return a queue for :func:`outlast`: two partitions with one leader, records in the first."""
     node = min(share.cluster.brokers)
-    return await share.queue(records, assignments=[[node], [node]], lock_ms=lock_ms)
+    assigned = [[node], [node]]
+    return await share.queue(
+        records, assignments=assigned, lock_ms=lock_ms, group_config=group_config
+    )
 
 
 async def outlast(queue: Queue, lock_ms: int) -> None:
