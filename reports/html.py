@@ -9,6 +9,7 @@ import base64
 import gzip
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -19,7 +20,7 @@ from reports.headlines import SIGNS, WORDS, Told
 from reports.results import Results
 from spec.plain import text_of
 
-__all__ = ["SIGNS", "WORDS", "Told", "filled", "render", "write"]
+__all__ = ["SIGNS", "WORDS", "Told", "filled", "render", "templates", "write"]
 
 PAGE = Path(__file__).parent / "page"
 PLOTS = ("uplot/uPlot.iife.min.js", "timeline.js")
@@ -73,15 +74,21 @@ def write(
 
 def filled(template: str, **given: object) -> str:
     """Return a page that is made of a template of ``page/``; what it is given is escaped."""
+    return templates(PAGE).get_template(template).render(headlines=headlines, **given)
+
+
+@cache
+def templates(folder: Path) -> Environment:
+    """Return the templates of a folder, which are compiled once for all pages of a process."""
     environment = Environment(
-        loader=FileSystemLoader(PAGE),
+        loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["linked"] = headlines.linked
-    return environment.get_template(template).render(headlines=headlines, **given)
+    return environment
 
 
 def _asset(name: str) -> Markup:

@@ -5,8 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from reports import badge, html
 from reports.headlines import NEEDS, SIGNS, WORDS, uncrossed
 from reports.nights import Night, before_each, changes
@@ -86,13 +84,7 @@ class _Pages:
     def __init__(self, out: Path, runs: int) -> None:
         self._out = out
         self._runs = runs
-        self._environment = Environment(
-            loader=FileSystemLoader(Path(__file__).parent / "pages"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._environment = html.templates(Path(__file__).parent / "pages")
         self._environment.filters["moment"] = _moment
 
     def write(self, template: str, address: str, **values: Any) -> None:
