@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from importlib import resources
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -123,6 +124,7 @@ def shipped() -> list[str]:
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
+@cache
 def load_ledger(name: str) -> Ledger:
     """Read a shipped ledger by its name; raises SpecError, which names the entry."""
     if name not in shipped():
