@@ -11,8 +11,7 @@ from fixtures.machine.maven import kafka_release
 from fixtures.targets import UsageFault
 from fixtures.targets.arguments import resolve_target
 from fixtures.wire.schema import SHARE_APIS
-from spec.rule import Rule
-from spec.source import Kind
+from spec.rule import Kind, Rule
 
 _CARRIERS = ("kafka-clients-", "kafka-share-coordinator-", "kafka-group-coordinator-")
 """The jars that carry message definitions: of requests, and of records in the state topics."""

@@ -22,8 +22,7 @@ import os
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.target import TargetOptions
 import spec.rule
-from spec.rule import Basis, Honesty, Level, Rule
-from spec.source import Kind, Source
+from spec.rule import Basis, Honesty, Kind, Level, Rule, Source
 from spec.verdict import EnvironmentFault
 from shareproof.runner import features, lifecycle, limits
 from suites import clusters

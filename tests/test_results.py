@@ -27,8 +27,7 @@ from shareproof.runner.allured import CONFIG, RESULTS
 from shareproof.runner.allured import write as write_allure
 from spec.ledger import Expected, Ledger
 from spec.plain import text_of, to_plain
-from spec.rule import Basis, Honesty, Level, Rule
-from spec.source import Kind, Source
+from spec.rule import Basis, Honesty, Kind, Level, Rule, Source
 from spec.verdict import Observation, Verdict
 from tests.fake import ROOT
 from tools.allure_report import ALLURE, differences, expected, main, reported

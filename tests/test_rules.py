@@ -23,8 +23,18 @@ from shareproof.runner.inventory import CLIENT, Check, by_rule, in_tier, read_ch
 from spec.catalogue import Entry, entries_of, load_catalogue, load_defects
 from spec.configs import load_configs
 from spec.ledger import load_ledger
-from spec.rule import Basis, Honesty, Internal, Level, SpecError, load_rules
-from spec.source import Kind, Source, load_kips, parse_sources
+from spec.rule import (
+    Basis,
+    Honesty,
+    Internal,
+    Kind,
+    Level,
+    Source,
+    SpecError,
+    load_kips,
+    load_rules,
+    parse_sources,
+)
 from spec.tiers import (
     ALL,
     BESIDE,

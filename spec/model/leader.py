@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from spec.model.acquisition import Acquirer, Want
 from spec.model.durable import Coordinator, Durable, StateBatch, complete_count
-from spec.model.inflight import NEW, InFlight, Record
+from spec.model.inflight import NEW, Record
 from spec.model.log import Log, Readable
 from spec.model.operations import (
     Acknowledge,
@@ -26,9 +26,6 @@ from spec.model.release import Release
 from spec.model.runs import Runs
 from spec.model.settings import Settings
 from spec.model.table import OVER, Event, State
-
-__all__ = ["NEW", "InFlight", "Leader", "Record", "Want"]
-
 
 _ERRORS = {
     Error.NONE: Error.NONE,
