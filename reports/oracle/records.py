@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from reports.oracle.deliveries import Delivery, Stored
 from reports.oracle.evidence import Case, Evidence, Position, grouped
 from reports.oracle.journals import SECOND, Row
-from spec.history import AckType, Outcome, Transaction
+from spec.history import NEVER, AckType, Outcome, Transaction
 
 _ACKNOWLEDGED, _UNFINISHED = 2, (0, 1)
 _KEPT = (Transaction.NONE, Transaction.COMMITTED)
@@ -53,16 +53,18 @@ def _foreign(record: Stored | None, seen: list[Delivery], lost: set[tuple[int, i
 def _owed(evidence: Evidence, record: Stored) -> set[int]:
     """Return the share-partitions that must have got a record.
 
-    Groups that had many unseen responses are owed what was produced when all of them have few left.
+    Groups that had many unseen responses are owed what was produced when all of them have few left,
+    and those that were not done at the end what each of them showed a start offset beyond.
     """
     groups = [share for share in evidence.partitions.values() if share.row.log == record.log]
     if any(record.offset < max(share.row.first, share.log_start) for share in groups):
         return set()
     spent = any(share.may_have_spent(record.sent) for share in groups)
+    passed = record.offset < min((s.passed for s in groups if not s.drained), default=NEVER)
     return {
         s.row.share_partition
         for s in groups
-        if s.drained and (s.unseen_responses < s.lowest_limit or not spent)
+        if (s.drained or passed) and (s.unseen_responses < s.lowest_limit or not spent)
     }
 
 

@@ -1,5 +1,6 @@
 -- One row for each record of a log, with what was produced there and what every group
--- made of it. "owed" and "seen" have a bit for each group of the log. A delivery without the payload is
+-- made of it. "owed" and "seen" have a bit for each group of the log: a record is owed to those that reached the end of
+-- the log, and to all if each of the others showed a start offset beyond it. A delivery without the payload is
 -- none of a record whose batch has a CRC: nothing rewrites such a log, so there was something to deliver.
 -- What is sent around is the logs, however many Spark expects: it would move all records instead.
 SELECT /*+ BROADCAST(l) */
@@ -26,7 +27,9 @@ SELECT /*+ BROADCAST(l) */
   coalesce(CASE WHEN p.crc >= 0 THEN d.came ELSE d.listed END, 0) AS seen,
   coalesce(d.came, 0) & l.committed AS seen_committed,
   CASE
-    WHEN p.offset >= l.owed_from THEN l.owed | CASE WHEN p.sent > l.unseen_until THEN l.owed_after ELSE 0 END
+    WHEN p.offset >= l.owed_from THEN
+      (l.owed | CASE WHEN p.sent > l.unseen_until THEN l.owed_after ELSE 0 END)
+      & CASE WHEN p.offset < l.passed THEN -1L ELSE l.finished END
     ELSE 0
   END AS owed,
   l.share_partition,
@@ -60,8 +63,10 @@ LEFT JOIN (
     run,
     log,
     min(share_partition) AS share_partition,
-    bit_or(CASE WHEN drained AND unseen_until < 0 THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
-    bit_or(CASE WHEN drained AND unseen_until >= 0 THEN shiftleft(1L, slot) ELSE 0 END) AS owed_after,
+    bit_or(CASE WHEN unseen_until < 0 THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
+    bit_or(CASE WHEN unseen_until >= 0 THEN shiftleft(1L, slot) ELSE 0 END) AS owed_after,
+    bit_or(CASE WHEN drained THEN shiftleft(1L, slot) ELSE 0 END) AS finished,
+    coalesce(min(CASE WHEN NOT drained THEN passed END), max(9223372036854775807L)) AS passed,
     max(unseen_until) AS unseen_until,
     bit_or(CASE WHEN committed_only THEN shiftleft(1L, slot) ELSE 0 END) AS committed,
     max(greatest(first, log_start)) AS owed_from
