@@ -32,8 +32,7 @@ _HEAL_ENDS_WITHIN = 120.0
 _BEFORE, _AFTER = 1_000_000_000, 5_000_000_000
 """Nanoseconds before a fault in which a response may have been on its way, and after it in which
 requests that lay around may still be carried out."""
-_HASTY = 3
-"""Members of a group that may have closed their connections to one broker during one fault."""
+_HASTY = 3  # Members of a group that may have closed connections to one broker during one fault
 _REFUSED = (CallFailed, Undecided, EnvironmentFault, OSError, psutil.Error)
 """What a fault raises that cannot be injected, seen or healed now."""
 

@@ -36,8 +36,7 @@ OWED = ("INV-01", "INV-02", "INV-04", "INV-05")
 
 RECORD = "chaos.json"  # What a run broke, beside its history.
 
-DELIVERY_LIMIT = 10
-"""The highest that all releases allow: a response that gets lost costs a delivery."""
+DELIVERY_LIMIT = 10  # The highest of all releases: a response that gets lost costs a delivery
 
 DIRECT = "DIRECT"  # The fault-free listener: the only one without a proxy in front.
 

@@ -18,8 +18,7 @@ _LAST = 4.0  # Seconds before the end in which nothing is broken.
 _LONG, _CALM = 300.0, 45.0
 """Of a long run so many seconds at the end are without faults and what they leave behind: there
 those rules are judged, too, that say nothing beside a fault (INV-23, INV-26)."""
-_REST = 8.0
-"""Seconds that what was broken is given to recover, before it is broken or relied on again."""
+_REST = 8.0  # Seconds that what was broken has to recover, before it is broken or relied on again
 _BETWEEN = (2.0, 8.0)
 
 

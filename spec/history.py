@@ -31,8 +31,7 @@ import pyarrow as pa
 SCHEMA = 1
 BUCKETS = 8
 NEVER = 2**62  # A time that does not come: no response, or no end known
-MOST_DELIVERIES = 10
-"""The highest delivery limit of all releases: so often may a record have come unseen."""
+MOST_DELIVERIES = 10  # The highest limit of all releases: so often may a record have come unseen
 
 
 class Outcome(IntEnum):

@@ -46,8 +46,7 @@ AREAS: Mapping[str, str] = {
     "FRM": "frameworks and applications",
 }
 
-APP_AREA = "FRM"
-"""The area of rules for programs that consume: no certificate of a broker or client has them."""
+APP_AREA = "FRM"  # The area of rules for programs that consume: no certificate has them
 
 
 class Level(StrEnum):

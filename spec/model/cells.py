@@ -16,8 +16,7 @@ NONE: frozenset[int] = frozenset()
 NOWHERE = (-1, -1)  # The origin of a record that was never delivered.
 FORGOTTEN = (-2, -2)
 """The origin of a record whose share-partition was reloaded: its batch is cut anew, unseen."""
-TOO_MANY = 24
-"""More cells than this are widened: some precision for an offset is given up, never soundness."""
+TOO_MANY = 24  # More cells are widened: precision for an offset is given up, never soundness
 
 
 class Cell(NamedTuple):

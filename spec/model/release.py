@@ -28,10 +28,8 @@ class Release:
     # Delivery and in-flight limits per group exist since 4.3 (KIP-1240); before, they are the
     # broker's and change with a restart.
     group_limits: bool
-    # Dead letters and the state ARCHIVING came with share.version 2 in 4.4 (KIP-1191).
-    dead_letters: bool
-    # The durable state counts terminal records since 4.2, for the lag (KIP-1226).
-    complete_count: bool
+    dead_letters: bool  # Dead letters and ARCHIVING came with share.version 2 in 4.4 (KIP-1191)
+    complete_count: bool  # Durable state counts terminal records since 4.2, for the lag (KIP-1226)
     # Since 4.4 the share coordinator keeps the highest start offset; before, a write that was
     # overtaken could take it back.
     start_only_forward: bool

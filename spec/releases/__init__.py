@@ -50,8 +50,7 @@ class ReleaseLine:
     levels: Mapping[str, int]  # The highest supported level by feature.
     apis: Mapping[str, tuple[int, int]]  # Lowest and highest version by API.
     behaviour: Mapping[str, bool]  # Fields of :class:`spec.model.release.Release`.
-    # The fields of each config by scope and name.
-    configs: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    configs: Mapping[str, Mapping[str, Mapping[str, Any]]]  # Fields by scope and name
 
     @property
     def numbers(self) -> tuple[int, int]:

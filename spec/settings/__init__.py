@@ -25,8 +25,7 @@ class Setting:
     # What shows it: a field of a request such as ``ShareFetch.max_wait_ms``, or an effect of
     # ``suites/client/settings.py``; nothing if only refusals can be seen.
     shows: str = ""
-    # Documented values, each with what then shows.
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)  # Documented, each with what shows
     # The same for values of which the documentation says nothing, such as other capitals.
     either: Mapping[str, Any] = field(default_factory=dict)
     refused: tuple[str, ...] = ()  # Values that the documentation does not allow.
