@@ -16,6 +16,7 @@ METADATA: Any = SimpleNamespace(
     scripted="",
     response={"topics": [{"topic_id": TOPIC, "name": "t"}]},
 )
+AWAY = 3
 PLACE = {"topic": "t", "partition": 0, "offset": 0}
 
 
@@ -70,6 +71,7 @@ COMMIT = call("commit_sync", 2.0, result={"partitions": []})
         ("", [OPEN, GAVE, ACCEPT, CLOSE], [FETCHED, TAKEN, fetched(2.1, 3), accepted(2.5, 4)], 2),
         ("", [OPEN, GAVE, ACCEPT, CLOSE], [FETCHED, REFUSED, accepted(2.5, 3)], 1),
         ("", [OPEN, GAVE, ACCEPT], [FETCHED], 0),
+        ("", [OPEN, GAVE, ACCEPT, CLOSE], [fetched(1.0, 1, node=AWAY)], 0),
         ("", [OPEN, GAVE, ACCEPT, CLOSE], [FETCHED, accepted(2.0, 2, answered=False)], 0),
     ],
 )  # fmt: skip
@@ -78,5 +80,5 @@ def test_account(broken: str, calls: list[Call], exchanges: list[Any], times: in
     handle: Any = SimpleNamespace(
         name="c", calls=calls, adapter=adapter, callbacks=callbacks_of(3.0, times)
     )
-    made = account([handle], [METADATA, *exchanges])
+    made = account([handle], [METADATA, *exchanges], {AWAY: 1.9})
     assert [one.rule for one in made.breaches] == [broken] * bool(broken)

@@ -53,7 +53,9 @@ class Account:
     decided: Counter[str] = field(default_factory=Counter)  # Records, or acknowledgements, by rule.
 
 
-def account(handles: Iterable[Handle], exchanges: Sequence[Exchange]) -> Account:
+def account(
+    handles: Iterable[Handle], exchanges: Sequence[Exchange], gone: Mapping[int, float]
+) -> Account:
     """Return the account of all consumers; at most one breach of a rule for each of them."""
     made = Account(decided=Counter(dict.fromkeys(ACCOUNT, 0)))
     # Topics by id; not those that share a name, of which an application cannot tell.
@@ -67,6 +69,7 @@ def account(handles: Iterable[Handle], exchanges: Sequence[Exchange]) -> Account
     times = Counter(seen.values())
     names = {topic_id: name for topic_id, name in seen.items() if times[name] == 1}
     for life in (life for handle in handles for life in _lives(handle, exchanges, names)):
+        life.gone = gone
         for rule, look in _LOOKS.items():
             wrong, decided = look(life)
             made.decided[rule] += decided
@@ -131,6 +134,7 @@ class _Life:
     callbacks: list[Settled]
     names: Mapping[UUID, str]
     has: Callable[[str], bool]
+    gone: Mapping[int, float] = field(default_factory=dict)  # Since when nodes are away.
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -244,7 +248,8 @@ class _Life:
             for call in self.calling("subscribe", "unsubscribe")
             if call.ended > one.by.responded
         ]
-        return min([*doubtful, *changed, *self._departures(place, one.by.responded)], default=inf)
+        gone = self.gone.get(one.by.node, inf)  # no request reaches the tap from then on
+        return min([gone, *doubtful, *changed, *self._departures(place, one.by.responded)])
 
     def _loses(self, each: Exchange, one: Acquired, place: Place) -> bool:
         if each.api not in SHARE:

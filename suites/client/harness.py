@@ -429,7 +429,7 @@ class Harness:
     @property
     def account(self) -> Account:
         """What became of what consumers acquired and acknowledged; once all of them are closed."""
-        return account(self._handles, list(self.tap.exchanges))
+        return account(self._handles, list(self.tap.exchanges), self.tap.gone)
 
     async def close(self) -> None:
         if not self.adapter.running:
