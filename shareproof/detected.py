@@ -22,6 +22,7 @@ BROKEN: Mapping[str, Mapping[str, Mutant[Any]]] = {
 EXEMPT: Mapping[str, str] = {
     "CFG-32": "Kafka 4.4.0 breaks it by itself (finding 122), and no reference broker starts again",
     "COO-32": "Kafka 4.4.0 breaks it by itself (finding 018), and no reference broker has replicas",
+    "PER-47": "Kafka 4.4.0 breaks it by itself (finding 051), and no reference broker has a proxy",
     "DLV-34": "Kafka 4.4.0 breaks it by itself (finding 019), and no reference broker has quotas",
 }
 """Why nothing that breaks just this rule can be built, by rule."""

@@ -1,4 +1,4 @@
-"""Reproduce a finding: ``python -m shareproof.findings 051 --target kafka:4.4.0``.
+"""Reproduce a finding: ``python -m shareproof.findings 054 --target kafka:4.4.0``.
 
 Each program starts a release, prints what is sent and answered, and knows nothing of the checks'
 judge. Exit code 0: the defect was not seen. 1: it was. 2: wrong usage. 3: the cluster did not
@@ -66,7 +66,6 @@ PROGRAMS = (
     Program("049-deleted", offsets.late_administration, proxies=True),
     Program("049-group", offsets.late_administration, proxies=True),
     Program("050", coordinators.topic_not_forgotten),
-    Program("051", requests.written_together, proxies=True),
     Program("052-leader", offsets.unstored_start, brokers=3),
     Program("052-idle", offsets.unstored_start),
     Program("052-earliest", offsets.unstored_start, brokers=3),
@@ -132,7 +131,7 @@ def decided(played: Played, target: str, out: Path) -> Played:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m shareproof.findings", description=__doc__)
-    parser.add_argument("program", nargs="?", help="a finding, such as 051, or 052-leader")
+    parser.add_argument("program", nargs="?", help="a finding, such as 054, or 052-leader")
     parser.add_argument("--target", help="kafka:VERSION", default=f"kafka:{RELEASE}")
     parser.add_argument("--list", action="store_true", help="print the programs")
     parser.add_argument("--all", action="store_true", help="play all of them")

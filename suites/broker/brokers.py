@@ -64,6 +64,15 @@ class Proxied:
     proxies: FrameProxies
 
     @contextlib.contextmanager
+    def disturbed(self, *rules: FrameRule) -> Iterator[None]:
+        """Apply rules to all that brokers send each other, while the block runs."""
+        self._set(*rules)
+        try:
+            yield
+        finally:
+            self._set()
+
+    @contextlib.contextmanager
     def state_writes_refused(self) -> Iterator[FrameRule]:
         """Refuse every state write while the block runs, as a coordinator that loads does.
 
@@ -73,11 +82,8 @@ class Proxied:
         rule = FrameRule(
             apis=STATE_WRITES, direction=Direction.REQUEST, action=Action.RESPOND, refusal=refusal
         )
-        self._set(rule)
-        try:
+        with self.disturbed(rule):
             yield rule
-        finally:
-            self._set()
 
     def _set(self, *rules: FrameRule) -> None:
         for node in self.share.cluster.brokers:
