@@ -40,6 +40,7 @@ OUTSIDE = (
     "suites/broker/test_dlv_throttled.py",
     "suites/broker/test_off_stored.py::test_empty_group_outlives_retention",
     "suites/broker/test_per_topic.py::test_cold_snapshot",
+    "suites/broker/test_per_topic.py::test_first_use_with_an_old_list_of_protocols",
     "suites/broker/test_per_topic.py::test_log_is_pruned",
     "suites/broker/test_per_topic.py::test_persister_that_keeps_nothing",
 )

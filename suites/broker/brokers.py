@@ -50,6 +50,8 @@ async def plugged(
 
 STATE_WRITES = frozenset({"WriteShareGroupState"})
 
+FRONTED = {"errors.deadletterqueue.auto.create.topics.enable": "true"}
+
 
 @dataclass(frozen=True, slots=True)
 class Proxied:
@@ -100,7 +102,8 @@ async def fronted(
     with contextlib.ExitStack() as stack:
         schemas = Schemas.from_jar(await asyncio.to_thread(clients_jar, version))
         proxies = stack.enter_context(FrameProxies(schemas))
-        own = clusters.own_cluster(options, TargetOptions(advertise=proxies.advertise))
+        wanted = TargetOptions(properties=FRONTED, advertise=proxies.advertise)
+        own = clusters.own_cluster(options, wanted)
         target = await asyncio.to_thread(stack.enter_context, own)
         async with world(target.info, rng, transcripts) as share:
             yield Proxied(share, proxies)

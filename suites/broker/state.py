@@ -63,6 +63,17 @@ async def settled_below(queue: Queue) -> int:
     return end
 
 
+async def without_state_topic(share: Share) -> None:
+    """Delete the state topic of a cluster that nobody else uses; it is made at the next use."""
+    await share.admin.delete_topics(STATE_TOPIC)
+
+    async def ask() -> bool | None:
+        found = (await (await share.cluster.any()).call("Metadata", topics=None)).topics
+        return None if any(topic.name == STATE_TOPIC for topic in found) else True
+
+    await eventually(f"{STATE_TOPIC} being gone", ask)
+
+
 async def limit_state(share: Share, size: str | None) -> None:
     """Let the state topic refuse records above a size, or None of them; wait until it does."""
     name, before = "max.message.bytes", await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)

@@ -1,5 +1,7 @@
 """Records whose segments are in remote storage only (KIP-405), which a plug-in of ours plays."""
 
+from pathlib import Path
+
 from suites.broker.brokers import plugged
 from suites.broker.kit import *
 
@@ -20,6 +22,8 @@ PROPERTIES = {
     # A flush that comes later than this after its segment went takes the whole broker down, and on
     # a crowded machine flushes come late. Segments go here as soon as they are copied.
     "log.segment.delete.delay.ms": "120000",
+    # Longer than a slow read, and than a fetch waits that brings nothing.
+    "remote.fetch.max.wait.ms": "10000",
 }
 TIERED = {
     "remote.storage.enable": "true",
@@ -31,10 +35,11 @@ TIERED = {
 
 @pytest.fixture
 async def tiered(
-    run_options: RunOptions, rng: Random, transcripts: list[Transcript]
+    run_options: RunOptions, rng: Random, transcripts: list[Transcript], tmp_path: Path
 ) -> AsyncIterator[Share]:
-    """A world of its own on one broker with remote storage."""
-    async with plugged(run_options, PLUGIN, PROPERTIES, rng, transcripts) as share:
+    """A world of its own on one broker with remote storage, with its switches in ``tmp_path``."""
+    properties = PROPERTIES | {"rsm.config.switches": str(tmp_path)}
+    async with plugged(run_options, PLUGIN, properties, rng, transcripts) as share:
         yield share
 
 
@@ -81,3 +86,45 @@ async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
     expected = {offset: (name, name) for offset, name in enumerate(keys(*range(RECORDS)))}
     judge.equal(expected, content, f"key and value of letters, remote below {local}")
     judge.saw(remote=local)
+
+
+@check(
+    "ACQ-72",
+    meets=ACROSS_BATCHES,
+    solo={},
+    timeout=180,
+    draft="passes on Kafka 4.4.0, and no alteration was played against it yet",
+)
+async def test_remote_reads_that_fail(tiered: Share, tmp_path: Path, judge: Judge) -> None:
+    down = await tiered.queue(topic_config=TIERED, lock_ms=60_000)
+    slow = replace(down, topic=await tiered.admin.create_topic(configs=TIERED))
+    near = replace(down, topic=await tiered.admin.create_topic())
+    await gather_all(_tiered(queue) for queue in (down, slow))
+    await near.produce(RECORDS)
+    (off := tmp_path / f"{down.topic.name}.down").touch()
+    (tmp_path / f"{slow.topic.name}.slow").touch()
+
+    topics = [queue.topic for queue in (down, slow, near)]
+    member = await tiered.member(down.group, *topics)
+    session = await member.session(down.topic.leaders[0])
+    got = {topic.id: Counter[int]() for topic in topics}
+    named = [(topic, 0) for topic in topics]
+    expected = dict.fromkeys(range(RECORDS), 1)
+
+    async def until(*complete: Topic) -> None:
+        async for _ in attempts(3 * WITHIN):
+            response = await session.fetch(*named, max_wait_ms=300)
+            named.clear()
+            judge.equal("NONE", error_name(response.error), "error of the whole fetch")
+            for part in response.parts:
+                got[part.topic_id].update(part.counts)
+            if all(len(got[topic.id]) >= RECORDS for topic in complete):
+                break
+        for topic in complete:
+            counts = {o: count for o, count in got[topic.id].items() if o < RECORDS}
+            judge.equal(expected, counts, f"counts where {off.name} is {off.exists()}")
+
+    await until(slow.topic, near.topic)
+    judge.equal({}, got[down.topic.id], "acquired while remote reads fail")
+    off.unlink()
+    await until(down.topic)
