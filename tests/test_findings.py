@@ -59,6 +59,15 @@ def test_fates(fate: Fate, entry: Expected, run: Results | None) -> None:
     assert ("no such record: 1" in played.why) is (fate is Fate.THERE)
 
 
+def test_a_rule_that_others_break_leaves_the_fate_to_the_rest() -> None:
+    (broken,) = results("fail", "two such records", expected=True).rules
+    held = replace(broken, id="ACK-02", verdict="pass", reason="")
+    run = replace(results("pass", ""), rules=(broken, held))
+    for entry, fate in ((ENTRY, Fate.NOT_PLAYED), (AT_TIMES, Fate.GONE)):
+        finding = Finding(page=ENTRY.finding, entries=(entry, replace(ENTRY, rule="ACK-02")))
+        assert fates([finding], run)[0].fate is fate
+
+
 def test_cases_of_a_sweep_tell_a_fate() -> None:
     finding = Finding(page=ENTRY.finding, entries=(ENTRY,), cases=("Metadata.*",))
     (rule,) = results("fail", "").rules

@@ -126,11 +126,15 @@ def _of_rules(finding: Finding, judged: Mapping[str, RuleResult]) -> Played:
     for rule in rules:
         if rule.verdict == "fail" and rule.unexpected:
             return _played(finding, Fate.OTHERWISE, f"{rule.id}: {rule.reason}")
+    passing = [rule.id for rule in rules if rule.verdict == "pass"]
+    sure = {entry.rule for entry in finding.entries if not entry.intermittent}
     for rule in rules:
+        if rule.verdict in ("fail", "untested") and passing and rule.id not in sure:
+            continue  # A sweep plays it, or another known cause breaks it: another rule tells.
         if rule.verdict != "pass":
             why = "by another known cause" if rule.verdict == "fail" else rule.reason
             return _played(finding, Fate.NOT_PLAYED, f"{rule.id} is {rule.verdict}: {why}")
-    passed = f"{', '.join(rule.id for rule in rules)} pass"
+    passed = f"{', '.join(passing)} pass"
     if all(entry.intermittent for entry in finding.entries):
         return _played(finding, Fate.NOT_SEEN, f"{passed}; it comes at times")
     return _played(finding, Fate.GONE, passed)
