@@ -211,7 +211,7 @@ async def goes_on(cluster: Cluster, node: int) -> bool:
         return False
 
 
-async def bystand(cluster: Cluster, node: int) -> bool:
+async def bystand(cluster: Cluster, node: int, within: float = BYSTANDING) -> bool:
     """Tell whether a record of a new topic on a broker comes to a new group in time."""
     admin, member = Admin(cluster), Member(cluster, cluster.fresh_name("g"), member_id(cluster.rng))
     topic = await admin.create_topic(assignments=[[node]])
@@ -219,7 +219,7 @@ async def bystand(cluster: Cluster, node: int) -> bool:
     await admin.produce(topic, 1)
     await member.join(topic)
     consumer = Consumer(member, await member.session(node), (topic, 0))
-    async for _ in attempts(BYSTANDING):
+    async for _ in attempts(within):
         if consumer.sound(await consumer.fetch()).offsets:
             await member.leave()
             return True
