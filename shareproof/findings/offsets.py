@@ -262,7 +262,17 @@ async def given_again(
 
 
 async def unanswered(run: Run) -> bool:
-    """Leave the first initialisation without a response; tell whether acceptances are lost."""
+    """Leave the first initialisation without a response; tell whether acceptances are lost.
+
+    Two retries race after half a minute: that of the request, and that of the next heartbeat.
+    """
+    for _ in range(3):
+        if await _unanswered(run):
+            return True
+    return False
+
+
+async def _unanswered(run: Run) -> bool:
     async with run.world() as share:
         await (await share.queue(1)).consumer()  # the state topic is there from now on
         queue = await share.queue(EACH, batches=EACH, reset=None)
