@@ -32,7 +32,12 @@ async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, fl
     queue, consumer = await hostile.consuming(1, settle=True, request_timeout_ms=3000)
     before = len(hostile.tap.exchanges)
     hostile.play({"on": api, "do": "frame", "flaw": flaw})
-    await hostile.polls(consumer, lambda _: any(o.scripted for o in hostile.tap.exchanges[before:]))
+
+    def damaged() -> bool:  # and passed on: what is produced before that may be in it
+        now = time.monotonic()
+        return any(o.scripted and o.responded < now for o in hostile.tap.exchanges[before:])
+
+    await hostile.polls_until(consumer, damaged)
     since = time.monotonic()
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer, 1, within=25)
