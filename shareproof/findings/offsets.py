@@ -331,6 +331,8 @@ async def altered(run: Run) -> bool:
             topics=[{"topic_name": queue.topic.name, "partitions": wanted}],
         )
         run.let_pass(away)
+        if not answer.responses:
+            raise Undecided("AlterShareGroupOffsets has no result for any partition: finding 008")
         parts = answer.responses[0].partitions
         told = {part.partition_index: error_name(part.error_code) for part in parts}
         say(f"setting the start offsets to {half} was answered", told)
