@@ -24,7 +24,7 @@ from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
 from suites.app.program import VARIABLES
-from suites.broker.share import Queue, Share, world
+from suites.broker.env import Env, Queue, open_env
 from suites.client.wire import HEARTBEAT, SHARE, busiest, lines
 
 _SHOWN = (*SHARE, HEARTBEAT, "Metadata")
@@ -35,20 +35,20 @@ async def play(
 ) -> int:
     with started(open_target(on, TargetOptions(brokers=brokers))) as target:
         schemas = Schemas.from_jar(target.info.schema_jar)
-        async with world(target.info, Random(seed), [], schemas) as share:
-            return await play_on(share, file, program, frames=frames, seconds=seconds)
+        async with open_env(target.info, Random(seed), [], schemas) as env:
+            return await play_on(env, file, program, frames=frames, seconds=seconds)
 
 
 async def play_on(
-    share: Share, file: Path, program: list[str], *, frames: int = 0, seconds: float = 60.0
+    env: Env, file: Path, program: list[str], *, frames: int = 0, seconds: float = 60.0
 ) -> int:
     """Run the program in front of a cluster that a script alters; return its exit code."""
     script = read_script(file)
-    queue = await _laid(share, script)
-    schemas = share.cluster.schemas
-    tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), script=script)
+    queue = await _laid(env, script)
+    schemas = env.cluster.schemas
+    tap = Tap(schemas=schemas, brokers=dict(env.cluster.brokers), script=script)
     context = OperationContext(
-        admin=share.admin,
+        admin=env.admin,
         topic=queue.topic,
         close_connections=tap.close_connections,
         disappear=tap.disappear,
@@ -62,7 +62,7 @@ async def play_on(
     return code
 
 
-async def _laid(share: Share, script: Script) -> Queue:
+async def _laid(env: Env, script: Script) -> Queue:
     wanted: dict[str, Any] = {"records": 3, "batches": 1, "leader": 0}
     wanted |= {"lock_ms": None, "isolation": "", "partitions": 1}
     if not script.setup.keys() <= wanted.keys():
@@ -72,9 +72,9 @@ async def _laid(share: Share, script: Script) -> Queue:
     if wanted["isolation"]:
         options["group_config"] = {"share.isolation.level": wanted["isolation"]}
     if not wanted["leader"]:
-        return await share.queue(wanted["records"], partitions=wanted["partitions"], **options)
-    queue = await share.queue(assignments=[sorted(share.cluster.brokers)], **options)
-    queue = replace(queue, topic=await share.admin.move_leader(queue.topic, wanted["leader"]))
+        return await env.queue(wanted["records"], partitions=wanted["partitions"], **options)
+    queue = await env.queue(assignments=[sorted(env.cluster.brokers)], **options)
+    queue = replace(queue, topic=await env.admin.move_leader(queue.topic, wanted["leader"]))
     await queue.produce(wanted["records"], batches=wanted["batches"])
     return queue
 
@@ -108,8 +108,8 @@ def _report(tap: Tap, frames: int) -> None:
 
 async def _left(queue: Queue, context: OperationContext) -> None:
     try:
-        found = await queue.share.admin.share_offsets(queue.group, context.topic)
-        members = (await queue.share.admin.describe_group(queue.group)).members
+        found = await queue.env.admin.share_offsets(queue.group, context.topic)
+        members = (await queue.env.admin.describe_group(queue.group)).members
     except Undecided as why:
         print(f"nothing is known of the group: {why}")
         return

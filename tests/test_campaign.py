@@ -27,8 +27,8 @@ from shareproof.runner.inventory import read_checks
 from shareproof.runner.outcome import observe
 from spec.verdict import OutOfReach
 from suites.broker.check import SETUPS, SITUATIONS, check
+from suites.broker.env import Env, open_env
 from suites.broker.many import LISTS, MANY, POSITIONS
-from suites.broker.share import Share, world
 from suites.judge import AS_WRITTEN, Judge
 from tests.shell import python, without_extras
 from tests.test_results import document
@@ -279,8 +279,8 @@ def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
     seen: list[str] = []
 
     @check("ACK-01", crossed="beside")
-    async def fussy(share: Share, judge: Judge) -> None:
-        seen.append(type(share).__name__)
+    async def fussy(env: Env, judge: Judge) -> None:
+        seen.append(type(env).__name__)
         if len(seen) == 1:
             raise OutOfReach("needs topics of its own")
         judge.holds(True, "it is so")
@@ -289,9 +289,9 @@ def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
         judge = Judge(["ACK-01"])
         async with (
             virtual_cluster("reference", brokers=1, properties={}, seed=1) as here,
-            world(here.info, random.Random(1), [], here.schemas) as share,
+            open_env(here.info, random.Random(1), [], here.schemas) as env,
         ):
-            await fussy(share=share, judge=judge, setup="beside")
+            await fussy(env=env, judge=judge, setup="beside")
         return judge
 
     [one] = observe("a check", virtual.run(played()), None, 0.0)

@@ -20,8 +20,8 @@ from fixtures.wire.frame import Transcript
 from shareproof.runner.outcome import observe
 from spec.model.leader import Leader
 from spec.verdict import OutOfReach, Stalled, Undecided, Verdict, Violation
+from suites.broker.env import open_env
 from suites.broker.groups import in_session
-from suites.broker.share import world
 from suites.broker.timing import ROUNDS, Span, apart, judge_span
 from suites.judge import MAX_TEXT, Judge, MisusedJudge
 from tests.restricted import restricted
@@ -92,9 +92,9 @@ def test_only_the_only_rule_need_not_be_named(court: Judge) -> None:
 async def _release_and_acquire(target: str) -> None:
     async with (
         virtual_cluster(target, brokers=1, properties={}, seed=1) as here,
-        world(here.info, Random(1), [Transcript()], here.schemas) as share,
+        open_env(here.info, Random(1), [Transcript()], here.schemas) as env,
     ):
-        consumer = await (await share.queue(1)).consumer()
+        consumer = await (await env.queue(1)).consumer()
         await consumer.acquire(1)
         await consumer.acked(release(0))
         await consumer.acquire(1)

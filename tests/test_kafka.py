@@ -14,8 +14,8 @@ from fixtures.machine.loops import run_blocking
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
 from spec.verdict import Undecided
+from suites.broker.env import Env, open_env
 from suites.broker.hang import find_hang, refuse_if_silent
-from suites.broker.share import Share, world
 from tests.killed import left
 from tests.shell import judged
 from tools.vanilla import hold_everybody_to, hooks
@@ -54,11 +54,11 @@ HERE = 1  # the broker that leads the topic, and that a check asks about it
 FROZEN = 0.2  # seconds for a request to reach a frozen broker
 
 
-async def _elsewhere(share: Share) -> tuple[str, int]:
-    awake = {HERE, share.cluster.controller}
+async def _elsewhere(env: Env) -> tuple[str, int]:
+    awake = {HERE, env.cluster.controller}
     while True:
-        group = share.cluster.fresh_name("g")
-        if (node := await share.cluster.coordinator(group)) not in awake:
+        group = env.cluster.fresh_name("g")
+        if (node := await env.cluster.coordinator(group)) not in awake:
             return group, node
 
 
@@ -66,14 +66,14 @@ def test_a_new_topic_is_altered_once_its_coordinator_knows_it(debugged: tuple[Ta
     target, _ = debugged
 
     async def play() -> list[int]:
-        async with world(target.info, Random(1), []) as share:
-            group, node = await _elsewhere(share)
+        async with open_env(target.info, Random(1), []) as env:
+            group, node = await _elsewhere(env)
             broker = target.brokers[node - 1]
-            await share.cluster.to(node)
+            await env.cluster.to(node)
             broker.pause()
             try:
-                topic = await share.admin.create_topic(assignments=[[HERE]])
-                altered = asyncio.create_task(share.admin.alter_offset(group, topic, 0))
+                topic = await env.admin.create_topic(assignments=[[HERE]])
+                altered = asyncio.create_task(env.admin.alter_offset(group, topic, 0))
                 await asyncio.sleep(FROZEN)
             finally:
                 broker.resume()

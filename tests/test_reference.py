@@ -23,8 +23,8 @@ from fixtures.wire.security import Security
 from spec.ledger import load_ledger
 from spec.rule import AREAS, load_rules
 from spec.verdict import EnvironmentFault, OutOfReach
+from suites.broker.env import Env
 from suites.broker.secure.realm import GuestRealm
-from suites.broker.share import Share
 
 ENOUGH = 80  # mutants that there must be at least
 
@@ -66,10 +66,10 @@ async def use(info: ClusterInfo, schemas: Schemas) -> list[int]:
     batch = encode_batch([b"x", b"x"])
     async with Cluster(info, schemas=schemas, rng=Random(7)) as cluster:
         await cluster.any()
-        share = Share(cluster, Random(7), await bounds_of(cluster))
-        queue = await share.queue(batches=2, lock_ms=1000)
+        env = Env(cluster, Random(7), await bounds_of(cluster))
+        queue = await env.queue(batches=2, lock_ms=1000)
         for _ in range(2):
-            await share.admin.append(queue.topic, batch)
+            await env.admin.append(queue.topic, batch)
         consumer = await queue.consumer()
         held = await consumer.acquire(4)
         await consumer.acked(accept(0), release(1))
@@ -104,8 +104,8 @@ def test_mutants_are_many_and_of_every_area() -> None:
 async def test_no_user_is_left_behind_where_a_second_one_is_refused(running: Target) -> None:
     second = replace(running.info, security=Security(user="somebody"))
     async with Cluster(running.info, rng=Random(0)) as cluster, AsyncExitStack() as stack:
-        share = Share(cluster, Random(0), await bounds_of(cluster))
-        realm = GuestRealm(share, second, stack)
+        env = Env(cluster, Random(0), await bounds_of(cluster))
+        realm = GuestRealm(env, second, stack)
         before = asyncio.all_tasks()
         with pytest.raises(OutOfReach, match=r"nobody allowed it|several users"):
             await realm.users(2)

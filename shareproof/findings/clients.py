@@ -17,8 +17,8 @@ SCRIPTS = Path(__file__).parents[2] / "docs" / "findings" / "scripts"
 
 
 async def _ends_with_1(run: Run, script: str, program: Sequence[str | Path]) -> bool:
-    async with run.world() as share:
-        code = await play_on(share, SCRIPTS / "hostile" / script, [str(word) for word in program])
+    async with run.open_env() as env:
+        code = await play_on(env, SCRIPTS / "hostile" / script, [str(word) for word in program])
     if code not in (0, 1):
         raise EnvironmentFault(f"The program ended with exit code {code}.")
     return code == 1

@@ -14,8 +14,8 @@ from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.state_records import share_key
 from shareproof.findings.program import Run, say, stored
 from spec.verdict import Undecided
+from suites.broker.env import Consumer, Queue
 from suites.broker.leaders import ReconnectingConsumer
-from suites.broker.share import Consumer, Queue
 from suites.broker.state import DELETE, INITIALIZE
 
 OLD = 5  # how many records are older than the groups
@@ -28,10 +28,10 @@ async def unstored_start(run: Run) -> bool:
     Exit code 1 if records that came after the group's first fetch are not given to the member that
     comes last.
     """
-    async with run.world() as share:
+    async with run.open_env() as env:
         replicas = 1 if run.scenario == "idle" else 3
         reset = "earliest" if run.scenario == "earliest" else None
-        queue = await share.queue(OLD, reset=reset, replicas=replicas, lock_ms=60_000)
+        queue = await env.queue(OLD, reset=reset, replicas=replicas, lock_ms=60_000)
         consumer = await queue.consumer()
         first = consumer.sound(await consumer.fetch()).only.counts
         say(f"the log has 0-{OLD - 1}; the first fetch of the group is given", first or "nothing")
@@ -46,19 +46,19 @@ async def unstored_start(run: Run) -> bool:
         if run.scenario != "idle":
             say("the member is given", (await consumer.drain(until=last)).offsets)
             say("stored:", await stored(queue))
-            new = next(node for node in sorted(share.cluster.brokers) if node != topic.leaders[0])
-            topic = await share.admin.move_leader(topic, new)
+            new = next(node for node in sorted(env.cluster.brokers) if node != topic.leaders[0])
+            topic = await env.admin.move_leader(topic, new)
             say(f"broker {new} leads, and nothing was acknowledged")
         heir = ReconnectingConsumer(replace(queue, topic=topic))
         async for _ in attempts():
             if part := await heir.fetch():
                 break
         counts = part.counts if part else {}
-        sentinel = await share.admin.produce(topic, 1)
+        sentinel = await env.admin.produce(topic, 1)
         counts |= await heir.take([sentinel])
         say(f"{sentinel} is produced; the last member is given", counts)
         lost = [offset for offset in range(OLD, OLD + NEW) if offset not in counts]
-        await share.disband()
+        await env.disband()
     return bool(lost)
 
 
@@ -77,14 +77,14 @@ async def deleted_lag(run: Run) -> bool:
 
     Exit code 1 if the lag is not 0 ten seconds after the lock.
     """
-    async with run.world() as share:
-        queue = await share.queue(0, lock_ms=int(LOCK * 1000))
+    async with run.open_env() as env:
+        queue = await env.queue(0, lock_ms=int(LOCK * 1000))
         await queue.produce(LAG_RECORDS)
         holder, other = await queue.consumer(), await queue.consumer()
         got = await holder.acquire(LAG_RECORDS)
         await holder.acked(Ack(0, HELD - 1, ACCEPT), Ack(HELD + 1, LAG_RECORDS - 1, ACCEPT))
         say(f"given {got.offsets}; all but {HELD} are accepted;", await seen(queue))
-        start = await share.admin.delete_records(queue.topic, BEFORE)
+        start = await env.admin.delete_records(queue.topic, BEFORE)
         say(f"the log begins at {start} now;", await seen(queue))
         before = ""
         async for _ in attempts(LOCK + 10.0):
@@ -97,7 +97,7 @@ async def deleted_lag(run: Run) -> bool:
         last = (await other.acquire(1)).offsets
         await other.acked(Ack(last[0], last[-1], ACCEPT))
         say(f"{last} is produced and accepted;", await seen(queue))
-        await share.disband()
+        await env.disband()
     return stays
 
 
@@ -119,7 +119,7 @@ def refuse(
 
 
 async def asked(queue: Queue, api: str, **fields: Any) -> Struct:
-    cluster = queue.share.cluster
+    cluster = queue.env.cluster
     connection = await cluster.dial(await cluster.coordinator(queue.group))
     return await connection.call(api, timeout=90.0, **fields)
 
@@ -164,8 +164,8 @@ async def late_administration(run: Run) -> bool:
 
     Exit code 1 if the group was harmed that had members by then.
     """
-    async with run.world() as share:
-        queue = await share.queue(LATE_RECORDS, batches=LATE_RECORDS, lock_ms=60_000)
+    async with run.open_env() as env:
+        queue = await env.queue(LATE_RECORDS, batches=LATE_RECORDS, lock_ms=60_000)
         await use(queue)
         say(f"0-{HALF - 1} are accepted, nobody is in the group; stored:", await stored(queue))
         api, fields = request(queue, run.scenario)
@@ -273,11 +273,11 @@ async def unanswered(run: Run) -> bool:
 
 
 async def _unanswered(run: Run) -> bool:
-    async with run.world() as share:
-        await (await share.queue(1)).consumer()  # the state topic is there from now on
-        queue = await share.queue(EACH, batches=EACH, reset=None)
+    async with run.open_env() as env:
+        await (await env.queue(1)).consumer()  # the state topic is there from now on
+        queue = await env.queue(EACH, batches=EACH, reset=None)
         rule = run.intercept(INITIALIZE, 1, action=Action.DROP)
-        member = await share.member(queue.group)
+        member = await env.member(queue.group)
         await beat(member, queue, joining=True)
         since = time.monotonic()
         while not member.assigned and time.monotonic() < since + 60:
@@ -303,25 +303,25 @@ async def _unanswered(run: Run) -> bool:
                 say("stored:", after)
                 break
         await consumer.depart()
-        heir = await share.member(queue.group)
+        heir = await env.member(queue.group)
         await heir.join(queue.topic)
         counts = await given_again(queue, heir, 0, 3.0)
         say(f"the next member is given {counts or 'nothing'}; the log has 0 to {newest + 9}")
-        await share.disband()
+        await env.disband()
         owed = newest + EACH - 1 - last
         return len(counts) != owed or min(caught) < EACH
 
 
 async def altered(run: Run) -> bool:
     """Set start offsets of which some are refused; tell whether the others hold."""
-    async with run.world() as share:
-        await (await share.queue(1)).consumer()
-        queue = await share.queue(partitions=PARTITIONS)
+    async with run.open_env() as env:
+        await (await env.queue(1)).consumer()
+        queue = await env.queue(partitions=PARTITIONS)
         for partition in queue.topic.partitions:
             await queue.produce(EACH, partition)
-        away = await share.cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
+        away = await env.cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
         refuse(run, INITIALIZE, away)
-        connection = await share.cluster.dial(await share.cluster.coordinator(queue.group))
+        connection = await env.cluster.dial(await env.cluster.coordinator(queue.group))
         half = EACH // 2
         wanted = [{"partition_index": p, "start_offset": half} for p in queue.topic.partitions]
         answer = await connection.call(
@@ -336,7 +336,7 @@ async def altered(run: Run) -> bool:
         parts = answer.responses[0].partitions
         told = {part.partition_index: error_name(part.error_code) for part in parts}
         say(f"setting the start offsets to {half} was answered", told)
-        member = await share.member(queue.group)
+        member = await env.member(queue.group)
         await beat(member, queue, joining=True)
         since = time.monotonic()
         while time.monotonic() < since + 60 and len(member.assigned) < PARTITIONS:
@@ -348,5 +348,5 @@ async def altered(run: Run) -> bool:
             if min(await given_again(queue, member, partition, 5.0), default=half) < half:
                 undone.append(partition)
         say("partitions whose new start offset was answered NONE and does not hold:", undone)
-        await share.disband()
+        await env.disband()
         return bool(undone)

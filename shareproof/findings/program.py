@@ -14,7 +14,7 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.broker_proxies import INTERNAL, Direction, FrameProxies, FrameRule
 from fixtures.targets import Target
 from fixtures.wire.security import PLAINTEXT
-from suites.broker.share import Queue, Share, world
+from suites.broker.env import Env, Queue, open_env
 from suites.broker.state import Store, read_result
 
 DIRECT = "DIRECT"  # the listener that leads past the proxies
@@ -51,9 +51,9 @@ class Run:
     def info(self) -> ClusterInfo:
         return self.target.info.at(DIRECT, PLAINTEXT) if self.proxies else self.target.info
 
-    def world(self) -> AbstractAsyncContextManager[Share]:
+    def open_env(self) -> AbstractAsyncContextManager[Env]:
         """Connect to the cluster, with topics and groups of the program's own."""
-        return world(self.info, random.Random(), [])
+        return open_env(self.info, random.Random(), [])
 
 
 def say(*what: object) -> None:
@@ -62,7 +62,7 @@ def say(*what: object) -> None:
 
 async def stored(queue: Queue, partition: int = 0) -> str:
     """Return what the share coordinator has: state epoch, start offset, state batches."""
-    key = Store(queue.share).of(queue, partition)
+    key = Store(queue.env).of(queue, partition)
     epoch = (await key.summary()).leader_epoch
     error, state_epoch, start, batches = read_result(await key.read(leader_epoch=epoch))
     if error != "NONE":
@@ -70,11 +70,11 @@ async def stored(queue: Queue, partition: int = 0) -> str:
     return f"state epoch {state_epoch}, start offset {start}, {[tuple(b) for b in batches]}"
 
 
-async def limit_records(share: Share, topic: str, largest: str | None) -> None:
+async def limit_records(env: Env, topic: str, largest: str | None) -> None:
     """Let a topic of the brokers' own take records up to a size, no record for 1, or all again."""
     limit = "max.message.bytes"
-    await alter(share.cluster, TOPIC_RESOURCE, topic, {limit: largest})
+    await alter(env.cluster, TOPIC_RESOURCE, topic, {limit: largest})
     async for _ in attempts():
-        seen = (await share.admin.configs(TOPIC_RESOURCE, topic))[limit]
+        seen = (await env.admin.configs(TOPIC_RESOURCE, topic))[limit]
         if seen == largest or (largest is None and seen != "1"):
             return

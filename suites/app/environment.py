@@ -18,7 +18,7 @@ from suites.app.deliveries import Deliveries, deliveries_of
 from suites.app.faults import Freezer, WriteRefuser
 from suites.app.load import Producer, copies, writes_to
 from suites.app.program import VARIABLES, Program, ProgramSpec
-from suites.broker.share import Share
+from suites.broker.env import Env
 from suites.client.wire import HEARTBEAT, SHARE
 
 # Milliseconds of a group session, or what the target allows: killed members stay so long.
@@ -53,7 +53,7 @@ class LoopDelay:
         self._task.cancel()
 
     @property
-    def share(self) -> float:
+    def kafka(self) -> float:
         """The part of the time, from 0 to 1, that the loop waited for the machine."""
         return self._late / max(time.monotonic() - self._began, self._EVERY)
 
@@ -67,9 +67,9 @@ def placements(cluster: Cluster, partitions: int) -> list[list[int]]:
 
 class Environment:
     def __init__(
-        self, spec: ProgramSpec, share: Share, tap: Tap, *, group: str, lock: float, folder: Path
+        self, spec: ProgramSpec, kafka: Env, tap: Tap, *, group: str, lock: float, folder: Path
     ) -> None:
-        self.spec, self.share, self.tap = spec, share, tap
+        self.spec, self.kafka, self.tap = spec, kafka, tap
         self.group, self.lock = group, lock
         self.limit, self.session = 5, 45.0
         self.delay = LoopDelay()
@@ -83,8 +83,8 @@ class Environment:
         self._log = folder / "program.log"
 
     async def set_up(self) -> None:
-        admin, bounds = self.share.admin, self.share.bounds
-        topic = await admin.create_topic(assignments=placements(self.share.cluster, 2))
+        admin, bounds = self.kafka.admin, self.kafka.bounds
+        topic = await admin.create_topic(assignments=placements(self.kafka.cluster, 2))
         self.output = await admin.create_topic(name=f"{topic.name}-output")
         self.dead_letters = await admin.create_topic(name=f"{topic.name}-dead-letters")
         self.refuser.topic = self.output
@@ -96,7 +96,7 @@ class Environment:
         await admin.group_config(self.group, wanted)
         with contextlib.suppress(OutOfReach):
             self.limit = int((await admin.broker_configs())["group.share.delivery.count.limit"])
-        self.source = Producer(admin, topic, self.spec.template, self.share.rng)
+        self.source = Producer(admin, topic, self.spec.template, self.kafka.rng)
 
     @property
     def topic(self) -> Topic:
@@ -210,18 +210,18 @@ class Environment:
         self.faults.append(Fault(what=what, at=time.monotonic()))
 
     async def move_leader(self) -> None:
-        others = [node for node in self.share.cluster.brokers if node != self.topic.leaders[0]]
+        others = [node for node in self.kafka.cluster.brokers if node != self.topic.leaders[0]]
         if not others:
             raise OutOfReach("there is one broker, and no other to lead a partition")
         self.note("leader moved")
-        self.source.topic = await self.share.admin.move_leader(self.topic, min(others))
+        self.source.topic = await self.kafka.admin.move_leader(self.topic, min(others))
 
     async def add_partition(self) -> None:
         """Add a partition to the topic; records come to it, too, from now on."""
         self.note("partition added")
         count = len(self.topic.leaders)
-        self.source.topic = await self.share.admin.create_partitions(
-            self.topic, count + 1, assignments=placements(self.share.cluster, count + 1)[count:]
+        self.source.topic = await self.kafka.admin.create_partitions(
+            self.topic, count + 1, assignments=placements(self.kafka.cluster, count + 1)[count:]
         )
 
     async def close(self) -> None:
@@ -233,14 +233,14 @@ class Environment:
 
 @contextlib.asynccontextmanager
 async def open_environment(
-    spec: ProgramSpec, share: Share, *, lock: float, folder: Path
+    spec: ProgramSpec, kafka: Env, *, lock: float, folder: Path
 ) -> AsyncIterator[Environment]:
     """Put a tap in front of a cluster for one scenario, and end what was started in it."""
-    cluster = share.cluster
+    cluster = kafka.cluster
     security = cluster.info.security
     tap = Tap(schemas=cluster.schemas, brokers=dict(cluster.brokers), security=security)
     await tap.start()
-    env = Environment(spec, share, tap, group=cluster.fresh_name("g"), lock=lock, folder=folder)
+    env = Environment(spec, kafka, tap, group=cluster.fresh_name("g"), lock=lock, folder=folder)
     tap.add(env.freezer, env.refuser)
     try:
         await env.set_up()

@@ -13,7 +13,7 @@ from suites.app.environment import open_environment
 from suites.app.program import ProgramSpec
 from suites.app.rules import check_of, observe
 from suites.app.scenarios import ALWAYS, Scenario, result_of
-from suites.broker.share import goes_on, world
+from suites.broker.env import goes_on, open_env
 from suites.client.wire import HEARTBEAT, SHARE, lines
 
 USUAL_LOCK = 10_000
@@ -49,16 +49,16 @@ class AppRun:
     ) -> list[Observation]:
         rng = Random(f"{self.seed} {scenario.name}")
         try:
-            async with world(self.info, rng, [], schemas) as share:
-                lock = share.bounds.lock(SMALL_LOCK if scenario.small else USUAL_LOCK) / 1000
+            async with open_env(self.info, rng, [], schemas) as kafka:
+                lock = kafka.bounds.lock(SMALL_LOCK if scenario.small else USUAL_LOCK) / 1000
                 folder = self.out / "programs" / scenario.name
-                async with open_environment(self.spec, share, lock=lock, folder=folder) as env:
+                async with open_environment(self.spec, kafka, lock=lock, folder=folder) as env:
                     await scenario.play(env)
                     env.over, known = time.monotonic(), env.deliveries()
                     # Where the program did not finish its records: do the brokers still deliver?
                     healthy = all(
                         known.finished(place, env.limit, env.over) for place in env.source.sent
-                    ) or all([await goes_on(share.cluster, node) for node in {*env.topic.leaders}])
+                    ) or all([await goes_on(kafka.cluster, node) for node in {*env.topic.leaders}])
                     seen = result_of(env, scenario, healthy=healthy)
                 file = self.out / transcript_of(scenario.name)
                 file.parent.mkdir(parents=True, exist_ok=True)

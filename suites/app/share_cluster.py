@@ -26,7 +26,7 @@ from suites.app.deliveries import Deliveries, Delivery, deliveries_of
 from suites.app.environment import placements
 from suites.app.faults import Freezer, WriteRefuser
 from suites.app.program import VARIABLES
-from suites.broker.share import Share, world
+from suites.broker.env import Env, open_env
 from suites.client.wire import HEARTBEAT, SHARE, lines
 
 T = TypeVar("T")
@@ -46,15 +46,15 @@ class ShareCluster:
         self.info = info
         self.freezer, self.refuser = Freezer(), WriteRefuser()
         self._loop, self._stack = LoopThread(), contextlib.AsyncExitStack()
-        self.share: Share
+        self.kafka: Env
         self.tap: Tap
 
     def __enter__(self) -> ShareCluster:
         self._loop.start()
         schemas = Schemas.from_jar(self.info.schema_jar)
-        opened = world(self.info, Random(), [], schemas)
-        self.share = self._loop.run(self._stack.enter_async_context(opened))
-        cluster = self.share.cluster
+        opened = open_env(self.info, Random(), [], schemas)
+        self.kafka = self._loop.run(self._stack.enter_async_context(opened))
+        cluster = self.kafka.cluster
         self.tap = Tap(schemas=schemas, brokers=dict(cluster.brokers), security=self.info.security)
         self._loop.run(self.tap.start())
         self.tap.add(self.freezer, self.refuser)
@@ -74,7 +74,7 @@ class ShareCluster:
     def topic(self, partitions: int = 1) -> Topic:
         """Create a topic, such as one for results; return it with its ``name``."""
         return self.run(
-            self.share.admin.create_topic(assignments=placements(self.share.cluster, partitions))
+            self.kafka.admin.create_topic(assignments=placements(self.kafka.cluster, partitions))
         )
 
     def queue(
@@ -89,11 +89,11 @@ class ShareCluster:
 
         Locks last ``lock_ms``, or by the cluster's default; ``group_config`` is what else is set.
         """
-        queue = Queue(self, self.topic(partitions), self.share.cluster.fresh_name("g"))
+        queue = Queue(self, self.topic(partitions), self.kafka.cluster.fresh_name("g"))
         wanted = {"share.auto.offset.reset": "earliest", **(group_config or {})}
         if lock_ms is not None:
-            wanted[LOCK] = str(self.share.bounds.lock(lock_ms))
-        self.run(self.share.admin.group_config(queue.group, wanted))
+            wanted[LOCK] = str(self.kafka.bounds.lock(lock_ms))
+        self.run(self.kafka.admin.group_config(queue.group, wanted))
         if values:
             queue.produce(values)
         return queue
@@ -147,7 +147,7 @@ class Queue:
 
     def produce(self, values: Sequence[bytes]) -> None:
         """Append records to the first partition, in one batch."""
-        self.cluster.run(self.cluster.share.admin.produce(self.made, list(values)))
+        self.cluster.run(self.cluster.kafka.admin.produce(self.made, list(values)))
         self.count += len(values)
 
     @contextlib.contextmanager
@@ -251,8 +251,8 @@ class Chaos:
 
     def move_leader(self, queue: Queue, partition: int = 0) -> int:
         """Make another broker the leader of a partition; return its id."""
-        others = set(self.cluster.share.cluster.brokers) - {queue.made.leaders[partition]}
-        moved = self.cluster.share.admin.move_leader(queue.made, min(others), partition)
+        others = set(self.cluster.kafka.cluster.brokers) - {queue.made.leaders[partition]}
+        moved = self.cluster.kafka.admin.move_leader(queue.made, min(others), partition)
         queue.made = self.cluster.run(moved)
         return min(others)
 

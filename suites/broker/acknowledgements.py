@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, accept, release
 from fixtures.wire.errors import error_name
-from suites.broker.share import Catch, Consumer, Queue, Share, stopped
+from suites.broker.env import Catch, Consumer, Env, Queue, stopped
 from suites.judge import Judge
 
 LEFT_OUT = "no response for the partition"
@@ -40,9 +40,9 @@ PROBE = [accept(900)]
 """Past all that was acquired, so that it is refused without a write while the topic is there."""
 
 
-async def holder_and_heir(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
+async def holder_and_heir(env: Env, records: int) -> tuple[Queue, Consumer, Consumer]:
     """Return a queue, a consumer that holds all its records under a long lock, and another one."""
-    queue, consumer = await share.with_holder(records, lock_ms=share.bounds.longest_lock)
+    queue, consumer = await env.with_holder(records, lock_ms=env.bounds.longest_lock)
     return queue, consumer, await queue.consumer()
 
 
@@ -69,25 +69,25 @@ class Spread:
         return (await next_catch(self.queue, stranger, partition)).counts
 
 
-async def spread(share: Share, partitions: int, records: int) -> Spread:
+async def spread(env: Env, partitions: int, records: int) -> Spread:
     """Return a member that holds ``records`` records of each of some partitions, pins included."""
-    leader = share.rng.choice(sorted(share.cluster.brokers))
-    queue = await share.queue(assignments=[[leader]] * partitions)
+    leader = env.rng.choice(sorted(env.cluster.brokers))
+    queue = await env.queue(assignments=[[leader]] * partitions)
     member = (await queue.consumer()).member
     for partition in range(partitions):
         await queue.produce(records, partition)
     session = await member.session(leader)
-    world = Spread(queue, session, tuple((queue.topic, index) for index in range(partitions)))
+    roles = Spread(queue, session, tuple((queue.topic, index) for index in range(partitions)))
     held: Counter[int] = Counter()
-    named = world.where
+    named = roles.where
     async for _ in attempts(WITHIN):
         response = Consumer.sound(await session.fetch(*named))
         named = ()
         held.update({part.partition: len(part.offsets) for part in response.parts})
         if len(held) == partitions and min(held.values()) >= records:
-            return world
+            return roles
     sentence = f"only {dict(held)} records of {partitions} partitions were acquired"
-    raise await stopped(share.cluster, leader, sentence, session.fetch)
+    raise await stopped(env.cluster, leader, sentence, session.fetch)
 
 
 async def judge_held(
@@ -157,9 +157,9 @@ def singly(offsets: Iterable[int], kind: int) -> list[Ack]:
     return [Ack(offset, offset, (kind,)) for offset in offsets]
 
 
-async def delivery_limit(share: Share) -> int:
+async def delivery_limit(env: Env) -> int:
     """Return the cluster's delivery limit; 5 where a broker does not tell (KIP-932)."""
-    return int((await share.admin.broker_configs()).get("group.share.delivery.count.limit") or 5)
+    return int((await env.admin.broker_configs()).get("group.share.delivery.count.limit") or 5)
 
 
 def releases(ranges: Iterable[Range]) -> list[Ack]:

@@ -24,7 +24,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites import clusters
-from suites.broker.share import Share, world
+from suites.broker.env import Env, open_env
 from suites.options import RunOptions
 
 
@@ -35,7 +35,7 @@ async def plugged(
     properties: Mapping[str, str],
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Share]:
+) -> AsyncIterator[Env]:
     clusters.require(options, Capability.OWN_CLUSTER, Capability.JVM)
     try:
         jvm = await asyncio.to_thread(plugin_options, plugin, options.version)
@@ -44,8 +44,8 @@ async def plugged(
     with contextlib.ExitStack() as stack:
         own = clusters.own_cluster(options, TargetOptions(properties=properties, jvm=jvm))
         target = await asyncio.to_thread(stack.enter_context, own)
-        async with world(target.info, rng, transcripts) as share:
-            yield share
+        async with open_env(target.info, rng, transcripts) as env:
+            yield env
 
 
 STATE_WRITES = frozenset({"WriteShareGroupState"})
@@ -62,7 +62,7 @@ class Proxied:
     can respond in its place.
     """
 
-    share: Share
+    env: Env
     proxies: FrameProxies
 
     @contextlib.contextmanager
@@ -88,7 +88,7 @@ class Proxied:
             yield rule
 
     def _set(self, *rules: FrameRule) -> None:
-        for node in self.share.cluster.brokers:
+        for node in self.env.cluster.brokers:
             self.proxies.set_rules(self.proxies.listener(node, INTERNAL), *rules)
 
 
@@ -105,5 +105,5 @@ async def fronted(
         wanted = TargetOptions(properties=FRONTED, advertise=proxies.advertise)
         own = clusters.own_cluster(options, wanted)
         target = await asyncio.to_thread(stack.enter_context, own)
-        async with world(target.info, rng, transcripts) as share:
-            yield Proxied(share, proxies)
+        async with open_env(target.info, rng, transcripts) as env:
+            yield Proxied(env, proxies)

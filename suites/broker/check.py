@@ -71,7 +71,7 @@ def in_situations(check: Check, setups: Sequence[str], situations: Sequence[str]
     ``situations`` are those that it brings about itself, on top of those of its set-ups. Where a
     set-up is out of the target's reach, or refused by it, the check is played as it is written.
 
-    The check takes ``judge``, and ``share`` or ``store``. It may use what goes through queues,
+    The check takes ``judge``, and ``env`` or ``store``. It may use what goes through queues,
     consumers and their sessions, or through keys, which are translated; not topics by name, raw
     requests, or the stored state, unless its set-up translates nothing.
     """
@@ -82,15 +82,15 @@ def in_situations(check: Check, setups: Sequence[str], situations: Sequence[str]
         if setup == AS_WRITTEN:
             await check(judge=judge, **given)
             return
-        name = "share" if "share" in given else "store"
-        made, world = SETUPS[setup], given[name]
-        elsewhere = CrossedShare(world, made) if isinstance(made, Setup) else made(world)
+        name = "env" if "env" in given else "store"
+        made, roles = SETUPS[setup], given[name]
+        elsewhere = CrossedShare(roles, made) if isinstance(made, Setup) else made(roles)
         try:
             await check(judge=judge, **given | {name: elsewhere})
         except Undecided as error:
             # The target cannot be put there, which says nothing of the check itself.
-            share = elsewhere.share if isinstance(elsewhere, CrossedStore) else elsewhere
-            if not isinstance(error, OutOfReach) and not refusal([share.cluster.transcript]):
+            env = elsewhere.env if isinstance(elsewhere, CrossedStore) else elsewhere
+            if not isinstance(error, OutOfReach) and not refusal([env.cluster.transcript]):
                 raise
             elsewhere.met = {AS_WRITTEN}
             await check(judge=judge, **given)

@@ -1,4 +1,4 @@
-"""Fixtures of the broker checks: the share of the cluster that one check has to itself."""
+"""Fixtures of the broker checks: the environment of one check."""
 
 import contextlib
 import functools
@@ -13,8 +13,8 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
 from suites.broker.brokers import Proxied, fronted
+from suites.broker.env import Env, open_env
 from suites.broker.hang import find_hang, refuse_if_silent
-from suites.broker.share import Share, world
 from suites.broker.state import Store
 from suites.judge import IN_VAIN, MAKESHIFT, PATIENCE
 from suites.options import RunOptions
@@ -26,7 +26,7 @@ def schemas(cluster_info: ClusterInfo) -> Schemas:
 
 
 @pytest.fixture
-async def share(
+async def env(
     request: pytest.FixtureRequest,
     *,
     cluster_info: ClusterInfo,
@@ -34,41 +34,41 @@ async def share(
     schemas: Schemas,
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Share]:
-    """A world of its own on the shared cluster; its frames are kept in case the check fails."""
+) -> AsyncIterator[Env]:
+    """An environment of its own on the cluster; its frames are kept in case the check fails."""
     refuse_if_silent(cluster_info)
     look = functools.partial(find_hang, cluster_info, run_options.broker_properties)
     request.node.stash[IN_VAIN] = look
     async with contextlib.AsyncExitStack() as stack:
         try:
-            share = await stack.enter_async_context(world(cluster_info, rng, transcripts, schemas))
+            env = await stack.enter_async_context(open_env(cluster_info, rng, transcripts, schemas))
         except (CallFailed, EnvironmentFault) as fault:
             raise await look() or fault from None
-        request.node.stash[MAKESHIFT] = lambda: share.makeshift
-        request.node.stash[PATIENCE] = share.bounds.patience
-        yield share
-        await share.disband()
+        request.node.stash[MAKESHIFT] = lambda: env.makeshift
+        request.node.stash[PATIENCE] = env.bounds.patience
+        yield env
+        await env.disband()
 
 
 @pytest.fixture
-async def solo_share(
+async def solo_env(
     request: pytest.FixtureRequest,
     solo_info: ClusterInfo,
     run_options: RunOptions,
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Share]:
+) -> AsyncIterator[Env]:
     """The same on a cluster of the check's own, which the ``solo`` marker configures."""
     look = functools.partial(find_hang, solo_info, run_options.broker_properties)
     request.node.stash[IN_VAIN] = look
-    async with world(solo_info, rng, transcripts) as share:
-        yield share
+    async with open_env(solo_info, rng, transcripts) as env:
+        yield env
 
 
 @pytest.fixture
-async def store(share: Share) -> AsyncIterator[Store]:
+async def store(env: Env) -> AsyncIterator[Store]:
     """Share-partition keys that no group serves, on the shared cluster; forgotten at the end."""
-    keys = Store(share)
+    keys = Store(env)
     yield keys
     await keys.clear()
 

@@ -24,7 +24,7 @@ from fixtures.wire.connection import Connection
 from fixtures.wire.errors import error_name
 from fixtures.wire.records import Compression, Record, encode_batch
 from spec.verdict import OutOfReach, Undecided, Violation
-from suites.broker.share import Consumer, Queue, Share, stopped
+from suites.broker.env import Consumer, Env, Queue, stopped
 from suites.broker.state import StateKey, Store
 from suites.broker.timing import EARLY
 
@@ -56,13 +56,13 @@ class Setup:
     )
 
 
-class CrossedShare(Share):
+class CrossedShare(Env):
     """Makes queues that are translated."""
 
-    def __init__(self, share: Share, setup: Setup) -> None:
-        super().__init__(share.cluster, share.rng, share.bounds)
-        self._members = share._members  # they are all sent away by the one that is left
-        self.admin = self.crossed = CrossedAdmin(share.cluster)
+    def __init__(self, env: Env, setup: Setup) -> None:
+        super().__init__(env.cluster, env.rng, env.bounds)
+        self._members = env._members  # they are all sent away by the one that is left
+        self.admin = self.crossed = CrossedAdmin(env.cluster)
         self.setup = setup
         self.met: set[str] = set()
         self.joined: set[str] = set()
@@ -91,7 +91,7 @@ class CrossedShare(Share):
             calls = (self.admin.create_topic(assignments=placed) for _ in range(2))
             others = tuple(await asyncio.gather(*calls))
         queue = CrossedQueue(
-            share=self,
+            env=self,
             topic=plain.topic,
             group=plain.group,
             others=others,
@@ -146,7 +146,7 @@ class CrossedAdmin(Admin):
 class CrossedQueue(Queue):
     """A queue whose partitions and offsets are others than the check believes."""
 
-    share: CrossedShare
+    env: CrossedShare
     others: tuple[Topic, ...] = ()  # The topics before and behind.
     brief: bool = False  # The check set the lock's duration: nothing beside it is held for long.
     earliest: bool = True  # The group begins at the first record: the neighbours' can be acquired.
@@ -158,20 +158,20 @@ class CrossedQueue(Queue):
     def supplied(self) -> tuple[Where, ...]:
         """The neighbours that have records, in the order of requests; the check's is second."""
         before, behind = self.others
-        last = ((self.topic, len(self.topic.leaders) - 1),) if self.share.setup.beside else ()
+        last = ((self.topic, len(self.topic.leaders) - 1),) if self.env.setup.beside else ()
         return (before, 0), *last, (behind, 0)
 
     @property
     def empty(self) -> tuple[Where, ...]:
         """The neighbour that stays empty: the partition before the check's."""
-        return ((self.topic, 0),) if self.share.setup.beside else ()
+        return ((self.topic, 0),) if self.env.setup.beside else ()
 
     @property
     def beside(self) -> tuple[Where, ...]:
         return (*self.empty, *self.supplied) if self.others else ()
 
     def real(self, partition: int) -> int:
-        return partition + 1 if self.share.setup.beside else partition
+        return partition + 1 if self.env.setup.beside else partition
 
     async def produce(
         self, values: int | Sequence[bytes], partition: int = 0, *, batches: int = 1, **_: Any
@@ -183,13 +183,13 @@ class CrossedQueue(Queue):
         parts = [list(payload[at : at + size]) for at in range(0, len(payload), size)]
         if real not in self.bases:
             parts = await self._begin(real, parts)
-        elif self.share.setup.two_batches and len(parts) == 1 < len(payload):
+        elif self.env.setup.two_batches and len(parts) == 1 < len(payload):
             parts = self._cut(parts[0])
         return (await self._append(real, parts)) - self.bases[real]
 
     async def _begin(self, real: int, parts: list[list[bytes]]) -> list[list[bytes]]:
         """Put records below the first ones; return what is left to write."""
-        setup, count = self.share.setup, self.share.rng.randint(2, 6)
+        setup, count = self.env.setup, self.env.rng.randint(2, 6)
         below = [b"below %d" % n for n in range(count)]
         if self.consumers or setup.below is None:
             self.bases[real] = 0  # perhaps too late: somebody may have fetched
@@ -197,7 +197,7 @@ class CrossedQueue(Queue):
         self.bases[real] = count
         if setup.below is Below.DELETED:
             await self._append(real, [[*below, *parts[0]]])
-            await Admin(self.share.cluster).delete_records(self.topic, count, real)
+            await Admin(self.env.cluster).delete_records(self.topic, count, real)
             self._met("start inside a batch", len(parts[0]) > 0)
             return parts[1:] or [[]]
         await self._append(real, [below])
@@ -207,21 +207,21 @@ class CrossedQueue(Queue):
     def _cut(self, part: list[bytes]) -> list[list[bytes]]:
         if len(part) < 2:
             return [part]
-        at = self.share.rng.randint(1, len(part) - 1)
+        at = self.env.rng.randint(1, len(part) - 1)
         self._met("two batches", True)
         return [part[:at], part[at:]]
 
     async def _append(self, real: int, parts: Iterable[list[bytes]]) -> int:
         codec = Compression.NONE
-        if self.share.setup.compressed:
-            codec = self.share.rng.choice(CODECS)
+        if self.env.setup.compressed:
+            codec = self.env.rng.choice(CODECS)
             self._met("compressed batches", True)
         offsets = []
         for part in filter(None, parts):
             now = int(time.time() * 1000)
             records = [Record(offset=i, timestamp=now, value=v) for i, v in enumerate(part)]
             batch = encode_batch(records, compression=codec)
-            offsets.append(await self.share.admin.append(self.topic, batch, real))
+            offsets.append(await self.env.admin.append(self.topic, batch, real))
         return offsets[0] if offsets else self.bases[real]
 
     async def _predecessor(self, real: int, count: int) -> None:
@@ -230,12 +230,12 @@ class CrossedQueue(Queue):
         With the check's own short locks they would come again in its midst: it settles them, and
         stays.
         """
-        member = await self.share.member(self.group, self.topic)
+        member = await self.env.member(self.group, self.topic)
         session = await member.session(self.topic.leaders[real])
         holder = Consumer(member, session, (self.topic, real))
-        self.share.joined.add(self.group)
+        self.env.joined.add(self.group)
         await holder.acquire(count, max_records=count)
-        held = self.share.setup.below is Below.HELD
+        held = self.env.setup.below is Below.HELD
         if held and not self.brief:
             self._met("second member", True)
             return
@@ -246,30 +246,30 @@ class CrossedQueue(Queue):
 
     def _met(self, name: str, condition: bool) -> None:
         if condition:
-            self.share.met.add(name)
+            self.env.met.add(name)
 
     async def consumer(self, partition: int = 0, *, join: bool = True) -> Consumer:
         """Return a new member, whose session has the neighbours in it if it is the first one."""
         sessions = [former.session for former in self.consumers]
         gone = all(isinstance(each, CrossedSession) and each.closed for each in sessions)
-        if self.share.setup.reloads and sessions and gone:
+        if self.env.setup.reloads and sessions and gone:
             for former in self.consumers:
                 await former.depart()
             self.consumers.clear()
             self._met("reload", True)
         real = self.real(partition)
         topics = (self.topic, *self.others)
-        alone = self.group not in self.share.joined
-        member = await self.share.member(self.group, *(topics if join and alone else ()))
+        alone = self.group not in self.env.joined
+        member = await self.env.member(self.group, *(topics if join and alone else ()))
         if join and not alone:  # an assignor may spread partitions, and fetching asks for none
             await member.heartbeat(member_epoch=0, subscribed_topic_names=[t.name for t in topics])
         if join:
-            self.share.joined.add(self.group)
+            self.env.joined.add(self.group)
         node = self.topic.leaders[real]
-        connection = await self.share.cluster.dial(node, member.member_id)
+        connection = await self.env.cluster.dial(node, member.member_id)
         session = CrossedSession(connection, member.member_id, self, real)
         member.sessions[node] = session
-        if self.others and self.group in self.share.joined and not self.consumers:
+        if self.others and self.group in self.env.joined and not self.consumers:
             await session.begin()
         consumer = Consumer(member, session, (self.topic, real))
         self.consumers.append(consumer)
@@ -277,7 +277,7 @@ class CrossedQueue(Queue):
 
     async def offsets(self, partition: int = 0) -> ShareOffset:
         real = self.real(partition)
-        got = (await self.share.admin.share_offsets(self.group, self.topic))[real]
+        got = (await self.env.admin.share_offsets(self.group, self.topic))[real]
         return replace(got, start=got.start - self.bases.get(real, 0)) if got.start >= 0 else got
 
 
@@ -311,10 +311,10 @@ class CrossedSession(Session):
         else:
             node = self.queue.topic.leaders[self.own[1]]
             sentence = f"of the neighbours' records only {spare} were acquired"
-            raise await stopped(self.queue.share.cluster, node, sentence, super().fetch)
-        self.queue.share.met |= {"second topic", "second session"}
-        if self.queue.share.setup.beside:
-            self.queue.share.met.add("second partition")
+            raise await stopped(self.queue.env.cluster, node, sentence, super().fetch)
+        self.queue.env.met |= {"second topic", "second session"}
+        if self.queue.env.setup.beside:
+            self.queue.env.met.add("second partition")
         if self.queue.brief and supplied:
             acks = {where: [accept(0, SPARE - 1)] for where in supplied}
             await super().acknowledge(acks)
@@ -398,7 +398,7 @@ class CrossedKey(StateKey):
     def __init__(
         self, key: StateKey, *, before: StateKey, same: StateKey, behind: StateKey
     ) -> None:
-        super().__init__(key.share, key.group, key.topic_id, key.partition)
+        super().__init__(key.env, key.group, key.topic_id, key.partition)
         self.before, self.same, self.behind = before, same, behind
 
     def wanted(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
@@ -439,19 +439,19 @@ def _shifted(fields: dict[str, Any]) -> dict[str, Any]:
 
 class CrossedStore(Store):
     def __init__(self, store: Store) -> None:
-        super().__init__(store.share)
+        super().__init__(store.env)
         self._keys = store._keys  # they are all forgotten in the end
         self.met: set[str] = set()
 
     async def keys(self, partitions: int, group: str | None = None) -> list[StateKey]:
         """Return keys that were never initialised, with neighbours that were."""
-        create = self.share.admin.create_topic
+        create = self.env.admin.create_topic
         topic = await create(partitions + SPREAD)
         others = [await create(SPREAD) for _ in range(2)]
-        group = group or self.share.cluster.fresh_name("g")
+        group = group or self.env.cluster.fresh_name("g")
         found: list[StateKey] = []
         for index in range(partitions):
-            key = StateKey(self.share, group, topic.id, index)
+            key = StateKey(self.env, group, topic.id, index)
             before, behind = [await self._near(key, other.id, range(SPREAD)) for other in others]
             same = await self._near(key, topic.id, range(partitions, partitions + SPREAD))
             await self._heard_of(key)
@@ -464,7 +464,7 @@ class CrossedStore(Store):
         """Return a neighbour on a topic that the coordinator of a key serves, with a state."""
         home = await key.node()
         for index in partitions:
-            found = StateKey(self.share, key.group, topic_id, index)
+            found = StateKey(self.env, key.group, topic_id, index)
             if await found.node() == home:
                 await self._heard_of(found)
                 self._keys.append(found)

@@ -14,8 +14,8 @@ from fixtures.clients.deadletters import COPY, NAME, PERMITTED, PREFIX, DeadLett
 from fixtures.clients.features import share_version
 from fixtures.clients.member import Ack, accept, reject
 from spec.verdict import OutOfReach, Undecided
+from suites.broker.env import Consumer, Env, Queue, poll
 from suites.broker.logs import read_log
-from suites.broker.share import Consumer, Queue, Share, poll
 from suites.judge import Judge
 
 DELIVERY_LIMIT = "share.delivery.count.limit"
@@ -27,7 +27,7 @@ class DeadLetterSetup:
     topic: Topic
 
     async def letters(self) -> list[DeadLetter]:
-        return await dead_letters_in(self.queue.share, self.topic)
+        return await dead_letters_in(self.queue.env, self.topic)
 
     async def own(self, partition: int = 0) -> list[DeadLetter]:
         wanted = (self.queue.topic.name, str(partition), self.queue.group)
@@ -83,11 +83,11 @@ async def judge_beyond(
     judge.holds(start >= end, f"the start offset stays at {start} of {end if of is None else of}")
 
 
-async def dead_letters_in(share: Share, topic: Topic) -> list[DeadLetter]:
+async def dead_letters_in(env: Env, topic: Topic) -> list[DeadLetter]:
     return [
         DeadLetter(index, record)
         for index in topic.partitions
-        for batch in await read_log(share, topic, index)
+        for batch in await read_log(env, topic, index)
         if not batch.control
         for record in batch.records
     ]
@@ -98,18 +98,18 @@ def letter_offsets(letters: Iterable[DeadLetter]) -> list[int]:
     return sorted({letter.offset for letter in letters})
 
 
-async def dead_name(share: Share) -> str:
+async def dead_name(env: Env) -> str:
     """Return a name that nobody uses and that the brokers allow for a dead-letter topic."""
-    level = await share_version(share.cluster)
+    level = await share_version(env.cluster)
     if level < 2:
         raise OutOfReach(f"share.version is {level} on this cluster, dead letters need 2")
-    return (await share.admin.broker_configs()).get(PREFIX, "dlq.") + share.cluster.fresh_name("d")
+    return (await env.admin.broker_configs()).get(PREFIX, "dlq.") + env.cluster.fresh_name("d")
 
 
-async def dead_topic(share: Share, partitions: int = 1, **options: Any) -> Topic:
+async def dead_topic(env: Env, partitions: int = 1, **options: Any) -> Topic:
     configs = PERMITTED | options.pop("configs", {})
-    name = options.pop("name", None) or await dead_name(share)
-    return await share.admin.create_topic(partitions, name=name, configs=configs, **options)
+    name = options.pop("name", None) or await dead_name(env)
+    return await env.admin.create_topic(partitions, name=name, configs=configs, **options)
 
 
 def naming(name: str, *, copy: bool = False) -> dict[str, str]:
@@ -117,7 +117,7 @@ def naming(name: str, *, copy: bool = False) -> dict[str, str]:
 
 
 async def boxed(
-    share: Share,
+    env: Env,
     records: int = 0,
     *,
     dead: Topic | None = None,
@@ -126,9 +126,9 @@ async def boxed(
     **options: Any,
 ) -> DeadLetterSetup:
     """Return a queue whose group has a dead-letter topic: the given one, or one of its own."""
-    dead = dead or await dead_topic(share)
+    dead = dead or await dead_topic(env)
     configs = naming(dead.name, copy=copy) | dict(group_config or {})
-    return DeadLetterSetup(await share.queue(records, group_config=configs, **options), dead)
+    return DeadLetterSetup(await env.queue(records, group_config=configs, **options), dead)
 
 
 async def rejecting(box: DeadLetterSetup, count: int, *rejected: int) -> Consumer:

@@ -22,7 +22,7 @@ from fixtures.clients.member import Member, accept, reject, release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.share import Queue, Share, poll
+from suites.broker.env import Env, Queue, poll
 from suites.broker.state import batches_of, read_state
 
 NONE, NO_GROUP, NON_EMPTY = "NONE", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"
@@ -77,36 +77,36 @@ def fields_of(
     return fields[api]
 
 
-async def ask_coordinator(share: Share, group: str, api: str, **fields: Any) -> Struct:
+async def ask_coordinator(env: Env, group: str, api: str, **fields: Any) -> Struct:
     """Ask the coordinator of a group, again while any part of its response is a passing error."""
 
     async def ask() -> Struct | None:
-        response = await share.cluster.at_coordinator(group, api, **fields)
+        response = await env.cluster.at_coordinator(group, api, **fields)
         return None if RETRIABLE & set(codes_in(response)) else response
 
     return await eventually(f"a response to {api} of {group}", ask)
 
 
-async def neighbours(share: Share, count: int) -> list[str]:
+async def neighbours(env: Env, count: int) -> list[str]:
     """Return fresh group ids that one broker coordinates, so that one request may name them."""
     found: dict[int, list[str]] = {}
     while True:
-        name = share.cluster.fresh_name("g")
-        mates = found.setdefault(await share.cluster.coordinator(name), [])
+        name = env.cluster.fresh_name("g")
+        mates = found.setdefault(await env.cluster.coordinator(name), [])
         mates.append(name)
         if len(mates) == count:
             return mates
 
 
-async def described(share: Share, groups: Sequence[str], **fields: Any) -> dict[str, Struct]:
+async def described(env: Env, groups: Sequence[str], **fields: Any) -> dict[str, Struct]:
     response = await ask_coordinator(
-        share, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields
+        env, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields
     )
     return {found.group_id: found for found in response.groups}
 
 
 async def described_offsets(
-    share: Share, wanted: Mapping[str, Mapping[str, Sequence[int]] | None]
+    env: Env, wanted: Mapping[str, Mapping[str, Sequence[int]] | None]
 ) -> dict[str, Struct]:
     """Return what DescribeShareGroupOffsets answers for groups of one coordinator, by group id.
 
@@ -122,7 +122,7 @@ async def described_offsets(
         for group, topics in wanted.items()
     ]
     response = await ask_coordinator(
-        share, next(iter(wanted)), "DescribeShareGroupOffsets", groups=named
+        env, next(iter(wanted)), "DescribeShareGroupOffsets", groups=named
     )
     return {found.group_id: found for found in response.groups}
 
@@ -135,12 +135,12 @@ def starts(group: Struct) -> dict[Place, int]:
     }
 
 
-async def group_offsets(share: Share, group: str) -> dict[Place, int]:
-    return starts((await described_offsets(share, {group: None}))[group])
+async def group_offsets(env: Env, group: str) -> dict[Place, int]:
+    return starts((await described_offsets(env, {group: None}))[group])
 
 
 async def alter_offsets(
-    share: Share, group: str, offsets: Mapping[Place, int], *, strangers: bool = False
+    env: Env, group: str, offsets: Mapping[Place, int], *, strangers: bool = False
 ) -> Answered:
     """Set start offsets of any number of partitions in one AlterShareGroupOffsets.
 
@@ -148,18 +148,18 @@ async def alter_offsets(
     for a while; with ``strangers`` there are partitions that do not exist.
     """
     return await poll(
-        lambda: _alter(share, group, offsets),
+        lambda: _alter(env, group, offsets),
         lambda answered: strangers or NO_TOPIC not in answered[1].values(),
     )
 
 
-async def _alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answered:
+async def _alter(env: Env, group: str, offsets: Mapping[Place, int]) -> Answered:
     topics: dict[str, list[dict[str, int]]] = {}
     for (name, index), offset in offsets.items():
         topics.setdefault(name, []).append({"partition_index": index, "start_offset": offset})
     named = [{"topic_name": name, "partitions": parts} for name, parts in topics.items()]
     response = await ask_coordinator(
-        share, group, "AlterShareGroupOffsets", group_id=group, topics=named
+        env, group, "AlterShareGroupOffsets", group_id=group, topics=named
     )
     errors = {
         (topic.topic_name, part.partition_index): error_name(part.error_code)
@@ -169,17 +169,17 @@ async def _alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answ
     return error_name(response.error_code), errors
 
 
-async def delete_offsets(share: Share, group: str, *topics: str) -> Answered:
+async def delete_offsets(env: Env, group: str, *topics: str) -> Answered:
     named = [{"topic_name": name} for name in topics]
     response = await ask_coordinator(
-        share, group, "DeleteShareGroupOffsets", group_id=group, topics=named
+        env, group, "DeleteShareGroupOffsets", group_id=group, topics=named
     )
     errors = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
     return error_name(response.error_code), errors
 
 
-async def delete_groups(share: Share, *groups: str) -> dict[str, str]:
-    response = await ask_coordinator(share, groups[0], "DeleteGroups", groups_names=list(groups))
+async def delete_groups(env: Env, *groups: str) -> dict[str, str]:
+    response = await ask_coordinator(env, groups[0], "DeleteGroups", groups_names=list(groups))
     return {found.group_id: error_name(found.error_code) for found in response.results}
 
 
@@ -192,14 +192,14 @@ def refusals(answered: Answered) -> set[str]:
     return {whole} if whole != NONE else set(parts.values()) or {UNANSWERED}
 
 
-async def listed(share: Share, names: Iterable[str], **filters: Any) -> dict[str, tuple[str, str]]:
+async def listed(env: Env, names: Iterable[str], **filters: Any) -> dict[str, tuple[str, str]]:
     """Return type and state of those of the groups that ListGroups shows, by any broker."""
     wanted = set(names)
     body = {"states_filter": [], "types_filter": []} | filters
 
     async def of(node: int) -> list[Struct]:
         async def ask() -> list[Struct] | None:
-            response = await (await share.cluster.to(node)).call("ListGroups", **body)
+            response = await (await env.cluster.to(node)).call("ListGroups", **body)
             if response.error_code in RETRIABLE:
                 return None
             require_ok("ListGroups", response.error_code)
@@ -208,7 +208,7 @@ async def listed(share: Share, names: Iterable[str], **filters: Any) -> dict[str
 
         return await eventually(f"ListGroups of broker {node}", ask)
 
-    responses = await asyncio.gather(*map(of, share.cluster.brokers))
+    responses = await asyncio.gather(*map(of, env.cluster.brokers))
     return {
         found.group_id: (found.group_type.lower(), found.group_state)
         for groups in responses
@@ -223,7 +223,7 @@ async def use(queue: Queue, topic: Topic | None = None, partition: int = 0) -> N
     The others are released, and the member that did it is gone. The start offset that is stored is
     7, because the write of each acknowledgement carries what the one before it has moved.
     """
-    used = queue if topic is None else Queue(share=queue.share, topic=topic, group=queue.group)
+    used = queue if topic is None else Queue(env=queue.env, topic=topic, group=queue.group)
     await used.produce(10, partition, batches=5)
     consumer = await used.holder(10, partition)
     for ack in (accept(0, 4), reject(5, 6), release(7, 9)):
@@ -241,9 +241,9 @@ async def stored(queue: Queue, partition: int = 0) -> Stored:
     return int(state.state_epoch), int(state.start_offset), batches
 
 
-async def vacant(share: Share, group: str) -> None:
+async def vacant(env: Env, group: str) -> None:
     async def ask() -> bool | None:
-        found = (await described(share, [group]))[group]
+        found = (await described(env, [group]))[group]
         return True if not found.error_code and not found.members else None
 
     await eventually(f"group {group} becoming empty", ask)
@@ -255,9 +255,9 @@ SILENT = (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
 """What is no refusal. Which error it is differs: KAFKA-20799 asks for a clearer one."""
 
 
-async def consumer_beat(share: Share, group: str, member_id: str, topic: str, epoch: int) -> Struct:
+async def consumer_beat(env: Env, group: str, member_id: str, topic: str, epoch: int) -> Struct:
     return await ask_coordinator(
-        share,
+        env,
         group,
         "ConsumerGroupHeartbeat",
         group_id=group,
@@ -269,7 +269,7 @@ async def consumer_beat(share: Share, group: str, member_id: str, topic: str, ep
     )
 
 
-async def streams_beat(share: Share, group: str, member_id: str, topic: str, epoch: int) -> Struct:
+async def streams_beat(env: Env, group: str, member_id: str, topic: str, epoch: int) -> Struct:
     """Heartbeat as a member of a streams group (KIP-1071), with one stateless subtopology."""
     joining = epoch == 0
     subtopology = {
@@ -282,7 +282,7 @@ async def streams_beat(share: Share, group: str, member_id: str, topic: str, epo
         "copartition_groups": [],
     }
     return await ask_coordinator(
-        share,
+        env,
         group,
         "StreamsGroupHeartbeat",
         group_id=group,
@@ -299,13 +299,13 @@ async def streams_beat(share: Share, group: str, member_id: str, topic: str, epo
     )
 
 
-async def classic_join(share: Share, group: str) -> Struct:
+async def classic_join(env: Env, group: str) -> Struct:
     """Ask to join a classic group as a newcomer.
 
     Version 3 lets newcomers in without MEMBER_ID_REQUIRED, which would look like a refusal.
     """
     return await ask_coordinator(
-        share,
+        env,
         group,
         "JoinGroup",
         version=3,
@@ -318,15 +318,15 @@ async def classic_join(share: Share, group: str) -> Struct:
     )
 
 
-async def kind_of(share: Share, group: str) -> list[str]:
+async def kind_of(env: Env, group: str) -> list[str]:
     """Return the type that ListGroups shows for a group: one, or none when it is not there."""
-    response = await ask_coordinator(share, group, "ListGroups", states_filter=[], types_filter=[])
+    response = await ask_coordinator(env, group, "ListGroups", states_filter=[], types_filter=[])
     return [found.group_type.lower() for found in response.groups if found.group_id == group]
 
 
-async def commit(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
+async def commit(env: Env, queue: Queue, group: str, offset: int = 1) -> int:
     partition = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
-    response = await share.cluster.at_coordinator(
+    response = await env.cluster.at_coordinator(
         group,
         "OffsetCommit",
         version=8,
@@ -338,17 +338,17 @@ async def commit(share: Share, queue: Queue, group: str, offset: int = 1) -> int
     return int(response.topics[0].partitions[0].error_code)
 
 
-async def commit_offset(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
+async def commit_offset(env: Env, queue: Queue, group: str, offset: int = 1) -> int:
     async def ask() -> int | None:
-        error = await commit(share, queue, group, offset)
+        error = await commit(env, queue, group, offset)
         return None if error in RETRIABLE else error
 
     return await eventually(f"a response to OffsetCommit of {group}", ask)
 
 
-async def committed_offsets(share: Share, group: str) -> dict[tuple[str, int], int]:
+async def committed_offsets(env: Env, group: str) -> dict[tuple[str, int], int]:
     response = await ask_coordinator(
-        share,
+        env,
         group,
         "OffsetFetch",
         version=8,
@@ -363,33 +363,33 @@ async def committed_offsets(share: Share, group: str) -> dict[tuple[str, int], i
     }
 
 
-async def classic_group(share: Share, queue: Queue, group: str, offset: int = 1) -> None:
+async def classic_group(env: Env, queue: Queue, group: str, offset: int = 1) -> None:
     """Make a classic group without members, by committing an offset to it."""
-    if error := await commit_offset(share, queue, group, offset):
+    if error := await commit_offset(env, queue, group, offset):
         raise Undecided(f"committing an offset to a classic group: {error_name(error)}")
 
 
-async def consumer_group(share: Share, queue: Queue, group: str) -> str:
-    member_id = share.member_id()
-    joined = await consumer_beat(share, group, member_id, queue.topic.name, 0)
+async def consumer_group(env: Env, queue: Queue, group: str) -> str:
+    member_id = env.member_id()
+    joined = await consumer_beat(env, group, member_id, queue.topic.name, 0)
     require_ok("joining a consumer group", joined.error_code)
     return member_id
 
 
-async def streams_group(share: Share, queue: Queue, group: str) -> str:
-    member_id = share.member_id()
-    if not share.cluster.supports("StreamsGroupHeartbeat", 0):
+async def streams_group(env: Env, queue: Queue, group: str) -> str:
+    member_id = env.member_id()
+    if not env.cluster.supports("StreamsGroupHeartbeat", 0):
         raise OutOfReach("the cluster does not serve streams groups")
-    joined = await streams_beat(share, group, member_id, queue.topic.name, 0)
+    joined = await streams_beat(env, group, member_id, queue.topic.name, 0)
     if joined.error_code == ErrorCode.UNSUPPORTED_VERSION:
         raise OutOfReach("streams groups are switched off")
     require_ok("joining a streams group", joined.error_code)
     return member_id
 
 
-async def delete_group(share: Share, group: str) -> None:
+async def delete_group(env: Env, group: str) -> None:
     async def ask() -> bool | None:
-        response = await share.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
+        response = await env.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
         code = response.results[0].error_code
         if code and code not in RETRIABLE:
             raise Undecided(f"DeleteGroups: {error_name(code)}")
@@ -441,9 +441,9 @@ async def beating(
     return responses
 
 
-async def crowd(share: Share, queue: Queue, count: int) -> list[Member]:
+async def crowd(env: Env, queue: Queue, count: int) -> list[Member]:
     """Return members that were let in but not yet waited for: any of them may have nothing yet."""
-    members = [await share.member(queue.group) for _ in range(count)]
+    members = [await env.member(queue.group) for _ in range(count)]
     names = [queue.topic.name]
     await gather_all(good_beat(member, subscribed_topic_names=names) for member in members)
     return members
@@ -455,17 +455,17 @@ async def risen(member: Member, floor: int) -> list[int]:
     return [response.member_epoch for response in responses]
 
 
-async def member_ids(share: Share, group: str) -> list[str]:
-    return sorted(member.member_id for member in (await share.admin.describe_group(group)).members)
+async def member_ids(env: Env, group: str) -> list[str]:
+    return sorted(member.member_id for member in (await env.admin.describe_group(group)).members)
 
 
-async def shown_epoch(share: Share, member: Member) -> int:
-    listed = (await share.admin.describe_group(member.group)).members
+async def shown_epoch(env: Env, member: Member) -> int:
+    listed = (await env.admin.describe_group(member.group)).members
     return next((int(m.member_epoch) for m in listed if m.member_id == member.member_id), 0)
 
 
-async def group_epoch(share: Share, group: str) -> int:
-    return int((await share.admin.describe_group(group)).group_epoch)
+async def group_epoch(env: Env, group: str) -> int:
+    return int((await env.admin.describe_group(group)).group_epoch)
 
 
 def every(*topics: Topic) -> Assigned:

@@ -29,7 +29,7 @@ from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.connection import CallFailed, answers
 from fixtures.wire.schema import Schemas
 from spec.verdict import NOT_PLAYED, EnvironmentFault, Stalled, Undecided
-from suites.broker.share import BYSTANDING, bystand
+from suites.broker.env import BYSTANDING, bystand
 
 SILENCE = 10.0  # Seconds in which a broker tells its versions, however busy it is.
 IDLE = 20.0  # Seconds in which a new topic and a new group get a record on a busy machine.

@@ -39,12 +39,12 @@ from spec.verdict import OutOfReach, Undecided
 from suites.broker.acknowledgements import *
 from suites.broker.check import *
 from suites.broker.deadletters import *
+from suites.broker.env import *
 from suites.broker.groups import *
 from suites.broker.leaders import *
 from suites.broker.logs import *
 from suites.broker.many import *
 from suites.broker.settings import *
-from suites.broker.share import *
 from suites.broker.state import *
 from suites.broker.timing import *
 from suites.judge import Judge

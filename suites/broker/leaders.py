@@ -18,41 +18,41 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.share import Consumer, Queue, Share
+from suites.broker.env import Consumer, Env, Queue
 from suites.broker.timing import EARLY, SLACK
 from suites.judge import Judge
 
 
-def two_brokers(share: Share) -> list[int]:
+def two_brokers(env: Env) -> list[int]:
     """Return two brokers in any order, between which a leader can move."""
-    nodes = sorted(share.cluster.brokers)
+    nodes = sorted(env.cluster.brokers)
     if len(nodes) < 2:
         raise OutOfReach("a leader can only move where there are two brokers")
-    return share.rng.sample(nodes, 2)
+    return env.rng.sample(nodes, 2)
 
 
-async def replicated(share: Share, records: int, **options: Any) -> Queue:
+async def replicated(env: Env, records: int, **options: Any) -> Queue:
     """Return a queue whose partition has two replicas, with the longest locks."""
-    lock = share.bounds.longest_lock
-    return await share.queue(records, assignments=[two_brokers(share)], lock_ms=lock, **options)
+    lock = env.bounds.longest_lock
+    return await env.queue(records, assignments=[two_brokers(env)], lock_ms=lock, **options)
 
 
 async def moved(queue: Queue) -> Queue:
     """Move the partition's leadership; return the queue as consumers see it from then on."""
-    described = await (await queue.share.cluster.any()).call(
+    described = await (await queue.env.cluster.any()).call(
         "Metadata", topics=[{"name": queue.topic.name}]
     )
     nodes = described.topics[0].partitions[0].replica_nodes
     follower = next(node for node in nodes if node != queue.topic.leaders[0])
-    return replace(queue, topic=await queue.share.admin.move_leader(queue.topic, follower))
+    return replace(queue, topic=await queue.env.admin.move_leader(queue.topic, follower))
 
 
 async def known_everywhere(queue: Queue, what: str, good: Callable[[Struct], object]) -> None:
     """Wait until what every broker knows of a queue's topic is good."""
 
     async def ask() -> bool | None:
-        for node in queue.share.cluster.brokers:
-            connection = await queue.share.cluster.to(node)
+        for node in queue.env.cluster.brokers:
+            connection = await queue.env.cluster.to(node)
             known = await connection.call("Metadata", topics=[{"name": queue.topic.name}])
             if not good(known.topics[0]):
                 return None
@@ -73,7 +73,7 @@ PATIENCE = 8.0
 
 async def located(queue: Queue) -> Queue:
     """Return a queue with its present leaders, once none of them is a broker that is away."""
-    cluster = queue.share.cluster
+    cluster = queue.env.cluster
 
     async def ask() -> Queue | None:
         with contextlib.suppress(CallFailed):
@@ -234,7 +234,7 @@ class MixedStates:
 
 async def prepared(queue: Queue, lock_ms: int = LONG_LOCK_MS) -> MixedStates:
     """Bring the records of an empty queue into all the states named above."""
-    await queue.produce(16, batches=queue.share.rng.choice([1, 4, 16]))
+    await queue.produce(16, batches=queue.env.rng.choice([1, 4, 16]))
     holder = await queue.consumer()
     since = time.monotonic()
     await holder.acquire(16)

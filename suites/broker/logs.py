@@ -14,7 +14,7 @@ from fixtures.clients.member import Ack, Response, accept, gap, release
 from fixtures.clients.transactions import TransactionalProducer
 from fixtures.wire.records import Record, RecordBatch, decode_batches, encode_batch
 from spec.verdict import Undecided
-from suites.broker.share import Catch, Consumer, Queue, Share
+from suites.broker.env import Catch, Consumer, Env, Queue
 
 COMMITTED = {"share.isolation.level": "read_committed"}
 UNCOMMITTED = {"share.isolation.level": "read_uncommitted"}
@@ -29,13 +29,13 @@ COMPACTED = {
 
 
 async def read_log(
-    share: Share, topic: Topic, partition: int = 0, *, since: int = 0
+    env: Env, topic: Topic, partition: int = 0, *, since: int = 0
 ) -> list[RecordBatch]:
     """Return every batch of a log, markers too; segment by segment, as a Fetch gives them.
 
     Batches that end before the offset ``since`` are left out.
     """
-    return [batch async for batch in admin.read_log(share.cluster, topic, partition, since=since)]
+    return [batch async for batch in admin.read_log(env.cluster, topic, partition, since=since)]
 
 
 def data_offsets(batches: Iterable[RecordBatch]) -> set[int]:
@@ -60,7 +60,7 @@ class Compacted:
             self.clock += 1000
             records = [Record(timestamp=self.clock, key=key, value=key) for key in keys]
             topic = self.queue.topic
-            offsets.append(await self.queue.share.admin.append(topic, encode_batch(records)))
+            offsets.append(await self.queue.env.admin.append(topic, encode_batch(records)))
         return offsets[0]
 
     async def fresh(self) -> int:
@@ -77,14 +77,14 @@ class Compacted:
         """Wait until the log has no record at any of the offsets."""
         left: set[int] = set()
         async for _ in attempts(within):
-            left = data_offsets(await read_log(self.queue.share, self.queue.topic)) & set(offsets)
+            left = data_offsets(await read_log(self.queue.env, self.queue.topic)) & set(offsets)
             if not left:
                 return
         raise Undecided(f"the cleaner left offsets {sorted(left)} for {within:g} s")
 
 
-async def compacted(share: Share, **options: object) -> Compacted:
-    return Compacted(await share.queue(topic_config=COMPACTED, **options))  # type: ignore[arg-type]
+async def compacted(env: Env, **options: object) -> Compacted:
+    return Compacted(await env.queue(topic_config=COMPACTED, **options))  # type: ignore[arg-type]
 
 
 def keys(*names: object) -> list[bytes]:
@@ -148,12 +148,12 @@ class TransactionLedger:
     _open: dict[str, set[int]] = field(default_factory=dict)
 
     async def plain(self) -> None:
-        count = self.queue.share.rng.randint(1, 4)
+        count = self.queue.env.rng.randint(1, 4)
         first = await self.queue.produce(count)
         self.outcomes.plain |= set(range(first, first + count))
 
     async def part(self, producer: TransactionalProducer) -> set[int]:
-        count = self.queue.share.rng.randint(1, 4)
+        count = self.queue.env.rng.randint(1, 4)
         first = await producer.append(self.queue.topic, count)
         offsets = set(range(first, first + count))
         self._open.setdefault(producer.id, set()).update(offsets)
@@ -169,28 +169,28 @@ class TransactionLedger:
 
     async def close(self) -> Outcomes:
         """Read the markers from the log and return the account."""
-        batches = await read_log(self.queue.share, self.queue.topic)
+        batches = await read_log(self.queue.env, self.queue.topic)
         self.outcomes.markers = {r.offset for b in batches if b.control for r in b.records}
         return self.outcomes
 
 
 @contextlib.asynccontextmanager
 async def producers(queue: Queue) -> AsyncIterator[tuple[TransactionalProducer, ...]]:
-    cluster = queue.share.cluster
+    cluster = queue.env.cluster
     opened = TransactionalProducer.open
     async with opened(cluster) as one, opened(cluster) as two:
         yield one, two
 
 
 async def aborted(queue: Queue, count: int = 1) -> range:
-    async with TransactionalProducer.open(queue.share.cluster) as producer:
+    async with TransactionalProducer.open(queue.env.cluster) as producer:
         first = await producer.append(queue.topic, count)
         await producer.abort()
     return range(first, first + count)
 
 
 async def committed(queue: Queue, count: int = 1) -> range:
-    async with TransactionalProducer.open(queue.share.cluster) as producer:
+    async with TransactionalProducer.open(queue.env.cluster) as producer:
         first = await producer.append(queue.topic, count)
         await producer.commit()
     return range(first, first + count)
@@ -202,7 +202,7 @@ async def jumble(queue: Queue) -> Outcomes:
     Each of two producers commits once and aborts once; sizes and order of the ends are random.
     """
     ledger = TransactionLedger(queue)
-    swap = queue.share.rng.random() < 0.5
+    swap = queue.env.rng.random() < 0.5
     async with producers(queue) as pair:
         for first_round in (True, False):
             one, two = pair if swap == first_round else pair[::-1]

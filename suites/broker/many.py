@@ -16,7 +16,7 @@ import pytest
 
 from fixtures.clients.cluster import WITHIN, Topic, attempts
 from fixtures.clients.member import Member, Response, Session, Where
-from suites.broker.share import Catch, Consumer, Queue, Share, T, stopped
+from suites.broker.env import Catch, Consumer, Env, Queue, T, stopped
 from suites.broker.state import STATE_RPCS
 
 MANY = 3  # How many elements each list has at least; the bad one comes on top.
@@ -94,7 +94,7 @@ def among(good: Sequence[T], bad: T, position: str) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    share: Share
+    env: Env
     topics: tuple[Topic, ...]
     member: Member
     session: Session
@@ -108,10 +108,10 @@ class Grid:
         return [(topic, index) for topic in self.topics for index in topic.partitions]
 
     def queue(self, topic: Topic) -> Queue:
-        return Queue(share=self.share, topic=topic, group=self.group)
+        return Queue(env=self.env, topic=topic, group=self.group)
 
     async def produce(self, records: int, *, batches: int = 1) -> None:
-        admin = self.share.admin
+        admin = self.env.admin
         await asyncio.gather(
             *(admin.produce(topic, records, index, batches=batches) for topic, index in self.places)
         )
@@ -132,21 +132,21 @@ class Grid:
             if all(len(counts) >= each and (not until or until in counts) for counts in caught):
                 return responses
         sentence = f"not {each} records of each partition were acquired, but {caught}"
-        raise await stopped(self.share.cluster, self.topics[0].leaders[0], sentence, session.fetch)
+        raise await stopped(self.env.cluster, self.topics[0].leaders[0], sentence, session.fetch)
 
 
-async def grid(share: Share, group: str | None = None, *, partitions: int = MANY) -> Grid:
+async def grid(env: Env, group: str | None = None, *, partitions: int = MANY) -> Grid:
     """Return new topics with as many partitions each, and a member that has been assigned all."""
-    node = share.rng.choice(sorted(share.cluster.brokers))
-    name = group or share.cluster.fresh_name("g")
-    await share.admin.group_config(name, {"share.auto.offset.reset": "earliest"})
+    node = env.rng.choice(sorted(env.cluster.brokers))
+    name = group or env.cluster.fresh_name("g")
+    await env.admin.group_config(name, {"share.auto.offset.reset": "earliest"})
     at = [[node]] * partitions
-    topics = await asyncio.gather(*(share.admin.create_topic(assignments=at) for _ in range(MANY)))
-    member = await share.member(name, *topics)
-    return Grid(share, tuple(topics), member, await member.session(node))
+    topics = await asyncio.gather(*(env.admin.create_topic(assignments=at) for _ in range(MANY)))
+    member = await env.member(name, *topics)
+    return Grid(env, tuple(topics), member, await member.session(node))
 
 
-def nowhere(share: Share, topic: Topic) -> Topic:
+def nowhere(env: Env, topic: Topic) -> Topic:
     return replace(
-        topic, name=share.cluster.fresh_name("t"), id=uuid.UUID(bytes=share.rng.randbytes(16))
+        topic, name=env.cluster.fresh_name("t"), id=uuid.UUID(bytes=env.rng.randbytes(16))
     )

@@ -14,7 +14,7 @@ from fixtures.clients.member import Response, Session
 from fixtures.clients.users import set_quotas
 from spec.configs import Config, Scope, load_configs
 from spec.verdict import OutOfReach
-from suites.broker.share import Consumer, Share
+from suites.broker.env import Consumer, Env
 
 LOCK = "share.record.lock.duration.ms"
 HEARTBEAT = "share.heartbeat.interval.ms"
@@ -22,8 +22,8 @@ SESSION = "share.session.timeout.ms"
 RESET = "share.auto.offset.reset"
 
 
-def table(share: Share, scope: Scope) -> dict[str, Config]:
-    version = share.cluster.info.version
+def table(env: Env, scope: Scope) -> dict[str, Config]:
+    version = env.cluster.info.version
     if not version:
         raise OutOfReach("which keys there should be depends on a release that nobody knows")
     return load_configs(version, scope)
@@ -42,9 +42,9 @@ class ValueRange:
         return below if self.high is None else [*below, str(self.high + 1)]
 
 
-async def broker_values(share: Share) -> dict[str, str]:
-    known = {name: config.default for name, config in table(share, Scope.BROKER).items()}
-    shown = await describe_broker(share.cluster, min(share.cluster.brokers))
+async def broker_values(env: Env) -> dict[str, str]:
+    known = {name: config.default for name, config in table(env, Scope.BROKER).items()}
+    shown = await describe_broker(env.cluster, min(env.cluster.brokers))
     return known | {name: setting.value for name, setting in shown.items() if setting.value}
 
 
@@ -67,8 +67,8 @@ def wrong(config: Config, limits: ValueRange) -> list[str]:
             return []
 
 
-async def everywhere(share: Share, group: str) -> dict[int, dict[str, str]]:
-    return {n: await describe_group(share.cluster, group, n) for n in share.cluster.brokers}
+async def everywhere(env: Env, group: str) -> dict[int, dict[str, str]]:
+    return {n: await describe_group(env.cluster, group, n) for n in env.cluster.brokers}
 
 
 LITTLE = 0.0001
@@ -76,19 +76,19 @@ LITTLE = 0.0001
 
 
 @asynccontextmanager
-async def held_to(share: Share, consumer: Consumer, **quotas: float) -> AsyncIterator[None]:
+async def held_to(env: Env, consumer: Consumer, **quotas: float) -> AsyncIterator[None]:
     """Hold a consumer to quotas, on a new connection whose client id has the run's prefix."""
-    if "AlterClientQuotas" not in (await share.cluster.any()).versions:
+    if "AlterClientQuotas" not in (await env.cluster.any()).versions:
         raise OutOfReach("the broker has no client quotas")
-    name = share.cluster.fresh_name("q")
+    name = env.cluster.fresh_name("q")
     topic, partition = consumer.where
-    connected = await share.cluster.dial(topic.leaders[partition], name)
+    connected = await env.cluster.dial(topic.leaders[partition], name)
     consumer.session = Session(connected, consumer.session.group, consumer.member_id)
-    await set_quotas(share.cluster, name, quotas, kind="client-id")
+    await set_quotas(env.cluster, name, quotas, kind="client-id")
     try:
         yield
     finally:
-        await set_quotas(share.cluster, name, dict.fromkeys(quotas), kind="client-id")
+        await set_quotas(env.cluster, name, dict.fromkeys(quotas), kind="client-id")
 
 
 def delay(response: Response) -> int:

@@ -35,8 +35,8 @@ from spec.model import durable
 from spec.model.durable import UNKNOWN_COUNT, Durable, StateBatch, combine, replay
 from spec.model.release import Release, release_of
 from spec.verdict import OutOfReach, Undecided
+from suites.broker.env import Env, Queue
 from suites.broker.logs import read_log
-from suites.broker.share import Queue, Share
 
 AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
 """Delivery states as they are stored; acquired is not a stored state."""
@@ -63,28 +63,28 @@ async def settled_below(queue: Queue) -> int:
     return end
 
 
-async def without_state_topic(share: Share) -> None:
+async def without_state_topic(env: Env) -> None:
     """Delete the state topic of a cluster that nobody else uses; it is made at the next use."""
-    await share.admin.delete_topics(STATE_TOPIC)
+    await env.admin.delete_topics(STATE_TOPIC)
 
     async def ask() -> bool | None:
-        found = (await (await share.cluster.any()).call("Metadata", topics=None)).topics
+        found = (await (await env.cluster.any()).call("Metadata", topics=None)).topics
         return None if any(topic.name == STATE_TOPIC for topic in found) else True
 
     await eventually(f"{STATE_TOPIC} being gone", ask)
 
 
-async def limit_state(share: Share, size: str | None) -> None:
+async def limit_state(env: Env, size: str | None) -> None:
     """Let the state topic refuse records above a size, or None of them; wait until it does."""
-    name, before = "max.message.bytes", await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
-    await configure_topic(share.cluster, STATE_TOPIC, {name: size})
+    name, before = "max.message.bytes", await env.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
+    await configure_topic(env.cluster, STATE_TOPIC, {name: size})
 
     async def ask() -> bool | None:
-        seen = (await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC))[name]
+        seen = (await env.admin.configs(TOPIC_RESOURCE, STATE_TOPIC))[name]
         return True if (seen == size if size else seen != before[name]) else None
 
     await eventually(f"{name} {size} of {STATE_TOPIC} in force", ask)
-    await share.admin.in_force()
+    await env.admin.in_force()
 
 
 async def write_state(queue: Queue, start: int, batches: Sequence[Batch] = ()) -> None:
@@ -95,10 +95,10 @@ async def write_state(queue: Queue, start: int, batches: Sequence[Batch] = ()) -
 
 
 async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -> Struct:
-    key = StateKey(queue.share, queue.group, queue.topic.id, partition)
+    key = StateKey(queue.env, queue.group, queue.topic.id, partition)
     node = await key.node()
     # Named is the epoch that the leader has, so that the leader is not fenced.
-    connection = await queue.share.cluster.any()
+    connection = await queue.env.cluster.any()
     topics = (await connection.call("Metadata", topics=[{"name": queue.topic.name}])).topics
     epochs = {p.partition_index: int(p.leader_epoch) for p in topics[0].partitions}
     result = await key.ask(api, node=node, leader_epoch=epochs[partition], **fields)
@@ -153,8 +153,8 @@ def read_result(part: Struct) -> tuple[str, int, int, tuple[StateBatch, ...]]:
 class StateKey:
     """A share-partition as a share coordinator knows it: group, topic id and partition."""
 
-    def __init__(self, share: Share, group: str, topic_id: UUID, partition: int = 0) -> None:
-        self.share, self.group = share, group
+    def __init__(self, env: Env, group: str, topic_id: UUID, partition: int = 0) -> None:
+        self.env, self.group = env, group
         self.topic_id, self.partition = topic_id, partition
 
     @property
@@ -163,11 +163,11 @@ class StateKey:
         return share_key(self.group, self.topic_id, self.partition)
 
     async def node(self) -> int:
-        return await self.share.cluster.coordinator(self.text, SHARE)
+        return await self.env.cluster.coordinator(self.text, SHARE)
 
     async def home(self) -> tuple[Topic, int]:
         """Return the state topic and the partition of it that the key hashes to."""
-        topic = await self.share.cluster.topic(STATE_TOPIC)
+        topic = await self.env.cluster.topic(STATE_TOPIC)
         return topic, partition_of(self.text, len(topic.leaders))
 
     async def ask(
@@ -178,7 +178,7 @@ class StateKey:
 
         async def once() -> Struct | None:
             there = await self.node() if node is None else node
-            response = await (await self.share.cluster.to(there)).call(
+            response = await (await self.env.cluster.to(there)).call(
                 api, version=version, group_id=self.group, topics=topics
             )
             if not response.results:
@@ -211,7 +211,7 @@ class StateKey:
         complete: int | None = None,
     ) -> str:
         """Send WriteShareGroupState, of version 1 if it has a complete count; return the error."""
-        if complete is not None and not self.share.cluster.supports(WRITE, 1):
+        if complete is not None and not self.env.cluster.supports(WRITE, 1):
             raise OutOfReach(f"the target does not offer {WRITE} with a complete count")
         counted = {} if complete is None else {"delivery_complete_count": complete}
         part = await self.ask(
@@ -241,7 +241,7 @@ class StateKey:
     async def trail(self) -> Trail:
         """Return the key's part of the state topic from now on."""
         topic, partition = await self.home()
-        end = await self.share.admin.log_offset(topic, partition=partition)
+        end = await self.env.admin.log_offset(topic, partition=partition)
         return Trail(self, topic, partition, end)
 
 
@@ -254,9 +254,9 @@ class Trail:
 
     async def records(self) -> list[StateRecord]:
         """Return the key's records since then; whatever else is in the partition is left out."""
-        share = self.key.share
-        schemas = state_schemas(share.cluster.info.schema_jar)
-        batches = await read_log(share, self.topic, self.partition, since=self.since)
+        env = self.key.env
+        schemas = state_schemas(env.cluster.info.schema_jar)
+        batches = await read_log(env, self.topic, self.partition, since=self.since)
         ours = (self.key.group, self.key.topic_id, self.key.partition)
         decoded = [
             decode_state(record, schemas)
@@ -333,26 +333,26 @@ def rising_batches(rng: Random, start: int, count: int) -> list[StateBatch]:
 class Store:
     """Makes keys for one check and forgets their state at the end."""
 
-    def __init__(self, share: Share) -> None:
-        self.share = share
+    def __init__(self, env: Env) -> None:
+        self.env = env
         self._keys: list[StateKey] = []
 
     @property
     def release(self) -> Release:
-        return release_of(self.share.cluster.info.version)
+        return release_of(self.env.cluster.info.version)
 
     async def keys(self, partitions: int, group: str | None = None) -> list[StateKey]:
         """Return the keys of a new topic that were never initialised.
 
         Every one's coordinator has heard of the topic.
         """
-        topic = await self.share.admin.create_topic(partitions)
+        topic = await self.env.admin.create_topic(partitions)
         return await self.on(topic, group)
 
     async def on(self, topic: Topic, group: str | None = None) -> list[StateKey]:
         """Return the keys of a topic's partitions for one group, new unless given."""
-        group = group or self.share.cluster.fresh_name("g")
-        keys = [StateKey(self.share, group, topic.id, index) for index in topic.partitions]
+        group = group or self.env.cluster.fresh_name("g")
+        keys = [StateKey(self.env, group, topic.id, index) for index in topic.partitions]
         for key in keys:
             await self._heard_of(key)
         self._keys += keys
@@ -371,7 +371,7 @@ class Store:
 
     def of(self, queue: Queue, partition: int = 0) -> StateKey:
         """Return the key of a share-partition that a group serves; to be read with care."""
-        return StateKey(self.share, queue.group, queue.topic.id, partition)
+        return StateKey(self.env, queue.group, queue.topic.id, partition)
 
     async def clear(self) -> None:
         """Delete the state of every key made here, so that a shared cluster is left as it was."""

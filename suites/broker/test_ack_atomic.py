@@ -8,9 +8,9 @@ ROUNDS = 40
 
 
 @check("ACK-37", fast=True)
-async def test_one_bad_offset_refuses_all(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(COUNT)
-    bad = share.rng.randint(5, 24)
+async def test_one_bad_offset_refuses_all(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(COUNT)
+    bad = env.rng.randint(5, 24)
     await consumer.acked(accept(bad))
     below, above = accept(1, bad - 1), release(bad + 1, COUNT - 1)
     lists: dict[str, tuple[Ack, ...]] = {
@@ -34,11 +34,11 @@ async def test_one_bad_offset_refuses_all(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-40", fast=True, crossed=AMONG)
-async def test_range_across_another_members_record(share: Share, judge: Judge) -> None:
-    queue, ours = await share.with_holder(COUNT)
+async def test_range_across_another_members_record(env: Env, judge: Judge) -> None:
+    queue, ours = await env.with_holder(COUNT)
     theirs = await queue.consumer(join=False)
-    first = share.rng.randint(3, 20)
-    his = range(first, first + share.rng.randint(1, 5))
+    first = env.rng.randint(3, 20)
+    his = range(first, first + env.rng.randint(1, 5))
     await ours.acked(release(his[0], his[-1]))
     await theirs.acquire(len(his))
     for kind in (AckType.ACCEPT, AckType.RELEASE, AckType.REJECT, AckType.GAP):
@@ -52,9 +52,9 @@ async def test_range_across_another_members_record(share: Share, judge: Judge) -
 
 
 @check("ACK-38", fast=True)
-async def test_partitions_are_independent(share: Share, judge: Judge) -> None:
-    world = await spread(share, 5, records=6)
-    await world.acknowledge(*([accept(5)] for _ in range(5)))
+async def test_partitions_are_independent(env: Env, judge: Judge) -> None:
+    roles = await spread(env, 5, records=6)
+    await roles.acknowledge(*([accept(5)] for _ in range(5)))
     kinds: list[tuple[str, list[Ack], dict[int, int]]] = [
         ("NONE", [accept(0, 2), release(3), reject(4)], {3: 2}),
         ("NONE", [each(0, (2, 1, 0, 3, 2))], {0: 2, 4: 2}),
@@ -62,17 +62,17 @@ async def test_partitions_are_independent(share: Share, judge: Judge) -> None:
         ("INVALID_REQUEST", [release(0, 3), Ack(4, 4, (77,))], {}),
         (WRONG_STATE, [release(1, 2), reject(5)], {}),
     ]
-    share.rng.shuffle(kinds)
-    results = await world.acknowledge(*(acks for _, acks, _ in kinds))
+    env.rng.shuffle(kinds)
+    results = await roles.acknowledge(*(acks for _, acks, _ in kinds))
     judge.equal([error for error, _, _ in kinds], results, "results of the partitions")
     for index, (error, _, expected) in enumerate(kinds):
-        left = await world.left(index)
+        left = await roles.left(index)
         judge.equal(expected, left, f"available in a partition that answered {error}")
 
 
 @check("ACK-39", crossed=AMONG)
-async def test_refusals_say_why(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(6)
+async def test_refusals_say_why(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(6)
     await consumer.acked(accept(2))
     for batch, error in ((accept(1, 2), WRONG_STATE), (accept(8, 9), "INVALID_REQUEST")):
         part = await consumer.ack(batch)
@@ -84,8 +84,8 @@ async def test_refusals_say_why(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-41", crossed=AMONG)
-async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(COUNT)
+async def test_refused_release_is_never_seen(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(COUNT)
     watcher = await queue.consumer(join=False)
     seen: list[int] = []
     fetches = 0
@@ -112,9 +112,9 @@ async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None
 
 
 @check("ACK-42", crossed=AMONG)
-async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> None:
+async def test_start_offset_moves_by_requests(env: Env, judge: Judge) -> None:
     rounds, size = 20, 15
-    queue, consumer = await share.with_consumer(rounds * size)
+    queue, consumer = await env.with_consumer(rounds * size)
     await consumer.acquire(rounds * size)
     starts: set[int] = set()
     done = asyncio.Event()
@@ -126,7 +126,7 @@ async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> Non
     watching = asyncio.create_task(watch())
     try:
         for first in range(0, rounds * size, size):
-            kinds = [share.rng.choice((accept, reject, gap)) for _ in range(size)]
+            kinds = [env.rng.choice((accept, reject, gap)) for _ in range(size)]
             await consumer.acked(*(kind(o) for o, kind in enumerate(kinds, first)))
             starts.add((await queue.offsets()).start)
     finally:
@@ -141,13 +141,13 @@ async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> Non
 
 
 @check("ACK-43", fast=True, crossed=(BESIDE, BEHIND))
-async def test_one_of_many_members_wins(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(8)
+async def test_one_of_many_members_wins(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(8)
     rivals = [await queue.consumer(join=False) for _ in range(15)]
     await gather_all(rival.fetch(max_wait_ms=0) for rival in rivals)
     everybody = [*rivals, consumer]
     for offset in range(1, 8):
-        share.rng.shuffle(everybody)
+        env.rng.shuffle(everybody)
         parts = await gather_all(who.ack(accept(offset)) for who in everybody)
         results = [result(part) for part in parts]
         winners = [w for w, said in zip(everybody, results, strict=True) if said == "NONE"]
@@ -156,12 +156,12 @@ async def test_one_of_many_members_wins(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-43")
-async def test_one_of_many_attempts_wins(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(8)
+async def test_one_of_many_attempts_wins(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(8)
     session = consumer.session
     final = [AckType.ACCEPT, AckType.REJECT, AckType.GAP]
     for offset in range(1, 8):
-        kinds = share.rng.choices(final, k=16)
+        kinds = env.rng.choices(final, k=16)
         epochs = range(session.epoch, session.epoch + 16)
         responses = await gather_all(
             session.acknowledge({consumer.where: [Ack(offset, offset, (kind,))]}, epoch=epoch)
@@ -179,19 +179,19 @@ async def replace_state(queue: Queue, consumer: Consumer) -> None:
     leaves out topics that no member subscribes to (KAFKA-19662), so the coordinator is told itself.
     """
     await consumer.member.leave()
-    response = await queue.share.admin.alter_offset(queue.group, queue.topic, 0)
+    response = await queue.env.admin.alter_offset(queue.group, queue.topic, 0)
     if response.error_code or any(p.error_code for t in response.responses for p in t.partitions):
         raise Undecided(f"AlterShareGroupOffsets was refused: {response}")
     if response.responses:
         return
-    error = await StateKey(queue.share, queue.group, queue.topic.id).initialize(1000)
+    error = await StateKey(queue.env, queue.group, queue.topic.id).initialize(1000)
     if error != "NONE":
         raise Undecided(f"InitializeShareGroupState was refused: {error}")
 
 
 @check("ACK-44", crossed=AMONG)
-async def test_acknowledgement_that_is_not_durable(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(8)
+async def test_acknowledgement_that_is_not_durable(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(8)
     await consumer.acked(accept(0, 1))
     await replace_state(queue, consumer)
     part = await consumer.ack(accept(2, 4), reject(5))

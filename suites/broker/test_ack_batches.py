@@ -20,9 +20,9 @@ async def judge_refused(
 
 
 @check("ACK-17", crossed=(BESIDE, BEHIND))
-async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(COUNT)
-    last, more = share.rng.randint(1, 10), share.rng.randint(1, 10)
+async def test_first_offset_above_last(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(COUNT)
+    last, more = env.rng.randint(1, 10), env.rng.randint(1, 10)
     await judge_refused(
         judge,
         consumer,
@@ -33,9 +33,9 @@ async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-18", fast=True, crossed=(BESIDE, BEHIND))
-async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(COUNT)
-    low, high = sorted(share.rng.sample(range(1, COUNT), 2))
+async def test_batches_out_of_order(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(COUNT)
+    low, high = sorted(env.rng.sample(range(1, COUNT), 2))
     await judge_refused(
         judge,
         consumer,
@@ -46,12 +46,12 @@ async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-19", fast=True, crossed=(BESIDE, BEHIND))
-async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(COUNT)
+async def test_batches_that_overlap(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(COUNT)
     await judge_refused(
         judge,
         consumer,
-        (accept(1, 10), accept(11 - share.rng.randint(2, 5), 15)),
+        (accept(1, 10), accept(11 - env.rng.randint(2, 5), 15)),
         (accept(1, 10), release(1, 10)),
         (accept(1, 20), accept(5, 6)),
         (accept(1, 4), accept(6, 9), release(8, 12)),
@@ -59,9 +59,9 @@ async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-20", crossed=(BESIDE, BEHIND))
-async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(COUNT)
-    border = share.rng.randint(5, 20)
+async def test_batches_that_share_a_border(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(COUNT)
+    border = env.rng.randint(5, 20)
     await judge_refused(
         judge,
         consumer,
@@ -73,16 +73,16 @@ async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-21", fast=True, crossed=(BESIDE, BEHIND))
-async def test_no_types(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(COUNT)
+async def test_no_types(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(COUNT)
     await judge_refused(
         judge, consumer, (Ack(1, 1, ()),), (Ack(1, 9, ()),), (accept(1, 3), Ack(5, 5, ()))
     )
 
 
 @check("ACK-22", crossed=(BESIDE, BEHIND))
-async def test_null_types(share: Share, judge: Judge) -> None:
-    queue, holder = await share.with_holder(6)
+async def test_null_types(env: Env, judge: Judge) -> None:
+    queue, holder = await env.with_holder(6)
     stranger = await queue.consumer(join=False)
     await stranger.fetch(max_wait_ms=0)
     topic, partition = holder.where
@@ -109,9 +109,9 @@ async def test_null_types(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-23", fast=True, crossed=(BESIDE, BEHIND))
-async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(COUNT)
-    size = share.rng.randint(4, 20)
+async def test_wrong_number_of_types(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(COUNT)
+    size = env.rng.randint(4, 20)
     await judge_refused(
         judge,
         consumer,
@@ -125,8 +125,8 @@ async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-62", crossed=AMONG)
-async def test_offsets_no_record_can_have(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(COUNT)
+async def test_offsets_no_record_can_have(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(COUNT)
     highest = 2**63 - 1
     for below in (accept(-5, -1), release(-1), reject(-(2**63)), accept(-(2**63), -1)):
         part = await consumer.ack(below)

@@ -9,66 +9,66 @@ NOTHING = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait_ms": 0}
 """What a ShareFetch with IsRenewAck has to ask for (KIP-1222)."""
 
 
-def bearing(share: Share, byte: int) -> Ack:
+def bearing(env: Env, byte: int) -> Ack:
     """Return a batch over offsets 1 to 3 with the byte alone or at any place among ACCEPTs."""
     alone = Ack(1, 3, (byte,))
     places = ((byte, 1, 1), (1, byte, 1), (1, 1, byte))
-    return share.rng.choice([alone, *(each(1, types) for types in places)])
+    return env.rng.choice([alone, *(each(1, types) for types in places)])
 
 
-async def judge_bytes(share: Share, judge: Judge, *, version: int, valid: Iterable[int]) -> None:
+async def judge_bytes(env: Env, judge: Judge, *, version: int, valid: Iterable[int]) -> None:
     """Send every byte by ShareAcknowledge: valid ones settle a record each, others nothing."""
     since = time.monotonic()
     # Hundreds of requests may take longer than the usual lock.
-    queue, consumer = await share.with_holder(12, lock_ms=share.bounds.longest_lock)
+    queue, consumer = await env.with_holder(12, lock_ms=env.bounds.longest_lock)
     for byte in sorted(set(BYTES) - set(valid)):
-        response = await consumer.ack(bearing(share, byte), version=version)
+        response = await consumer.ack(bearing(env, byte), version=version)
         judge.equal("INVALID_REQUEST", result(response), f"result of type byte {byte}")
     judge.saw(refused=256 - len(set(valid)))
     for byte in valid:
-        in_time(since, share.bounds.longest_lock)
+        in_time(since, env.bounds.longest_lock)
         flag = {"is_renew_ack": True} if byte == AckType.RENEW else {}
         offset = 4 + byte
         response = await consumer.ack(Ack(offset, offset, (byte,)), version=version, **flag)
         judge.equal("NONE", result(response), f"result of type byte {byte}")
     again = await next_catch(queue, consumer)
-    in_time(since, share.bounds.longest_lock)
+    in_time(since, env.bounds.longest_lock)
     expected = {4 + AckType.RELEASE: 2}
     judge.equal(expected, again.counts, "records that came again after one of each type")
     await judge_held(judge, consumer, range(1, 4), "all invalid bytes")
 
 
 @check("ACK-11", fast=True, crossed=AMONG)
-async def test_bytes_of_version_1(share: Share, judge: Judge) -> None:
-    await judge_bytes(share, judge, version=1, valid=WITHOUT_RENEW)
+async def test_bytes_of_version_1(env: Env, judge: Judge) -> None:
+    await judge_bytes(env, judge, version=1, valid=WITHOUT_RENEW)
 
 
 @check("ACK-12", feature="renew", crossed=AMONG)
-async def test_bytes_of_version_2(share: Share, judge: Judge) -> None:
-    await judge_bytes(share, judge, version=2, valid=WITH_RENEW)
+async def test_bytes_of_version_2(env: Env, judge: Judge) -> None:
+    await judge_bytes(env, judge, version=2, valid=WITH_RENEW)
 
 
 @check("ACK-13", crossed=AMONG)
-async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
+async def test_bytes_inside_a_fetch(env: Env, judge: Judge) -> None:
     since = time.monotonic()
-    _, consumer = await share.with_holder(8, lock_ms=share.bounds.longest_lock)
+    _, consumer = await env.with_holder(8, lock_ms=env.bounds.longest_lock)
     for version in range(1, consumer.session.connection.newest("ShareFetch") + 1):
         valid = WITHOUT_RENEW if version == 1 else WITH_RENEW
         for byte in sorted(set(BYTES) - set(valid)):
-            response = await consumer.fetch(bearing(share, byte), version=version, max_wait_ms=0)
+            response = await consumer.fetch(bearing(env, byte), version=version, max_wait_ms=0)
             seen = result_in(response, consumer)
             judge.equal("INVALID_REQUEST", seen, f"type byte {byte}, version {version}")
             judge.equal(0, response.only.error, f"the fetch's own error, byte {byte}")
     for byte in WITHOUT_RENEW:
-        in_time(since, share.bounds.longest_lock)
+        in_time(since, env.bounds.longest_lock)
         response = await consumer.fetch(Ack(4 + byte, 4 + byte, (byte,)), version=1, max_wait_ms=0)
         judge.equal("NONE", result_in(response, consumer), f"result of type byte {byte}")
     await judge_held(judge, consumer, range(1, 4), "all invalid bytes")
 
 
 @check("ACK-14", feature="renew", crossed=AMONG)
-async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(8, lock_ms=share.bounds.longest_lock)
+async def test_renew_needs_the_flag(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(8, lock_ms=env.bounds.longest_lock)
     mixed = (accept(1, 2), renew(3), release(4))
     part = await consumer.ack(*mixed)
     judge.equal("INVALID_REQUEST", result(part), "RENEW in a ShareAcknowledge")
@@ -80,11 +80,11 @@ async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-15", feature="renew", crossed=AMONG)
-async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(6)
+async def test_renewing_fetch_may_ask_for_nothing(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(6)
     mixed = (renew(1, 2), accept(3), release(4))
     for field in NOTHING:
-        asked = NOTHING | {"batch_size": 0, field: share.rng.randint(1, 1000)}
+        asked = NOTHING | {"batch_size": 0, field: env.rng.randint(1, 1000)}
         seen = error_name((await consumer.fetch(*mixed, is_renew_ack=True, **asked)).error)
         judge.equal("INVALID_REQUEST", seen, f"top-level error with {field} set")
     response = await consumer.fetch(renew(1, 2), is_renew_ack=True, **NOTHING)
@@ -93,8 +93,8 @@ async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) ->
 
 
 @check("ACK-16", feature="renew", crossed=AMONG)
-async def test_renewing_request_may_settle_too(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10)
+async def test_renewing_request_may_settle_too(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(10)
     part = await consumer.ack(each(1, (4, 1, 2, 3)), is_renew_ack=True)
     judge.equal("NONE", result(part), "RENEW among others in a ShareAcknowledge")
     response = await consumer.fetch(each(5, (4, 2, 1, 4)), is_renew_ack=True, **NOTHING)

@@ -26,9 +26,9 @@ async def judge_rest(
 
 
 @check("ACK-57", fast=True, crossed=(BESIDE, BEHIND))
-async def test_closing_fetch(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(COUNT)
-    cut = share.rng.randint(3, 6)
+async def test_closing_fetch(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(COUNT)
+    cut = env.rng.randint(3, 6)
     fresh = await queue.produce(2)
     batches = (accept(1, cut - 1), reject(cut), release(cut + 1))
     response = await consumer.fetch(*batches, epoch=CLOSE)
@@ -38,10 +38,10 @@ async def test_closing_fetch(share: Share, judge: Judge) -> None:
 
 @check("ACK-58", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
-async def test_refused_while_closing(share: Share, judge: Judge, by_fetch: bool) -> None:
-    queue, consumer = await share.with_holder(COUNT)
+async def test_refused_while_closing(env: Env, judge: Judge, by_fetch: bool) -> None:
+    queue, consumer = await env.with_holder(COUNT)
     await consumer.acked(accept(5))
-    bad, error = share.rng.choice(
+    bad, error = env.rng.choice(
         [
             (accept(1, 5), "INVALID_RECORD_STATE"),
             (Ack(1, 2, (33,)), "INVALID_REQUEST"),

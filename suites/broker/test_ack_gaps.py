@@ -5,15 +5,15 @@ from suites.broker.kit import *
 SIZE = 10
 
 
-async def holed(share: Share) -> tuple[Compacted, tuple[int, ...]]:
+async def holed(env: Env) -> tuple[Compacted, tuple[int, ...]]:
     """Return a log with holes in the middle and at the end of its first batch, and the holes.
 
     Compaction keeps the last record of a key, and a batch keeps its range of offsets for as long as
     one of its records is left. Offset 10 is the first record behind the batch.
     """
-    middle = share.rng.randint(2, 5)
+    middle = env.rng.randint(2, 5)
     holes = (middle, middle + 1, SIZE - 1)
-    log = await compacted(share)
+    log = await compacted(env)
     await log.write(keys(*range(SIZE)), keys(*holes), keys("roll"))
     await log.until_gone(holes)
     return log, holes
@@ -34,8 +34,8 @@ async def judge_gone(judge: Judge, log: Compacted, consumer: Consumer) -> None:
 
 
 @check("ACK-59", "ACK-60", meets=ACROSS_GAP)
-async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
-    log, holes = await holed(share)
+async def test_gaps_beside_records(env: Env, judge: Judge) -> None:
+    log, holes = await holed(env)
     consumer = await log.queue.consumer()
     held = await consumer.drain(until=SIZE)
     seen = sorted(offset for offset in offered(held.responses) if offset < SIZE)
@@ -45,7 +45,7 @@ async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
 
     def kind(offset: int) -> AckType:
         final = (AckType.ACCEPT, AckType.REJECT)
-        return AckType.GAP if offset in holes else share.rng.choice(final)
+        return AckType.GAP if offset in holes else env.rng.choice(final)
 
     # Which gaps are acquired is the broker's choice, so only what it listed is acknowledged.
     batches = [each(r.first, [kind(offset) for offset in r.offsets]) for r in first_batch(held)]
@@ -59,8 +59,8 @@ async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-61", meets=ACROSS_GAP)
-async def test_one_type_over_gaps(share: Share, judge: Judge) -> None:
-    log, holes = await holed(share)
+async def test_one_type_over_gaps(env: Env, judge: Judge) -> None:
+    log, holes = await holed(env)
     consumer = await log.queue.consumer()
     held = await consumer.drain(until=SIZE)
     for acquired in first_batch(held):

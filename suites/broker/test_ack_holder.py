@@ -17,19 +17,19 @@ async def judge_types_refused(judge: Judge, consumer: Consumer, first: int, last
 
 
 @check("ACK-29", fast=True, crossed=(BESIDE, BEHIND))
-async def test_record_of_another_member(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10)
-    intruder = await queue.consumer(join=share.rng.random() < 0.5)
+async def test_record_of_another_member(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(10)
+    intruder = await queue.consumer(join=env.rng.random() < 0.5)
     await intruder.fetch(max_wait_ms=0)
-    first = share.rng.randint(1, 7)
+    first = env.rng.randint(1, 7)
     await judge_types_refused(judge, intruder, first, first + 2)
     await judge_held(judge, consumer, range(1, 10), "another member's attempts")
 
 
 @check("ACK-30", fast=True, crossed=(BESIDE, BEHIND))
-async def test_record_that_was_released(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10)
-    first = share.rng.randint(1, 7)
+async def test_record_that_was_released(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(10)
+    first = env.rng.randint(1, 7)
     await consumer.acked(release(first, first + 2))
     await judge_types_refused(judge, consumer, first, first + 2)
     again = await next_catch(queue, consumer)
@@ -37,8 +37,8 @@ async def test_record_that_was_released(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-31", fast=True, crossed=(BESIDE, RELOADED))
-async def test_record_that_was_settled(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(12)
+async def test_record_that_was_settled(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(12)
     for first, kind in zip((2, 5, 8), FINAL, strict=True):
         await consumer.acked(Ack(first, first + 1, (kind,)))
         await judge_types_refused(judge, consumer, first, first + 1)
@@ -46,15 +46,15 @@ async def test_record_that_was_settled(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-32", fast=True, crossed=(BESIDE, BEHIND), meets=ACROSS_END)
-async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10)
+async def test_offsets_past_the_acquired(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(10)
     await queue.produce(5)
-    ranges = ((10, 14), (10, 10), (share.rng.randint(15, 1000), 1000))
+    ranges = ((10, 14), (10, 10), (env.rng.randint(15, 1000), 1000))
     for first, last in ranges:
         for kind in TYPES:
             part = await consumer.ack(Ack(first, last, (kind,)))
             judge.equal("INVALID_REQUEST", result(part), f"{kind.name} {first}..{last}")
-    part = await consumer.ack(accept(share.rng.randint(1, 9), 12))
+    part = await consumer.ack(accept(env.rng.randint(1, 9), 12))
     judge.equal("INVALID_REQUEST", result(part), "a range that begins in the acquired")
     later = await next_catch(queue, consumer)
     expected = dict.fromkeys(range(10, 15), 1)
@@ -63,9 +63,9 @@ async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-34", fast=True, crossed=(BESIDE, RELOADED))
-async def test_offsets_below_the_start(share: Share, judge: Judge) -> None:
-    settled = share.rng.randint(4, 9)
-    queue, consumer = await share.with_holder(settled + 3)
+async def test_offsets_below_the_start(env: Env, judge: Judge) -> None:
+    settled = env.rng.randint(4, 9)
+    queue, consumer = await env.with_holder(settled + 3)
     await consumer.acked(accept(0, 1), reject(2), gap(3), accept(4, settled))
     stranger = await queue.consumer(join=False)
     await stranger.fetch(max_wait_ms=0)
@@ -82,8 +82,8 @@ async def test_offsets_below_the_start(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-63", crossed=(BESIDE, RELOADED), meets=ACROSS_START)
-async def test_batch_across_the_start(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(14)
+async def test_batch_across_the_start(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(14)
     await consumer.acked(accept(0, 4))
     part = await consumer.ack(release(3, 6))
     judge.equal("NONE", result(part), "one type across the start offset")
@@ -98,9 +98,9 @@ async def test_batch_across_the_start(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-35", fast=True, crossed=(BESIDE, BEHIND))
-async def test_former_holder(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10)
-    first = share.rng.randint(1, 6)
+async def test_former_holder(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(10)
+    first = env.rng.randint(1, 6)
     await consumer.acked(release(first, first + 3))
     heir = await queue.consumer(join=False)
     taken = await heir.acquire(4)

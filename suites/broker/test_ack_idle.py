@@ -16,10 +16,10 @@ async def _results(consumer: Consumer, first: int, last: int) -> set[str]:
 
 
 @check("ACK-32", meets=IDLE)
-async def test_nothing_was_acquired_yet(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer()
+async def test_nothing_was_acquired_yet(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer()
     await consumer.fetch(max_wait_ms=0)
-    await queue.produce(6, batches=share.rng.choice([1, 2]))
+    await queue.produce(6, batches=env.rng.choice([1, 2]))
     for first, last in ((0, 0), (0, 5), (2, 3), (4, 9)):
         told = await _results(consumer, first, last)
         judge.holds(told <= REFUSED, f"results of {first}..{last}: {sorted(told)}")
@@ -28,8 +28,8 @@ async def test_nothing_was_acquired_yet(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-32", "ACK-34", meets=IDLE)
-async def test_everything_is_settled(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(6, batches=share.rng.choice([1, 2]))
+async def test_everything_is_settled(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(6, batches=env.rng.choice([1, 2]))
     await consumer.acked(accept(0, 5))
     for first, last in ((0, 0), (0, 5), (2, 3)):
         told = await _results(consumer, first, last)
@@ -41,12 +41,12 @@ async def test_everything_is_settled(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-65", fast=True, crossed=(BESIDE, RELOADED), meets=(IDLE, ACROSS_START))
-async def test_range_across_the_start(share: Share, judge: Judge) -> None:
-    settled = share.rng.randint(2, 8)
-    queue, consumer = await share.with_holder(settled, batches=share.rng.choice([1, 2]))
+async def test_range_across_the_start(env: Env, judge: Judge) -> None:
+    settled = env.rng.randint(2, 8)
+    queue, consumer = await env.with_holder(settled, batches=env.rng.choice([1, 2]))
     await consumer.acked(accept(0, settled - 1))
     await queue.produce(5)
-    below = share.rng.randint(0, settled - 2)
+    below = env.rng.randint(0, settled - 2)
     for first, last in ((below, settled), (0, settled + 4), (settled - 1, settled + 1000)):
         told = await _results(consumer, first, last)
         judge.holds(told <= REFUSED, f"results of {first}..{last}: {sorted(told)}")
@@ -56,23 +56,23 @@ async def test_range_across_the_start(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-38", meets=(IDLE, ACROSS_START))
-async def test_partitions_beside_a_range_across_the_start(share: Share, judge: Judge) -> None:
-    world = await spread(share, 5, records=6)
-    bad = share.rng.randrange(5)
+async def test_partitions_beside_a_range_across_the_start(env: Env, judge: Judge) -> None:
+    roles = await spread(env, 5, records=6)
+    bad = env.rng.randrange(5)
     settled = [[accept(0, 5) if index == bad else accept(0)] for index in range(5)]
-    if any(one != "NONE" for one in await world.acknowledge(*settled)):
+    if any(one != "NONE" for one in await roles.acknowledge(*settled)):
         raise Undecided("what was acquired could not be accepted")
     good = [accept(1, 2), release(3)]
-    results = await world.acknowledge(*([accept(3, 8)] if i == bad else good for i in range(5)))
+    results = await roles.acknowledge(*([accept(3, 8)] if i == bad else good for i in range(5)))
     del results[bad]
     judge.equal(["NONE"] * 4, results, f"results beside partition {bad}, which refuses 3..8")
     for i in set(range(5)) - {bad}:
-        judge.equal({3: 2}, await world.left(i), f"records of partition {i} that come again")
+        judge.equal({3: 2}, await roles.left(i), f"records of partition {i} that come again")
 
 
 @check("ACK-30", "ACK-31", meets=(IDLE, "reload"))
-async def test_nothing_since_the_state_was_read(share: Share, judge: Judge) -> None:
-    queue, former = await share.with_holder(10)
+async def test_nothing_since_the_state_was_read(env: Env, judge: Judge) -> None:
+    queue, former = await env.with_holder(10)
     # 0 is a record to load the state with; then nothing is acquired above it.
     await former.acked(each(0, (2, 1, 2, 1, 1, 3, 3, 1, 2, 1)))
     await former.depart()

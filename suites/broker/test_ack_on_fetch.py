@@ -5,11 +5,11 @@ from suites.broker.kit import *
 LONG_WAIT = 20_000  # Milliseconds that a fetch may wait for records when it should not wait at all.
 
 
-async def judge_final_on_fetch(share: Share, judge: Judge, kind: AckType) -> None:
+async def judge_final_on_fetch(env: Env, judge: Judge, kind: AckType) -> None:
     """Settle a random half of a batch by a ShareFetch; demand that it never comes back."""
-    count = share.rng.randint(6, 20)
-    queue, consumer = await share.with_holder(count)
-    chosen = sorted(share.rng.sample(range(1, count), count // 2))
+    count = env.rng.randint(6, 20)
+    queue, consumer = await env.with_holder(count)
+    chosen = sorted(env.rng.sample(range(1, count), count // 2))
     response = await consumer.fetch(*singly(chosen, kind), max_wait_ms=0)
     judge.equal("NONE", result_in(response, consumer), f"result of {kind.name} of {chosen}")
     judge.equal([], response.offsets, "records acquired while all are held or settled")
@@ -17,19 +17,19 @@ async def judge_final_on_fetch(share: Share, judge: Judge, kind: AckType) -> Non
 
 
 @check("ACK-04", fast=True, crossed=(BESIDE, RELOADED))
-async def test_accept_inside_a_fetch(share: Share, judge: Judge) -> None:
-    await judge_final_on_fetch(share, judge, AckType.ACCEPT)
+async def test_accept_inside_a_fetch(env: Env, judge: Judge) -> None:
+    await judge_final_on_fetch(env, judge, AckType.ACCEPT)
 
 
 @check("ACK-06", fast=True, crossed=(BESIDE, RELOADED))
-async def test_reject_inside_a_fetch(share: Share, judge: Judge) -> None:
-    await judge_final_on_fetch(share, judge, AckType.REJECT)
+async def test_reject_inside_a_fetch(env: Env, judge: Judge) -> None:
+    await judge_final_on_fetch(env, judge, AckType.REJECT)
 
 
 @check("ACK-05", fast=True, crossed=(BESIDE, BEHIND))
-async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(12)
-    chosen = sorted(share.rng.sample(range(1, 12), 5))
+async def test_release_inside_a_fetch(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(12)
+    chosen = sorted(env.rng.sample(range(1, 12), 5))
     response = await consumer.fetch(*singly(chosen, AckType.RELEASE), max_wait_ms=0)
     judge.equal("NONE", result_in(response, consumer), f"result of releasing {chosen}")
     # Whether the fetch part already sees what the same request released is left open.
@@ -39,8 +39,8 @@ async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-53", fast=True, crossed=(BESIDE, BEHIND))
-async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(6)
+async def test_fetch_of_no_records(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(6)
     await queue.produce(3)
     sent = time.monotonic()
     response = await consumer.fetch(accept(1, 2), release(3), max_records=0, max_wait_ms=LONG_WAIT)
@@ -53,13 +53,13 @@ async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-54", fast=True, crossed=(BESIDE, BEHIND))
-async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, judge: Judge) -> None:
+async def test_refused_acknowledgement_does_not_stop_the_fetch(env: Env, judge: Judge) -> None:
     bad = {
         "a settled record": (accept(1), "INVALID_RECORD_STATE"),
         "an unknown type": (Ack(2, 2, (50,)), "INVALID_REQUEST"),
         "offsets past the acquired": (release(900, 901), "INVALID_REQUEST"),
     }
-    queue, consumer = await share.with_holder(4)
+    queue, consumer = await env.with_holder(4)
     await consumer.acked(accept(1))
     for what, (batch, error) in bad.items():
         fresh = await queue.produce(1)
@@ -76,12 +76,12 @@ async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, jud
 
 
 @check("ACK-55", fast=True, crossed=BEHIND)
-async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(30)
+async def test_requests_take_effect_in_order(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(30)
     session = consumer.session
     calls: list[asyncio.Task[Response]] = []
     first = session.epoch
-    chosen = share.rng.sample(range(1, 30), 20)
+    chosen = env.rng.sample(range(1, 30), 20)
     released, accepted = sorted(chosen[:10]), sorted(chosen[10:])
     # Nobody waits for a response: all twenty requests are under way at once, and the session's
     # epochs refuse any that were taken out of order.
@@ -102,11 +102,11 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
 
 
 @check("ACK-55", crossed=(BESIDE, BEHIND))
-async def test_fetch_right_behind_a_release(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(5)
+async def test_fetch_right_behind_a_release(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(5)
     session = consumer.session
     epoch = session.epoch
-    offset = share.rng.choice(range(1, 5))
+    offset = env.rng.choice(range(1, 5))
     responses = await asyncio.gather(
         session.acknowledge({consumer.where: [release(offset)]}, epoch=epoch),
         session.fetch(epoch=epoch + 1, max_wait_ms=LONG_WAIT),

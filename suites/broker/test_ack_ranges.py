@@ -8,10 +8,10 @@ HUNDREDS = 1900  # Records in flight at once in one partition: below the default
 
 
 @check("ACK-24", fast=True, crossed=(BESIDE, BEHIND))
-async def test_one_type_for_a_range(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(20, 60)
-    queue, consumer = await share.with_holder(count)
-    middle = share.rng.randint(5, count - 6)
+async def test_one_type_for_a_range(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(20, 60)
+    queue, consumer = await env.with_holder(count)
+    middle = env.rng.randint(5, count - 6)
     part = await consumer.ack(accept(1, middle), release(middle + 1, count - 2))
     judge.equal("NONE", result(part), "result of two ranges")
     again = await next_catch(queue, consumer)
@@ -21,9 +21,9 @@ async def test_one_type_for_a_range(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-25", fast=True, crossed=(BESIDE, RELOADED))
-async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(LONG)
-    rng = share.rng
+async def test_types_alternate_over_a_long_range(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(LONG)
+    rng = env.rng
     regular = rng.random() < 0.5
     types = [
         AckType(index % 4) if regular else rng.choice([*FINAL, AckType.RELEASE])
@@ -42,10 +42,10 @@ async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> 
 
 
 @check("ACK-25", crossed=(BESIDE, BEHIND))
-async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(9)
+async def test_types_of_single_offsets_inside_a_fetch(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(9)
     types = [*FINAL, AckType.RELEASE, AckType.RELEASE, *FINAL]
-    share.rng.shuffle(types)
+    env.rng.shuffle(types)
     response = await consumer.fetch(each(1, types), max_wait_ms=0)
     judge.equal("NONE", result_in(response, consumer), f"result of {types}")
     caught = response.only.counts | (await next_catch(queue, consumer)).counts
@@ -54,8 +54,8 @@ async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge
 
 
 @check("ACK-26", crossed=AMONG)
-async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_consumer(HUNDREDS, batches=share.rng.choice([1, 4, 19]))
+async def test_thousands_of_batches(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_consumer(HUNDREDS, batches=env.rng.choice([1, 4, 19]))
     await consumer.acquire(HUNDREDS, max_records=HUNDREDS)
     odd = list(range(1, HUNDREDS, 2))
     even = list(range(2, HUNDREDS, 2))
@@ -69,9 +69,9 @@ async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-27", fast=True, crossed=(BESIDE, BEHIND), meets=ACROSS_BATCHES)
-async def test_batch_spans_acquired_ranges(share: Share, judge: Judge) -> None:
-    batches = share.rng.randint(3, 6)
-    queue, consumer = await share.with_holder(30, batches=batches)
+async def test_batch_spans_acquired_ranges(env: Env, judge: Judge) -> None:
+    batches = env.rng.randint(3, 6)
+    queue, consumer = await env.with_holder(30, batches=batches)
     # Released and acquired again one has another delivery count, so it is a range of its own.
     await consumer.acked(release(12, 14))
     again = await consumer.acquire(3)
@@ -86,14 +86,14 @@ async def test_batch_spans_acquired_ranges(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-28", crossed=BEHIND)
-async def test_partitions_in_any_order(share: Share, judge: Judge) -> None:
+async def test_partitions_in_any_order(env: Env, judge: Judge) -> None:
     count = 5
-    world = await spread(share, count, records=4)
-    order = share.rng.sample(range(count), count)
-    bad = share.rng.randrange(count)
+    roles = await spread(env, count, records=4)
+    order = env.rng.sample(range(count), count)
+    bad = env.rng.randrange(count)
     body = [
         {
-            "topic_id": world.queue.topic.id,
+            "topic_id": roles.queue.topic.id,
             "partitions": [
                 {
                     "partition_index": index,
@@ -106,10 +106,10 @@ async def test_partitions_in_any_order(share: Share, judge: Judge) -> None:
         }
         for index in order
     ]
-    response = await world.session.acknowledge({}, topics=body)
-    refused = [index for index, one in enumerate(world.results(response)) if one != "NONE"]
+    response = await roles.session.acknowledge({}, topics=body)
+    refused = [index for index, one in enumerate(roles.results(response)) if one != "NONE"]
     judge.equal([bad], refused, f"partitions that are refused, asked in order {order}")
     for index in range(count):
         expected = {} if index == bad else dict.fromkeys(range(2, 3 + index % 2), 2)
-        left = await world.left(index)
+        left = await roles.left(index)
         judge.equal(expected, left, f"records of partition {index} that come again")

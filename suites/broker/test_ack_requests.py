@@ -10,22 +10,22 @@ NOT_HERE = {
 
 
 @check("ACK-45", fast=True)
-async def test_no_batch_at_all(share: Share, judge: Judge) -> None:
-    world = await spread(share, 3, records=2)
+async def test_no_batch_at_all(env: Env, judge: Judge) -> None:
+    roles = await spread(env, 3, records=2)
     for named in range(1, 4):
-        response = await world.session.acknowledge(dict.fromkeys(world.where[:named], ()))
+        response = await roles.session.acknowledge(dict.fromkeys(roles.where[:named], ()))
         judge.equal(0, response.error, f"error for {named} partitions without batches")
         judge.equal((), response.parts, f"response for {named} partitions without batches")
-    results = await world.acknowledge(*([accept(1)] for _ in world.where))
+    results = await roles.acknowledge(*([accept(1)] for _ in roles.where))
     judge.equal(["NONE"] * 3, results, "response for the same partitions with batches")
 
 
 @check("ACK-46", fast=True)
-async def test_partition_without_batches(share: Share, judge: Judge) -> None:
-    world = await spread(share, 4, records=4)
-    empty = share.rng.randrange(4)
+async def test_partition_without_batches(env: Env, judge: Judge) -> None:
+    roles = await spread(env, 4, records=4)
+    empty = env.rng.randrange(4)
     acks = [[] if index == empty else [accept(0, 1), release(2)] for index in range(4)]
-    results = await world.acknowledge(*acks)
+    results = await roles.acknowledge(*acks)
     # Kafka answers NONE for it when any other partition has batches, and leaves it out otherwise.
     allowed = {
         "NONE": "ShareAcknowledgeResponse ErrorCode: of each partition, or 0 if there was no error",
@@ -35,13 +35,13 @@ async def test_partition_without_batches(share: Share, judge: Judge) -> None:
     judge.equal(["NONE"] * 3, results, "results of the others")
     for index in range(4):
         expected = {} if index == empty else {2: 2}
-        left = await world.left(index)
+        left = await roles.left(index)
         judge.equal(expected, left, f"records of partition {index} that come again")
 
 
 @check("ACK-47", fast=True, crossed=AMONG)
-async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(4)
+async def test_no_topic_at_all(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(4)
     session = consumer.session
     used = session.epoch
     response = await session.acknowledge({})
@@ -53,9 +53,9 @@ async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-48", fast=True)
-async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(6)
-    random_id = uuid.UUID(bytes=share.rng.randbytes(16))
+async def test_unknown_topic_id(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(6)
+    random_id = uuid.UUID(bytes=env.rng.randbytes(16))
     unknown = Topic(name="", id=random_id, leaders=(0,))
     response = await consumer.session.acknowledge(
         {(unknown, 0): [accept(0, 3)], consumer.where: [reject(1, 2)]}
@@ -68,10 +68,10 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-49", fast=True)
-async def test_unknown_partition(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(6)
+async def test_unknown_partition(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(6)
     topic, _ = consumer.where
-    for index in (1, share.rng.randint(2, 10_000), 2**31 - 1, -1):
+    for index in (1, env.rng.randint(2, 10_000), 2**31 - 1, -1):
         response = await consumer.session.acknowledge(
             {(topic, index): [accept(0, 3)], consumer.where: [accept(0, 0)]}
         )
@@ -82,7 +82,7 @@ async def test_unknown_partition(share: Share, judge: Judge) -> None:
     await judge_held(judge, consumer, range(1, 6), "unknown partitions")
 
 
-def judge_not_here(judge: Judge, share: Share, response: Response, topic: Topic, what: str) -> None:
+def judge_not_here(judge: Judge, env: Env, response: Response, topic: Topic, what: str) -> None:
     """Demand a refusal of partition 0 by a broker that does not lead it."""
     part = response.part(topic.id)
     judge.one_of(NOT_HERE, result(part), what)
@@ -90,36 +90,36 @@ def judge_not_here(judge: Judge, share: Share, response: Response, topic: Topic,
         leader = topic.leaders[0]
         judge.equal(leader, part.leader[0], "CurrentLeader of the refusal")
         address = response.endpoints.get(leader)
-        judge.equal(share.cluster.brokers[leader], address, "NodeEndpoints' leader")
+        judge.equal(env.cluster.brokers[leader], address, "NodeEndpoints' leader")
 
 
 @check("ACK-50", crossed=AMONG)
-async def test_broker_that_does_not_lead(share: Share, judge: Judge) -> None:
-    nodes = sorted(share.cluster.brokers)
+async def test_broker_that_does_not_lead(env: Env, judge: Judge) -> None:
+    nodes = sorted(env.cluster.brokers)
     if len(nodes) < 2:
         raise OutOfReach("a broker that does not lead needs a cluster of two brokers or more")
-    leader, *others = share.rng.sample(nodes, len(nodes))
-    _, consumer = await share.with_holder(6, assignments=[[leader, others[0]]])
+    leader, *others = env.rng.sample(nodes, len(nodes))
+    _, consumer = await env.with_holder(6, assignments=[[leader, others[0]]])
     where = consumer.where
     for node in others:
         kind = "a follower" if node == others[0] else "a broker without a replica"
         session = await consumer.member.session(node)
         await session.fetch(where, max_wait_ms=0)
         response = await session.acknowledge({where: [accept(1, 5)]})
-        judge_not_here(judge, share, response, where[0], f"ShareAcknowledge to {kind}")
+        judge_not_here(judge, env, response, where[0], f"ShareAcknowledge to {kind}")
         response = await session.fetch(acks={where: [release(1, 5)]}, max_wait_ms=0)
-        judge_not_here(judge, share, response, where[0], f"ShareFetch to {kind}")
+        judge_not_here(judge, env, response, where[0], f"ShareFetch to {kind}")
     await judge_held(judge, consumer, range(1, 6), "asking other brokers")
 
 
-async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
+async def one_topic_gone(env: Env) -> tuple[Session, Topic, Topic]:
     """Return a session that holds 4 records of each of two topics, one of them deleted since."""
-    leader = min(share.cluster.brokers)
-    queue = await share.queue(assignments=[[leader]])
-    doomed = await share.admin.create_topic(assignments=[[leader]])
-    member = await share.member(queue.group, queue.topic, doomed)
+    leader = min(env.cluster.brokers)
+    queue = await env.queue(assignments=[[leader]])
+    doomed = await env.admin.create_topic(assignments=[[leader]])
+    member = await env.member(queue.group, queue.topic, doomed)
     await queue.produce(4)
-    await share.admin.produce(doomed, 4)
+    await env.admin.produce(doomed, 4)
     session = await member.session(leader)
     held: list[int] = []
     async for _ in attempts():
@@ -129,14 +129,14 @@ async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
             break
     else:
         sentence = f"only offsets {held} of two topics were acquired"
-        raise await stopped(share.cluster, leader, sentence, session.fetch)
-    await share.admin.delete_topics(doomed.name)
+        raise await stopped(env.cluster, leader, sentence, session.fetch)
+    await env.admin.delete_topics(doomed.name)
     return session, queue.topic, doomed
 
 
 @check("ACK-51", crossed=AMONG)
-async def test_deleted_topic(share: Share, judge: Judge) -> None:
-    session, kept, doomed = await one_topic_gone(share)
+async def test_deleted_topic(env: Env, judge: Judge) -> None:
+    session, kept, doomed = await one_topic_gone(env)
     seen = ""
     # A broker learns of the deletion some time after the controller has answered it, and an
     # acknowledgement on the way may meet state that is half gone; only where it ends is judged.
@@ -155,8 +155,8 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-64", crossed=AMONG)
-async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
-    session, kept, doomed = await one_topic_gone(share)
+async def test_deleted_topic_inside_a_fetch(env: Env, judge: Judge) -> None:
+    session, kept, doomed = await one_topic_gone(env)
     seen = ""
     async for _ in attempts():
         response = await session.fetch(acks={(doomed, 0): PROBE}, max_wait_ms=100)
@@ -179,12 +179,12 @@ async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-52", fast=True, crossed=AMONG)
-async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(8)
+async def test_unknown_tagged_fields(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(8)
 
     def tags() -> dict[int, bytes]:
-        numbers = share.rng.sample(range(50, 100_000), 3)
-        return {number: share.rng.randbytes(share.rng.randint(0, 300)) for number in numbers}
+        numbers = env.rng.sample(range(50, 100_000), 3)
+        return {number: env.rng.randbytes(env.rng.randint(0, 300)) for number in numbers}
 
     def topics(offset: int) -> list[dict[str, Any]]:
         batch = accept(offset).wire() | {"_tags": tags()}

@@ -20,16 +20,16 @@ async def _refused_again(refusal: FrameRule) -> None:
 
 @check("ACK-51", solo={}, timeout=120)
 async def test_state_write_meets_the_end_of_its_topic(between: Proxied, judge: Judge) -> None:
-    share = between.share
-    queue, holder = await share.with_holder(6, lock_ms=share.bounds.longest_lock)
+    env = between.env
+    queue, holder = await env.with_holder(6, lock_ms=env.bounds.longest_lock)
     with between.state_writes_refused() as refusal:
         acks = {holder.where: [accept(0, 2)]}
         acking = asyncio.create_task(holder.session.acknowledge(acks, timeout=60.0))
         await _refused_again(refusal)
-        await share.admin.delete_topics(queue.topic.name)
+        await env.admin.delete_topics(queue.topic.name)
         async for _ in attempts():
             asked = [{"name": queue.topic.name}]
-            found = await (await share.cluster.any()).call("Metadata", topics=asked)
+            found = await (await env.cluster.any()).call("Metadata", topics=asked)
             if found.topics[0].topic_id != queue.topic.id:
                 break
         else:

@@ -3,11 +3,11 @@
 from suites.broker.kit import *
 
 
-async def judge_final_type(share: Share, judge: Judge, kind: AckType) -> None:
+async def judge_final_type(env: Env, judge: Judge, kind: AckType) -> None:
     """Settle a random half of a batch with a type; demand that it never comes back."""
-    count = share.rng.randint(6, 20)
-    queue, consumer = await share.with_holder(count)
-    chosen = sorted(share.rng.sample(range(1, count), count // 2))
+    count = env.rng.randint(6, 20)
+    queue, consumer = await env.with_holder(count)
+    chosen = sorted(env.rng.sample(range(1, count), count // 2))
 
     part = await consumer.ack(*singly(chosen, kind))
 
@@ -16,24 +16,24 @@ async def judge_final_type(share: Share, judge: Judge, kind: AckType) -> None:
 
 
 @check("ACK-01", fast=True, crossed=(BESIDE, RELOADED))
-async def test_accepted_record_never_comes_back(share: Share, judge: Judge) -> None:
-    await judge_final_type(share, judge, AckType.ACCEPT)
+async def test_accepted_record_never_comes_back(env: Env, judge: Judge) -> None:
+    await judge_final_type(env, judge, AckType.ACCEPT)
 
 
 @check("ACK-03", fast=True, crossed=(BESIDE, RELOADED))
-async def test_gap_is_final(share: Share, judge: Judge) -> None:
-    await judge_final_type(share, judge, AckType.GAP)
+async def test_gap_is_final(env: Env, judge: Judge) -> None:
+    await judge_final_type(env, judge, AckType.GAP)
 
 
 @check("ACK-07", fast=True, crossed=(BESIDE, RELOADED))
-async def test_reject_is_final(share: Share, judge: Judge) -> None:
-    await judge_final_type(share, judge, AckType.REJECT)
+async def test_reject_is_final(env: Env, judge: Judge) -> None:
+    await judge_final_type(env, judge, AckType.REJECT)
 
 
 @check("ACK-02", fast=True, crossed=(BESIDE, BEHIND))
-async def test_released_record_comes_again_counted_once_more(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10)
-    same, other = sorted(share.rng.sample(range(1, 10), 2))
+async def test_released_record_comes_again_counted_once_more(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(10)
+    same, other = sorted(env.rng.sample(range(1, 10), 2))
 
     judge.equal("NONE", result(await consumer.ack(release(same))), "result of the release")
     again = await next_catch(queue, consumer)
@@ -49,9 +49,9 @@ async def test_released_record_comes_again_counted_once_more(share: Share, judge
 
 
 @check("ACK-08", fast=True, crossed=(BESIDE, BEHIND))
-async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(12)
-    first = share.rng.randint(2, 6)
+async def test_part_of_a_batch_leaves_the_rest_acquired(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(12)
+    first = env.rng.randint(2, 6)
     settled = range(first, first + 3)
     rest = [offset for offset in range(1, 12) if offset not in settled]
 
@@ -69,8 +69,8 @@ async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Jud
 
 
 @check("ACK-09", fast=True, crossed=(BESIDE, RELOADED))
-async def test_start_offset_follows_settled_records(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(12)
+async def test_start_offset_follows_settled_records(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(12)
 
     # Offsets 3 (released) and 6 (acquired) are the obstacles, 9 and more stay to force writes:
     # a broker may write the start offset with the next state change only (KIP-932 §Managing
@@ -93,9 +93,9 @@ async def test_start_offset_follows_settled_records(share: Share, judge: Judge) 
 
 
 @check("ACK-10", crossed=BESIDE)
-async def test_groups_do_not_share_acknowledgements(share: Share, judge: Judge) -> None:
-    queue = await share.queue(8)
-    sibling, early = await share.sibling(queue), await share.sibling(queue)
+async def test_groups_do_not_share_acknowledgements(env: Env, judge: Judge) -> None:
+    queue = await env.queue(8)
+    sibling, early = await env.sibling(queue), await env.sibling(queue)
     ours, theirs, holder = [await one.consumer() for one in (queue, sibling, early)]
     await holder.acquire(8)
     await ours.acquire(8)

@@ -6,9 +6,9 @@ from suites.broker.kit import *
 
 
 @check("ACQ-05", "ACQ-07", fast=True, crossed=(BESIDE, BEHIND))
-async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(30, batches=share.rng.choice([1, 3, 6]))
-    freed = sorted(share.rng.sample(range(30), k=10))
+async def test_ranges_in_order_with_counts(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(30, batches=env.rng.choice([1, 3, 6]))
+    freed = sorted(env.rng.sample(range(30), k=10))
     await consumer.acked(*(release(offset) for offset in freed))
     await queue.produce(5)
 
@@ -26,24 +26,24 @@ async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
 
 @check("ACQ-06", crossed=AMONG)
 @pytest.mark.parametrize("codec", list(Compression), ids=lambda codec: codec.name.lower())
-async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compression) -> None:
-    queue = await share.queue()
+async def test_records_come_as_produced(env: Env, judge: Judge, codec: Compression) -> None:
+    queue = await env.queue()
     produced = [
         Record(
             offset=index,
             key=None if index % 3 == 0 else b"k%d" % index,
-            value=share.rng.randbytes(share.rng.randint(0, 200)),
+            value=env.rng.randbytes(env.rng.randint(0, 200)),
             headers=(("h", b"%d" % index), ("none", None)),
         )
         for index in range(12)
     ]
-    await share.admin.append(queue.topic, encode_batch(produced, compression=codec))
+    await env.admin.append(queue.topic, encode_batch(produced, compression=codec))
     consumer = await queue.consumer()
 
     _judge_records(judge, produced, await consumer.acquire(12))
 
     # Out of the middle of the batch, and not in one piece.
-    again = sorted(share.rng.sample(range(1, 11), 5))
+    again = sorted(env.rng.sample(range(1, 11), 5))
     await consumer.acked(*(release(offset) for offset in again))
     _judge_records(judge, [produced[offset] for offset in again], await consumer.acquire(5))
 
@@ -62,8 +62,8 @@ def _judge_records(judge: Judge, produced: Sequence[Record], catch: Catch) -> No
 
 
 @check("ACQ-08", crossed=(BESIDE, BEHIND))
-async def test_records_never_null(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=2, records=3, assignments=share.together(2))
+async def test_records_never_null(env: Env, judge: Judge) -> None:
+    queue = await env.queue(partitions=2, records=3, assignments=env.together(2))
     consumer = await queue.consumer()
     named = [(queue.topic, 0), (queue.topic, 1), (queue.topic, 5)]
 
@@ -81,25 +81,25 @@ async def test_records_never_null(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-09", fast=True, crossed=(BESIDE, BEHIND))
-async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
-    broker = await share.admin.broker_configs()
+async def test_lock_timeout_is_the_groups(env: Env, judge: Judge) -> None:
+    broker = await env.admin.broker_configs()
     # The defaults, for a broker that has no such bounds.
     low = int(broker.get("group.share.min.record.lock.duration.ms", 15_000))
-    own = share.rng.randint(low, int(broker.get("group.share.max.record.lock.duration.ms", 60_000)))
-    special = await share.queue(records=1, lock_ms=own)
+    own = env.rng.randint(low, int(broker.get("group.share.max.record.lock.duration.ms", 60_000)))
+    special = await env.queue(records=1, lock_ms=own)
 
     for queue, expected in (
         (special, own),
-        (await share.queue(records=1), int(broker["group.share.record.lock.duration.ms"])),
+        (await env.queue(records=1), int(broker["group.share.record.lock.duration.ms"])),
     ):
         catch = await (await queue.consumer()).acquire(1)
         judge.equal(expected, catch.responses[-1].lock_ms, "AcquisitionLockTimeoutMs")
 
 
 @check("ACQ-10", fast=True)
-async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=3, assignments=share.together(3))
-    sizes = {index: share.rng.randint(1, 9) for index in queue.topic.partitions}
+async def test_several_partitions_in_one_fetch(env: Env, judge: Judge) -> None:
+    queue = await env.queue(partitions=3, assignments=env.together(3))
+    sizes = {index: env.rng.randint(1, 9) for index in queue.topic.partitions}
     for index, size in sizes.items():
         await queue.produce([b"p%d" % index] * size, index)
     consumer = await queue.consumer()
@@ -122,8 +122,8 @@ async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> No
 
 
 @check("ACQ-11", crossed=BESIDE)
-async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
-    _, first, second = await share.with_pair(records=10)
+async def test_more_records_than_acquired(env: Env, judge: Judge) -> None:
+    _, first, second = await env.with_pair(records=10)
     await first.acquire(10)
     await first.acked(release(2), release(7))
 
@@ -141,10 +141,10 @@ async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
 
 
 async def _beside(
-    share: Share, judge: Judge, topic: Topic | None, index: int, error: ErrorCode
+    env: Env, judge: Judge, topic: Topic | None, index: int, error: ErrorCode
 ) -> None:
     """Judge a fetch that names a good partition and an unknown one, of its topic or another."""
-    queue, consumer = await share.with_consumer(records=5)
+    queue, consumer = await env.with_consumer(records=5)
     other = (topic or queue.topic, index)
 
     responses = [await consumer.session.fetch(consumer.where, other)]
@@ -160,29 +160,29 @@ async def _beside(
 
 
 @check("ACQ-12", fast=True, crossed=(BESIDE, BEHIND))
-async def test_unknown_topic_fails_alone(share: Share, judge: Judge) -> None:
-    ghost = Topic(name="ghost", id=uuid.UUID(bytes=share.rng.randbytes(16)), leaders=())
-    await _beside(share, judge, ghost, 0, ErrorCode.UNKNOWN_TOPIC_ID)
+async def test_unknown_topic_fails_alone(env: Env, judge: Judge) -> None:
+    ghost = Topic(name="ghost", id=uuid.UUID(bytes=env.rng.randbytes(16)), leaders=())
+    await _beside(env, judge, ghost, 0, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 @check("ACQ-13", fast=True, crossed=(BESIDE, BEHIND))
-async def test_unknown_partition_fails_alone(share: Share, judge: Judge) -> None:
-    index = share.rng.randint(1, 999)
-    await _beside(share, judge, None, index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+async def test_unknown_partition_fails_alone(env: Env, judge: Judge) -> None:
+    index = env.rng.randint(1, 999)
+    await _beside(env, judge, None, index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 @check("ACQ-14", crossed=AMONG)
-async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
-    placed = share.together(1)
-    doomed = await share.queue(records=2, assignments=placed)
+async def test_deleted_topic_fails_alone(env: Env, judge: Judge) -> None:
+    placed = env.together(1)
+    doomed = await env.queue(records=2, assignments=placed)
     other = Queue(
-        share=share, topic=await share.admin.create_topic(assignments=placed), group=doomed.group
+        env=env, topic=await env.admin.create_topic(assignments=placed), group=doomed.group
     )
     consumer = await doomed.consumer()
     await consumer.member.subscribe(doomed.topic, other.topic)
     await consumer.session.fetch(consumer.where, (other.topic, 0))
 
-    await share.admin.delete_topics(doomed.topic.name)
+    await env.admin.delete_topics(doomed.topic.name)
     last = await other.produce(3) + 2
     served: set[int] = set()
     gone = False

@@ -13,7 +13,7 @@ class Crowd:
     Both ends lie inside the broker's own lock, so that whatever overlaps here overlaps there.
     """
 
-    share: Share
+    env: Env
     total: int
     appetite: int = 25
     held: dict[int, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Crowd:
             raise Undecided(f"{len(self.accepted)} of {self.total} records were accepted in 60 s")
 
     async def _consume(self, member: Consumer) -> None:
-        rng = self.share.rng
+        rng = self.env.rng
         # One record with two holders says enough.
         while (
             len(self.accepted) < self.total and not self.double and time.monotonic() < self.deadline
@@ -63,7 +63,7 @@ class Crowd:
 
     async def _settle(self, member: Consumer, counts: dict[int, int]) -> None:
         """Settle each offset, releasing it at most twice, so that none runs out of deliveries."""
-        kept = {o for o, count in counts.items() if count > 2 or self.share.rng.random() < 0.6}
+        kept = {o for o, count in counts.items() if count > 2 or self.env.rng.random() < 0.6}
         for offset in counts:
             del self.held[offset]
         acks: list[Ack] = [accept(o) if o in kept else release(o) for o in sorted(counts)]
@@ -76,10 +76,10 @@ class Crowd:
 
 
 @check("ACQ-23", crossed=AMONG)
-async def test_no_offset_has_two_holders(share: Share, judge: Judge) -> None:
+async def test_no_offset_has_two_holders(env: Env, judge: Judge) -> None:
     total = 240
-    queue = await share.queue(records=total, batches=share.rng.choice([8, 24, 60]))
-    crowd = Crowd(share, total)
+    queue = await env.queue(records=total, batches=env.rng.choice([8, 24, 60]))
+    crowd = Crowd(env, total)
 
     await crowd.run(queue, members=6)
 
@@ -88,12 +88,12 @@ async def test_no_offset_has_two_holders(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-57", feature="group-lock-limit", crossed=AMONG)
-async def test_crowd_stays_inside_the_window(share: Share, judge: Judge) -> None:
+async def test_crowd_stays_inside_the_window(env: Env, judge: Judge) -> None:
     total = 3 * LIMIT
     config = {"share.partition.max.record.locks": str(LIMIT)}
-    queue = await share.queue(records=total, batches=total, group_config=config)
+    queue = await env.queue(records=total, batches=total, group_config=config)
     # Together they want several times what the window holds.
-    crowd = Crowd(share, total, appetite=80)
+    crowd = Crowd(env, total, appetite=80)
 
     await crowd.run(queue, members=8)
 

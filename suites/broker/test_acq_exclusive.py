@@ -4,8 +4,8 @@ from suites.broker.kit import *
 
 
 @check("ACQ-20", "ACQ-21", fast=True, crossed=(BESIDE, BEHIND))
-async def test_held_record_is_given_to_nobody(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
+async def test_held_record_is_given_to_nobody(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=10, batches=env.rng.choice([1, 2, 10]))
     holder, other = await queue.consumer(), await queue.consumer()
     held = await holder.acquire(10)
 
@@ -19,10 +19,10 @@ async def test_held_record_is_given_to_nobody(share: Share, judge: Judge) -> Non
 
 
 @check("ACQ-22", crossed=(BESIDE, BEHIND))
-async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
-    queue, first, second = await share.with_pair(records=12)
+async def test_two_members_inside_one_batch(env: Env, judge: Judge) -> None:
+    queue, first, second = await env.with_pair(records=12)
     await first.acquire(12)
-    given = sorted(share.rng.sample(range(12), k=5))
+    given = sorted(env.rng.sample(range(12), k=5))
     kept = sorted(set(range(12)) - set(given))
     await first.acked(*(release(offset) for offset in given))
 
@@ -42,15 +42,15 @@ async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-25", fast=True, crossed=(BESIDE, BEHIND))
-async def test_every_record_once(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(60, 150)
-    queue = await share.queue(records=total, batches=share.rng.choice([1, 7, 20]))
+async def test_every_record_once(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(60, 150)
+    queue = await env.queue(records=total, batches=env.rng.choice([1, 7, 20]))
     members = [await queue.consumer() for _ in range(3)]
     deliveries: Counter[int] = Counter()
 
     async for _ in attempts(within=60):
         for member in members:
-            response = member.sound(await member.fetch(max_records=share.rng.randint(1, 30)))
+            response = member.sound(await member.fetch(max_records=env.rng.randint(1, 30)))
             if response.offsets:
                 deliveries.update(response.offsets)
                 await member.acked(*(accept(r.first, r.last) for r in response.only.ranges))

@@ -6,18 +6,18 @@ from suites.broker.kit import *
 RECORD_LIMIT = 1  # ShareAcquireMode of a strict MaxRecords (KIP-1206).
 
 
-async def _spread(share: Share, partitions: int, size: int, records: int = 1) -> Queue:
-    queue = await share.queue(partitions=partitions, assignments=share.together(partitions))
+async def _spread(env: Env, partitions: int, size: int, records: int = 1) -> Queue:
+    queue = await env.queue(partitions=partitions, assignments=env.together(partitions))
     for index in queue.topic.partitions:
         await queue.produce([bytes(size)] * records, index, batches=records)
     return queue
 
 
 @check("ACQ-30", fast=True, crossed=(BESIDE, BEHIND))
-async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
-    size = share.rng.randint(2, 9)
-    _, consumer = await share.with_consumer(records=6 * size, batches=6)
-    wanted = share.rng.randint(1, 3 * size)
+async def test_max_records_is_soft(env: Env, judge: Judge) -> None:
+    size = env.rng.randint(2, 9)
+    _, consumer = await env.with_consumer(records=6 * size, batches=6)
+    wanted = env.rng.randint(1, 3 * size)
     whole = -(-wanted // size) * size
 
     first = (await consumer.acquire(1, max_records=wanted)).offsets
@@ -28,9 +28,9 @@ async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-31", fast=True, crossed=(BESIDE, BEHIND))
-async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
-    size = share.rng.randint(3, 12)
-    queue = await share.queue(records=6 * size, batches=6)
+async def test_batches_stay_whole(env: Env, judge: Judge) -> None:
+    size = env.rng.randint(3, 12)
+    queue = await env.queue(records=6 * size, batches=6)
     members = [await queue.consumer(), await queue.consumer(join=False)]
     ranges = []
     async for _ in attempts():
@@ -48,10 +48,10 @@ async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-32", crossed=(BESIDE, BEHIND))
-async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
-    size = share.rng.randint(2, 6)
-    queue = await share.queue(records=8 * size, batches=8)
-    limit = share.rng.randint(1, 4 * size)
+async def test_batch_size_splits_ranges(env: Env, judge: Judge) -> None:
+    size = env.rng.randint(2, 6)
+    queue = await env.queue(records=8 * size, batches=8)
+    limit = env.rng.randint(1, 4 * size)
     consumer = await queue.consumer()
 
     catch = await consumer.acquire(8 * size, batch_size=limit)
@@ -66,13 +66,13 @@ async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-33", "ACQ-34", feature="record-limit", fast=True, crossed=(BESIDE, BEHIND))
-async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
+async def test_record_limit_is_strict(env: Env, judge: Judge) -> None:
     total = 40
-    _, consumer = await share.with_consumer(records=total, batches=share.rng.choice([1, 2, 5]))
+    _, consumer = await env.with_consumer(records=total, batches=env.rng.choice([1, 2, 5]))
     seen: Counter[int] = Counter()
 
     async for _ in attempts():
-        limit = share.rng.randint(1, 9)
+        limit = env.rng.randint(1, 9)
         response = await consumer.fetch(max_records=limit, share_acquire_mode=RECORD_LIMIT)
         taken = consumer.sound(response).offsets
         judge["ACQ-33"].holds(len(taken) <= limit, f"MaxRecords {limit}, acquired {taken}")
@@ -84,11 +84,11 @@ async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-33", feature="record-limit")
-async def test_record_limit_cuts_what_was_released(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(8, 20)
-    _, consumer = await share.with_holder(total)
+async def test_record_limit_cuts_what_was_released(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(8, 20)
+    _, consumer = await env.with_holder(total)
     await consumer.acked(release(0, total - 1))
-    limit = share.rng.randint(2, total - 1)
+    limit = env.rng.randint(2, total - 1)
 
     again = await consumer.acquire(1, max_records=limit, share_acquire_mode=RECORD_LIMIT)
 
@@ -97,8 +97,8 @@ async def test_record_limit_cuts_what_was_released(share: Share, judge: Judge) -
 
 
 @check("ACQ-35", feature="record-limit", crossed=RELOADED)
-async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=3, assignments=share.together(3))
+async def test_record_limit_over_partitions(env: Env, judge: Judge) -> None:
+    queue = await env.queue(partitions=3, assignments=env.together(3))
     for index in queue.topic.partitions:
         await queue.produce(10, index)
     consumer = await queue.consumer()
@@ -106,7 +106,7 @@ async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
     total = 0
 
     async for _ in attempts():
-        limit = share.rng.randint(2, 12)
+        limit = env.rng.randint(2, 12)
         response = await consumer.session.fetch(
             *named, max_records=limit, share_acquire_mode=RECORD_LIMIT
         )
@@ -121,9 +121,9 @@ async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-36", feature="record-limit", crossed=(BESIDE, BEHIND))
-async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
-    _, strict, soft = await share.with_pair(records=20, batches=2)
-    limit = share.rng.randint(1, 9)
+async def test_modes_mix_in_a_group(env: Env, judge: Judge) -> None:
+    _, strict, soft = await env.with_pair(records=20, batches=2)
+    limit = env.rng.randint(1, 9)
 
     first = await strict.acquire(1, max_records=limit, share_acquire_mode=RECORD_LIMIT)
     second = await soft.acquire(10 - limit, max_records=10 - limit)
@@ -135,12 +135,12 @@ async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-37", crossed=AMONG)
-async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> None:
-    large = share.rng.randbytes(share.rng.randint(50_000, 300_000))
-    _, consumer = await share.with_consumer(records=[large])
+async def test_first_record_may_exceed_max_bytes(env: Env, judge: Judge) -> None:
+    large = env.rng.randbytes(env.rng.randint(50_000, 300_000))
+    _, consumer = await env.with_consumer(records=[large])
     found: list[bytes | None] = []
     async for _ in attempts():
-        response = consumer.sound(await consumer.fetch(max_bytes=share.rng.randint(1, 4000)))
+        response = consumer.sound(await consumer.fetch(max_bytes=env.rng.randint(1, 4000)))
         found = [r.value for part in response.parts for r in part.acquired_records()]
         if found:
             break
@@ -149,10 +149,10 @@ async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> 
 
 
 @check("ACQ-38", crossed=AMONG)
-async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> None:
-    queue = await _spread(share, partitions=4, size=20)
+async def test_small_max_bytes_makes_progress(env: Env, judge: Judge) -> None:
+    queue = await _spread(env, partitions=4, size=20)
     for limit in range(1, 6):
-        group = await share.sibling(queue)
+        group = await env.sibling(queue)
         consumer = await group.consumer()
         named = [(queue.topic, index) for index in queue.topic.partitions]
         seen: set[int] = set()
@@ -166,10 +166,10 @@ async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> Non
 
 
 @check("ACQ-44", crossed=AMONG)
-async def test_max_bytes_is_for_all_partitions(share: Share, judge: Judge) -> None:
-    queue = await _spread(share, partitions=3, size=1000, records=8)
-    for limit in share.rng.sample(range(1, 9000), 3):
-        consumer = await (await share.sibling(queue)).consumer()
+async def test_max_bytes_is_for_all_partitions(env: Env, judge: Judge) -> None:
+    queue = await _spread(env, partitions=3, size=1000, records=8)
+    for limit in env.rng.sample(range(1, 9000), 3):
+        consumer = await (await env.sibling(queue)).consumer()
         named = [(queue.topic, index) for index in queue.topic.partitions]
         parts: list[Part] = []
         async for _ in attempts():
@@ -183,8 +183,8 @@ async def test_max_bytes_is_for_all_partitions(share: Share, judge: Judge) -> No
         judge.saw(bytes=sum(sent))
 
 
-async def _ask_for_nothing(share: Share, judge: Judge, **nothing: int) -> None:
-    _, consumer = await share.with_consumer(records=4)
+async def _ask_for_nothing(env: Env, judge: Judge, **nothing: int) -> None:
+    _, consumer = await env.with_consumer(records=4)
     await consumer.fetch(max_records=0)
     sent = time.monotonic()
     response = await consumer.fetch(max_wait_ms=40_000, timeout=60, **nothing)
@@ -196,23 +196,23 @@ async def _ask_for_nothing(share: Share, judge: Judge, **nothing: int) -> None:
 
 
 @check("ACQ-39", fast=True, crossed=(BESIDE, BEHIND))
-async def test_no_records_wanted(share: Share, judge: Judge) -> None:
-    await _ask_for_nothing(share, judge, max_records=0)
+async def test_no_records_wanted(env: Env, judge: Judge) -> None:
+    await _ask_for_nothing(env, judge, max_records=0)
 
 
 @check("ACQ-40", fast=True, crossed=(BESIDE, BEHIND))
-async def test_no_bytes_wanted(share: Share, judge: Judge) -> None:
-    await _ask_for_nothing(share, judge, max_bytes=0)
+async def test_no_bytes_wanted(env: Env, judge: Judge) -> None:
+    await _ask_for_nothing(env, judge, max_bytes=0)
 
 
 @check("ACQ-41", fast=True, crossed=(BESIDE, BEHIND))
-async def test_earliest_available_first(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_consumer(records=20, batches=20)
+async def test_earliest_available_first(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_consumer(records=20, batches=20)
     taken = 0
     while taken < 10:
         taken += len((await consumer.acquire(1, max_records=10 - taken)).counts)
-    back = sorted(share.rng.sample(range(10), k=3))
-    for offset in share.rng.sample(back, k=3):
+    back = sorted(env.rng.sample(range(10), k=3))
+    for offset in env.rng.sample(back, k=3):
         await consumer.acked(release(offset))
 
     # One by one, or all at once: the released ones share an in-flight batch, and in the
@@ -226,10 +226,10 @@ async def test_earliest_available_first(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-42", crossed=AMONG)
-async def test_no_partition_starves(share: Share, judge: Judge) -> None:
+async def test_no_partition_starves(env: Env, judge: Judge) -> None:
     partitions, size = 4, 500
-    queue = await _spread(share, partitions, size, records=40)
-    by: dict[str, Any] = share.rng.choice([{"max_records": 1}, {"max_bytes": size}])
+    queue = await _spread(env, partitions, size, records=40)
+    by: dict[str, Any] = env.rng.choice([{"max_records": 1}, {"max_bytes": size}])
     consumer = await queue.consumer()
     named = [(queue.topic, index) for index in queue.topic.partitions]
     turns: Counter[int] = Counter()
@@ -252,9 +252,9 @@ async def test_no_partition_starves(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-43", feature="record-limit", crossed=(BESIDE, BEHIND))
-async def test_unknown_mode_is_refused(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer(records=3)
-    mode = share.rng.choice([2, 9, 127, -1])
+async def test_unknown_mode_is_refused(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer(records=3)
+    mode = env.rng.choice([2, 9, 127, -1])
 
     response = await consumer.fetch(share_acquire_mode=mode)
     judge.holds(response.error != 0, f"acquire mode {mode} was answered without error")

@@ -3,19 +3,19 @@
 from suites.broker.kit import *
 
 
-def _another(share: Share, leader: int) -> int:
+def _another(env: Env, leader: int) -> int:
     """Return a broker that does not lead; a cluster of one has none."""
-    others = sorted(set(share.cluster.brokers) - {leader})
+    others = sorted(set(env.cluster.brokers) - {leader})
     if not others:
         raise OutOfReach("the cluster has one broker; the rule takes a second one")
-    return share.rng.choice(others)
+    return env.rng.choice(others)
 
 
 @check("ACQ-01", "ACQ-02", fast=True, crossed=AMONG)
-async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer(records=5)
+async def test_only_the_leader_serves(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer(records=5)
     leader = queue.topic.leaders[0]
-    wrong = await consumer.member.session(_another(share, leader))
+    wrong = await consumer.member.session(_another(env, leader))
 
     response = await wrong.fetch(consumer.where)
     part = response.only
@@ -28,20 +28,20 @@ async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
     judge["ACQ-02"].equal(leader, part.leader[0], "CurrentLeader")
     judge["ACQ-02"].holds(part.leader[1] >= 0, f"the leader's epoch is {part.leader[1]}")
     named = response.endpoints.get(leader)
-    judge["ACQ-02"].equal(share.cluster.brokers[leader], named, "the leader's NodeEndpoint")
+    judge["ACQ-02"].equal(env.cluster.brokers[leader], named, "the leader's NodeEndpoint")
 
 
 @check("ACQ-03", crossed=AMONG)
-async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
-    nodes = share.rng.sample(sorted(share.cluster.brokers), k=len(share.cluster.brokers))[:2]
-    _another(share, nodes[0])
-    queue, consumer = await share.with_holder(1, assignments=[nodes])
+async def test_leader_move_ends_the_wait(env: Env, judge: Judge) -> None:
+    nodes = env.rng.sample(sorted(env.cluster.brokers), k=len(env.cluster.brokers))[:2]
+    _another(env, nodes[0])
+    queue, consumer = await env.with_holder(1, assignments=[nodes])
     waiting = asyncio.create_task(consumer.fetch(max_wait_ms=40_000, timeout=60))
     await asyncio.wait([waiting], timeout=0.5)
     if waiting.done():
         raise Undecided(f"the fetch did not wait: {waiting.result()}")
 
-    await share.admin.move_leader(queue.topic, nodes[1])
+    await env.admin.move_leader(queue.topic, nodes[1])
     done, _ = await asyncio.wait([waiting], timeout=WITHIN)
     waiting.cancel()
 
@@ -59,8 +59,8 @@ async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-04", fast=True, crossed=AMONG)
-async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
-    queue, member = await share.with_consumer(records=6, batches=6)
+async def test_stranger_may_fetch(env: Env, judge: Judge) -> None:
+    queue, member = await env.with_consumer(records=6, batches=6)
     await member.acquire(3, max_records=3)
     stranger = await queue.consumer(join=False)
     stranger.session.joins_late = False
@@ -77,8 +77,8 @@ async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-15", crossed=BESIDE)
-async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=4, untouched=True)
+async def test_fetch_before_anyone_joined(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=4, untouched=True)
     early = await queue.consumer(join=False)
     early.session.joins_late = False
 
@@ -97,9 +97,9 @@ async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-16", crossed=BESIDE)
-async def test_first_fetches_at_once(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=30, batches=6, lock_ms=share.bounds.longest_lock)
-    await share.member(queue.group, queue.topic)
+async def test_first_fetches_at_once(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=30, batches=6, lock_ms=env.bounds.longest_lock)
+    await env.member(queue.group, queue.topic)
     members = [await queue.consumer(join=False) for _ in range(6)]
 
     calls = [member.fetch(max_records=5, max_wait_ms=5000) for member in members]

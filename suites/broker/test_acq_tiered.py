@@ -36,11 +36,11 @@ TIERED = {
 @pytest.fixture
 async def tiered(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript], tmp_path: Path
-) -> AsyncIterator[Share]:
+) -> AsyncIterator[Env]:
     """A world of its own on one broker with remote storage, with its switches in ``tmp_path``."""
     properties = PROPERTIES | {"rsm.config.switches": str(tmp_path)}
-    async with plugged(run_options, PLUGIN, properties, rng, transcripts) as share:
-        yield share
+    async with plugged(run_options, PLUGIN, properties, rng, transcripts) as env:
+        yield env
 
 
 async def _tiered(queue: Queue) -> tuple[Compacted, int]:
@@ -48,7 +48,7 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
     written, local = Compacted(queue), 0
     names = keys(*range(RECORDS))
     await written.write(*(names[at : at + 2] for at in range(0, RECORDS, 2)))
-    admin = queue.share.admin
+    admin = queue.env.admin
     look = partial(admin.log_offset, queue.topic, EARLIEST_LOCAL)
     local = await poll(look, lambda local: local > 4, MOVED_WITHIN, pause=0.1)
     if local <= 4 or await admin.log_offset(queue.topic, EARLIEST):
@@ -57,7 +57,7 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
 
 
 @check("ACQ-71", meets=ACROSS_BATCHES, solo={}, timeout=120)
-async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
+async def test_remote_records_are_acquired(tiered: Env, judge: Judge) -> None:
     queue = await tiered.queue(topic_config=TIERED, lock_ms=60_000)
     written, local = await _tiered(queue)
 
@@ -75,7 +75,7 @@ async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
 
 
 @check("DLQ-12", feature="dead-letters", meets=ACROSS_BATCHES, solo={}, timeout=120)
-async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
+async def test_remote_records_are_copied(tiered: Env, judge: Judge) -> None:
     box = await boxed(tiered, copy=True, topic_config=TIERED, lock_ms=60_000)
     _, local = await _tiered(box.queue)
 
@@ -95,7 +95,7 @@ async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
     timeout=180,
     draft="passes on Kafka 4.4.0, and no alteration was played against it yet",
 )
-async def test_remote_reads_that_fail(tiered: Share, tmp_path: Path, judge: Judge) -> None:
+async def test_remote_reads_that_fail(tiered: Env, tmp_path: Path, judge: Judge) -> None:
     down = await tiered.queue(topic_config=TIERED, lock_ms=60_000)
     slow = replace(down, topic=await tiered.admin.create_topic(configs=TIERED))
     near = replace(down, topic=await tiered.admin.create_topic())

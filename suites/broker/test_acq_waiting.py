@@ -35,9 +35,9 @@ async def _woken(
 
 
 @check("ACQ-60", fast=True, crossed=AMONG)
-async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_holder(1)
-    wait = share.rng.randint(400, 1500) / 1000
+async def test_empty_fetch_takes_max_wait(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_holder(1)
+    wait = env.rng.randint(400, 1500) / 1000
 
     sent = time.monotonic()
     response = await consumer.fetch(max_wait_ms=int(wait * 1000))
@@ -49,14 +49,14 @@ async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-60", crossed=AMONG)
-async def test_waits_last_as_asked(share: Share, judge: Judge) -> None:
-    idle = await idle_consumer(share)
+async def test_waits_last_as_asked(env: Env, judge: Judge) -> None:
+    idle = await idle_consumer(env)
 
     async def plain(_seconds: float) -> float:
         return min([await _timed_fetch(idle, 0) for _ in range(5)])
 
     async def waits(seconds: float) -> list[Span]:
-        consumers = [await idle_consumer(share) for _ in range(3)]
+        consumers = [await idle_consumer(env) for _ in range(3)]
         took = await gather_all(_timed_fetch(each, seconds) for each in consumers)
         return [Span(each, each) for each in took]
 
@@ -72,20 +72,20 @@ async def _timed_fetch(consumer: Consumer, seconds: float) -> float:
 
 
 @check("ACQ-61", fast=True, crossed=AMONG)
-async def test_no_wait(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(1)
+async def test_no_wait(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(1)
     empty = await consumer.fetch(max_wait_ms=0)
     await queue.produce(3)
     filled = await consumer.acquire(3, max_wait_ms=0)
 
     judge.equal([], empty.offsets, "acquired with nothing available")
     judge.equal([1, 2, 3], filled.offsets, "acquired afterwards")
-    await judge_prompt(share, judge, "a fetch with MaxWaitMs 0", partial(_timed_fetch, consumer, 0))
+    await judge_prompt(env, judge, "a fetch with MaxWaitMs 0", partial(_timed_fetch, consumer, 0))
 
 
 @check("ACQ-62", fast=True, crossed=AMONG)
-async def test_new_records_wake(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(1)
+async def test_new_records_wake(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(1)
     task = await _start(consumer)
 
     await queue.produce(2)
@@ -99,15 +99,15 @@ async def test_new_records_wake(share: Share, judge: Judge) -> None:
         await task
         return time.monotonic() - asked
 
-    await judge_prompt(share, judge, "a produced record and its delivery", again)
+    await judge_prompt(env, judge, "a produced record and its delivery", again)
 
 
 @check("ACQ-63", fast=True, crossed=AMONG)
-async def test_release_wakes(share: Share, judge: Judge) -> None:
-    _, holder, other = await share.with_pair(6)
+async def test_release_wakes(env: Env, judge: Judge) -> None:
+    _, holder, other = await env.with_pair(6)
     await holder.acquire(6)
     task = await _start(other)
-    first = share.rng.randint(0, 4)
+    first = env.rng.randint(0, 4)
 
     await holder.acked(release(first, first + 1))
 
@@ -115,11 +115,11 @@ async def test_release_wakes(share: Share, judge: Judge) -> None:
     judge.equal([first, first + 1], got, "acquired by the fetch that waited")
 
 
-async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
+async def _full_window(env: Env) -> tuple[Consumer, Consumer, int]:
     """Return a holder of a whole window, another member, and the size of what is held."""
-    limit = int((await share.admin.broker_configs())["group.share.partition.max.record.locks"])
+    limit = int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
     batches = -(-limit // 100) + 2
-    _, holder, other = await share.with_pair(batches * 100, batches=batches)
+    _, holder, other = await env.with_pair(batches * 100, batches=batches)
     held: set[int] = set()
     while len(held) < limit:
         held |= set((await holder.acquire(1)).offsets)
@@ -127,8 +127,8 @@ async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
 
 
 @check("ACQ-64", crossed=AMONG)
-async def test_moving_window_wakes(share: Share, judge: Judge) -> None:
-    holder, other, size = await _full_window(share)
+async def test_moving_window_wakes(env: Env, judge: Judge) -> None:
+    holder, other, size = await _full_window(env)
     task = await _start(other)
 
     await holder.acked(accept(0, 99))
@@ -138,8 +138,8 @@ async def test_moving_window_wakes(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-65", crossed=AMONG)
-async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
-    holder, other, size = await _full_window(share)
+async def test_piggybacked_ack_wakes(env: Env, judge: Judge) -> None:
+    holder, other, size = await _full_window(env)
     task = await _start(other)
 
     # MaxRecords 0, so that the holder's own fetch takes nothing of what it makes room for.
@@ -150,9 +150,9 @@ async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-66", crossed=AMONG)
-async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
-    lock = share.bounds.prompt_lock
-    _, holder, other = await share.with_pair(5, lock_ms=lock)
+async def test_lock_expiry_wakes(env: Env, judge: Judge) -> None:
+    lock = env.bounds.prompt_lock
+    _, holder, other = await env.with_pair(5, lock_ms=lock)
     await holder.acquire(5)
     task = await _start(other)
 
@@ -163,8 +163,8 @@ async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-67", crossed=AMONG)
-async def test_session_close_wakes(share: Share, judge: Judge) -> None:
-    _, holder, other = await share.with_pair(5)
+async def test_session_close_wakes(env: Env, judge: Judge) -> None:
+    _, holder, other = await env.with_pair(5)
     await holder.acquire(5)
     task = await _start(other)
 
@@ -175,8 +175,8 @@ async def test_session_close_wakes(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-68", crossed=RELOADED)
-async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(1)
+async def test_min_bytes_waits_for_enough(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(1)
     fetch = consumer.fetch(max_wait_ms=LONG, min_bytes=5000, timeout=LONG / 1000 + 20)
     task = asyncio.create_task(fetch)
     await queue.produce([bytes(1000)])
@@ -190,8 +190,8 @@ async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-69", crossed=AMONG)
-async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(1)
+async def test_min_bytes_not_reached(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(1)
     await queue.produce([bytes(100)])
 
     response = await consumer.fetch(max_wait_ms=1000, min_bytes=100_000)
@@ -200,11 +200,11 @@ async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-70", fast=True, crossed=AMONG)
-async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer(partitions=4, assignments=share.together(4))
+async def test_empty_partitions_hold_nobody_up(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer(partitions=4, assignments=env.together(4))
     named = [(queue.topic, index) for index in queue.topic.partitions]
     await consumer.session.fetch(*named)
-    filled = share.rng.randrange(4)
+    filled = env.rng.randrange(4)
     await queue.produce(3, filled)
 
     fetch = consumer.session.fetch(max_wait_ms=LONG, timeout=LONG / 1000 + 20)

@@ -8,9 +8,9 @@ LIMIT = 100
 LOCKS = "share.partition.max.record.locks"
 
 
-async def _full(share: Share, records: int) -> tuple[Queue, Consumer]:
+async def _full(env: Env, records: int) -> tuple[Queue, Consumer]:
     """Return a group whose first ``LIMIT`` single-record batches are all held by one member."""
-    queue = await share.queue(records=records, batches=records, group_config={LOCKS: str(LIMIT)})
+    queue = await env.queue(records=records, batches=records, group_config={LOCKS: str(LIMIT)})
     return queue, await queue.holder(LIMIT)
 
 
@@ -20,17 +20,17 @@ async def _nothing_more(consumer: Consumer) -> list[int]:
 
 
 @check("ACQ-50", feature="group-lock-limit", fast=True, crossed=(BESIDE, RELOADED))
-async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
-    size = share.rng.choice([1, 3, 10])
+async def test_window_ends_at_the_limit(env: Env, judge: Judge) -> None:
+    size = env.rng.choice([1, 3, 10])
     records = (LIMIT // size + 5) * size
-    queue = await share.queue(records, batches=records // size, group_config={LOCKS: str(LIMIT)})
+    queue = await env.queue(records, batches=records // size, group_config={LOCKS: str(LIMIT)})
     members = [await queue.consumer(), await queue.consumer(join=False)]
     # A batch that begins inside the window comes whole in the batch-optimized mode (KIP-1206).
     whole = -(-LIMIT // size) * size
     seen: list[int] = []
     async for _ in attempts():
         for member in members:
-            seen += member.sound(await member.fetch(max_records=share.rng.randint(1, 60))).offsets
+            seen += member.sound(await member.fetch(max_records=env.rng.randint(1, 60))).offsets
         if len(seen) >= whole:
             break
 
@@ -39,8 +39,8 @@ async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-51", feature="group-lock-limit", crossed=(BESIDE, RELOADED))
-async def test_finished_records_take_up_room(share: Share, judge: Judge) -> None:
-    _, holder = await _full(share, LIMIT + 20)
+async def test_finished_records_take_up_room(env: Env, judge: Judge) -> None:
+    _, holder = await _full(env, LIMIT + 20)
     await holder.acked(accept(1, LIMIT - 1))
 
     judge.equal([], await _nothing_more(holder), "acquired with offset 0 unfinished")
@@ -51,9 +51,9 @@ async def test_finished_records_take_up_room(share: Share, judge: Judge) -> None
 
 
 @check("ACQ-52", feature="group-lock-limit", crossed=(BESIDE, RELOADED))
-async def test_window_moves_by_what_was_finished(share: Share, judge: Judge) -> None:
-    _, holder = await _full(share, LIMIT + 60)
-    moved = share.rng.randint(1, 40)
+async def test_window_moves_by_what_was_finished(env: Env, judge: Judge) -> None:
+    _, holder = await _full(env, LIMIT + 60)
+    moved = env.rng.randint(1, 40)
     await holder.acked(accept(0, moved - 1))
 
     catch = await holder.acquire(moved)
@@ -64,10 +64,10 @@ async def test_window_moves_by_what_was_finished(share: Share, judge: Judge) -> 
 
 
 @check("ACQ-53", feature="group-lock-limit", fast=True, crossed=(BESIDE, RELOADED))
-async def test_released_inside_full_window(share: Share, judge: Judge) -> None:
-    queue, holder = await _full(share, LIMIT + 20)
+async def test_released_inside_full_window(env: Env, judge: Judge) -> None:
+    queue, holder = await _full(env, LIMIT + 20)
     other = await queue.consumer(join=False)
-    back = sorted(share.rng.sample(range(LIMIT), k=share.rng.randint(1, 10)))
+    back = sorted(env.rng.sample(range(LIMIT), k=env.rng.randint(1, 10)))
     await holder.acked(*(release(offset) for offset in back))
 
     catch = await other.take(len(back))
@@ -76,8 +76,8 @@ async def test_released_inside_full_window(share: Share, judge: Judge) -> None:
     judge.equal([], await _nothing_more(other), "acquired beyond that")
 
 
-async def _broker_limit(share: Share) -> int:
-    return int((await share.admin.broker_configs())["group.share.partition.max.record.locks"])
+async def _broker_limit(env: Env) -> int:
+    return int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
 
 
 async def _fill(consumer: Consumer, limit: int) -> list[int]:
@@ -91,11 +91,11 @@ async def _fill(consumer: Consumer, limit: int) -> list[int]:
 
 
 @check("ACQ-55", crossed=AMONG)
-async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
-    limit = await _broker_limit(share)
-    size = share.rng.randint(70, 130)
+async def test_default_limit_is_the_brokers(env: Env, judge: Judge) -> None:
+    limit = await _broker_limit(env)
+    size = env.rng.randint(70, 130)
     total = (limit // size + 3) * size
-    _, consumer = await share.with_consumer(records=total, batches=total // size)
+    _, consumer = await env.with_consumer(records=total, batches=total // size)
 
     seen = await _fill(consumer, limit)
     more = await _nothing_more(consumer)
@@ -107,14 +107,14 @@ async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-54", crossed=AMONG)
-async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None:
-    limit, size = await _broker_limit(share), share.rng.randint(70, 130)
+async def test_nothing_vanishes_at_the_limit(env: Env, judge: Judge) -> None:
+    limit, size = await _broker_limit(env), env.rng.randint(70, 130)
     total = (limit // size + 4) * size
-    _, holder, other = await share.with_pair(records=total, batches=total // size)
+    _, holder, other = await env.with_pair(records=total, batches=total // size)
     held = await _fill(holder, limit)
     middle, end = held[len(held) // 2], held[-1]
-    width = share.rng.randint(2, 30)
-    tail = share.rng.randint(1, 40)
+    width = env.rng.randint(2, 30)
+    tail = env.rng.randint(1, 40)
     freed = [range(3, 6), range(middle, middle + width), range(end - tail, end + 1)]
     await holder.acked(*(release(part[0], part[-1]) for part in freed))
     back = {offset for part in freed for offset in part}
@@ -146,16 +146,16 @@ async def _accept_all(consumer: Consumer, until: int, within: float = WITHIN) ->
 
 
 @check("ACQ-54", crossed=AMONG)
-async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) -> None:
-    limit, size = await _broker_limit(share), share.rng.randint(70, 130)
+async def test_nothing_vanishes_when_locks_expire(env: Env, judge: Judge) -> None:
+    limit, size = await _broker_limit(env), env.rng.randint(70, 130)
     total = (limit // size + 2) * size
-    queue = await share.queue(records=total, batches=total // size)
+    queue = await env.queue(records=total, batches=total // size)
     # The short lock is for the member that sits on its records, the long one for the other.
-    lock = share.bounds.prompt_lock
-    await share.admin.group_config(queue.group, {LOCK: str(lock)})
+    lock = env.bounds.prompt_lock
+    await env.admin.group_config(queue.group, {LOCK: str(lock)})
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     held = await _fill(holder, limit)
-    await share.admin.group_config(queue.group, {LOCK: str(share.bounds.longest_lock)})
+    await env.admin.group_config(queue.group, {LOCK: str(env.bounds.longest_lock)})
 
     accepted = await _accept_all(other, until=total, within=lock / 1000 + WITHIN)
 
@@ -164,12 +164,12 @@ async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) ->
 
 
 @check("ACQ-56", feature="group-lock-limit", crossed=AMONG)
-async def test_limit_changes_at_run_time(share: Share, judge: Judge) -> None:
-    queue, holder = await _full(share, LIMIT + 80)
+async def test_limit_changes_at_run_time(env: Env, judge: Judge) -> None:
+    queue, holder = await _full(env, LIMIT + 80)
     judge.equal([], await _nothing_more(holder), "acquired under the old limit")
-    raised = LIMIT + share.rng.randint(10, 60)
+    raised = LIMIT + env.rng.randint(10, 60)
 
-    await share.admin.group_config(queue.group, {LOCKS: str(raised)})
+    await env.admin.group_config(queue.group, {LOCKS: str(raised)})
     catch = await holder.acquire(raised - LIMIT)
 
     judge.equal(list(range(LIMIT, raised)), catch.offsets, "acquired after the change")
@@ -177,18 +177,18 @@ async def test_limit_changes_at_run_time(share: Share, judge: Judge) -> None:
 
 
 @check("ACQ-58", feature="group-lock-limit", crossed=AMONG)
-async def test_limit_below_what_is_in_flight(share: Share, judge: Judge) -> None:
+async def test_limit_below_what_is_in_flight(env: Env, judge: Judge) -> None:
     size = 2 * LIMIT
-    queue = await share.queue(size + 20, batches=size + 20, group_config={LOCKS: str(size)})
+    queue = await env.queue(size + 20, batches=size + 20, group_config={LOCKS: str(size)})
     holder = await queue.holder(size)
-    await share.admin.group_config(queue.group, {LOCKS: str(LIMIT)})
-    released = range(LIMIT + share.rng.randint(0, 20), size - 20)
+    await env.admin.group_config(queue.group, {LOCKS: str(LIMIT)})
+    released = range(LIMIT + env.rng.randint(0, 20), size - 20)
     await holder.acked(release(released[0], released[-1]), accept(size - 20, size - 1))
 
     other = await queue.consumer(join=False)
     came = (await other.take(released)).counts
     judge.equal(dict.fromkeys(released, 2), came, "released beyond the lowered limit, and given")
     judge.equal([], await _nothing_more(other), "acquired beyond the lowered limit")
-    await share.admin.group_config(queue.group, {LOCKS: str(size + 20)})
+    await env.admin.group_config(queue.group, {LOCKS: str(size + 20)})
     later = await other.take(20)
     judge.equal(list(range(size, size + 20)), later.offsets, "acquired once the limit is raised")

@@ -7,9 +7,9 @@ What a single alteration means for the deliveries of its partition is with the s
 from suites.broker.kit import *
 
 
-async def _used(share: Share, **options: object) -> Queue:
+async def _used(env: Env, **options: object) -> Queue:
     """Return a queue with a history in partition 0, and nobody in the group."""
-    queue = await share.queue(**options)  # type: ignore[arg-type]
+    queue = await env.queue(**options)  # type: ignore[arg-type]
     await use(queue)
     return queue
 
@@ -19,19 +19,19 @@ def _done(judge: Judge, answered: Answered, what: str) -> None:
 
 
 @check("ADM-14", "ADM-15", "ADM-16", "ADM-18", fast=True, crossed=AMONG)
-async def test_one_request_for_many(share: Share, judge: Judge) -> None:
-    queue = await _used(share, partitions=2)
-    other = await share.admin.create_topic()
+async def test_one_request_for_many(env: Env, judge: Judge) -> None:
+    queue = await _used(env, partitions=2)
+    other = await env.admin.create_topic()
     await use(queue, partition=1)
     await use(queue, other)
-    name, beside = queue.topic.name, Queue(share=share, topic=other, group=queue.group)
+    name, beside = queue.topic.name, Queue(env=env, topic=other, group=queue.group)
     untouched = {"same topic": await stored(queue, 1), "other topic": await stored(beside)}
-    nowhere = share.cluster.fresh_name("t")
-    first, last = share.rng.randint(5, 10), share.rng.randint(0, 4)
+    nowhere = env.cluster.fresh_name("t")
+    first, last = env.rng.randint(5, 10), env.rng.randint(0, 4)
 
     several = {(name, 0): first, (name, 9): 0, (nowhere, 0): 0}
-    mixed = await alter_offsets(share, queue.group, several, strangers=True)
-    await alter_offsets(share, queue.group, {(name, 0): last})
+    mixed = await alter_offsets(env, queue.group, several, strangers=True)
+    await alter_offsets(env, queue.group, {(name, 0): last})
 
     codes = {(name, 0): NONE, (name, 9): NO_TOPIC, (nowhere, 0): NO_TOPIC}
     judge["ADM-18"].equal((NONE, codes), mixed, "errors of a request with unknown partitions")
@@ -44,13 +44,13 @@ async def test_one_request_for_many(share: Share, judge: Judge) -> None:
 
 @check("ADM-23", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("loaded", [False, True], ids=["nobody looks", "a leader loads between"])
-async def test_the_last_one_holds(share: Share, judge: Judge, *, loaded: bool) -> None:
+async def test_the_last_one_holds(env: Env, judge: Judge, *, loaded: bool) -> None:
     # A leader that has loaded the state of the first must not write over the second. It loads
     # for a session of a member that has left: fetching needs no membership.
-    queue, consumer = await _paused(share, locked=False)
+    queue, consumer = await _paused(env, locked=False)
     epochs = [(await stored(queue))[0]]
     for to in (2, 0):
-        answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): to})
+        answered = await alter_offsets(env, queue.group, {(queue.topic.name, 0): to})
         _done(judge, answered, f"altering to {to}")
         epochs.append((await stored(queue))[0])
         if loaded and to:
@@ -73,25 +73,25 @@ async def test_the_last_one_holds(share: Share, judge: Judge, *, loaded: bool) -
 
 
 @check("ADM-17", fast=True, crossed=AMONG)
-async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
-    queue = await share.queue(10, partitions=2, batches=5, reset=None)
-    name, group, start = queue.topic.name, queue.group, share.rng.randint(1, 9)
+async def test_alter_makes_the_group(env: Env, judge: Judge) -> None:
+    queue = await env.queue(10, partitions=2, batches=5, reset=None)
+    name, group, start = queue.topic.name, queue.group, env.rng.randint(1, 9)
 
-    answered = await alter_offsets(share, group, {(name, 0): start, (name, 1): 0})
+    answered = await alter_offsets(env, group, {(name, 0): start, (name, 1): 0})
 
     _done(judge, answered, "altering the offsets of a group that does not exist")
-    made = await listed(share, [group])
+    made = await listed(env, [group])
     judge.equal({group: ("share", "Empty")}, made, "the group that was made")
     counts = await given_anew(queue)
     judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
 
 
 @check("ADM-19", crossed=AMONG)
-async def test_beyond_the_end(share: Share, judge: Judge) -> None:
+async def test_beyond_the_end(env: Env, judge: Judge) -> None:
     # Twenty records one by one: the sentinel that nothing below came is what lies above.
-    queue = await _used(share)
-    ahead = 10 + share.rng.randint(1, 15)
-    answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): ahead})
+    queue = await _used(env)
+    ahead = 10 + env.rng.randint(1, 15)
+    answered = await alter_offsets(env, queue.group, {(queue.topic.name, 0): ahead})
     _done(judge, answered, f"altering to {ahead}, beyond the end")
     judge.equal(ahead, (await queue.offsets()).start, "start offset that is shown")
 
@@ -105,10 +105,10 @@ async def test_beyond_the_end(share: Share, judge: Judge) -> None:
 
 
 @check("ADM-21", fast=True, crossed=AMONG)
-async def test_back_to_unset(share: Share, judge: Judge) -> None:
-    queue = await _used(share)
+async def test_back_to_unset(env: Env, judge: Judge) -> None:
+    queue = await _used(env)
 
-    answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): UNSET})
+    answered = await alter_offsets(env, queue.group, {(queue.topic.name, 0): UNSET})
 
     _done(judge, answered, "altering to -1")
     judge.equal(UNSET, (await queue.offsets()).start, "start offset that is shown")
@@ -116,10 +116,10 @@ async def test_back_to_unset(share: Share, judge: Judge) -> None:
 
 @check("ADM-22", crossed=AMONG)
 @pytest.mark.parametrize("offset", [-2, -5, -(2**63)])
-async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -> None:
-    queue = await _used(share)
+async def test_other_negative_offsets(env: Env, judge: Judge, offset: int) -> None:
+    queue = await _used(env)
 
-    errors = refusals(await alter_offsets(share, queue.group, {(queue.topic.name, 0): offset}))
+    errors = refusals(await alter_offsets(env, queue.group, {(queue.topic.name, 0): offset}))
     allowed = {
         frozenset({"INVALID_REQUEST"}): "AlterShareGroupOffsetsResponse ErrorCode: it is invalid",
         frozenset({NONE}): "KIP-932 §Log retention: the log start bounds it from below",
@@ -129,9 +129,9 @@ async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -
         judge.equal(list(range(11)), sorted(await given_anew(queue)), f"delivered after {offset}")
 
 
-async def _paused(share: Share, *, locked: bool) -> tuple[Queue, Consumer]:
+async def _paused(env: Env, *, locked: bool) -> tuple[Queue, Consumer]:
     """Return a consumer that the group has lost, but not its leader: session and locks are open."""
-    queue, consumer = await share.with_holder(10, batches=10, lock_ms=share.bounds.longest_lock)
+    queue, consumer = await env.with_holder(10, batches=10, lock_ms=env.bounds.longest_lock)
     await consumer.acked(accept(0, 3), *([] if locked else [release(4, 9)]))
     await consumer.member.leave()
     return queue, consumer
@@ -139,12 +139,12 @@ async def _paused(share: Share, *, locked: bool) -> tuple[Queue, Consumer]:
 
 @check("ADM-24", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("locked", [False, True], ids=["released", "locked"])
-async def test_the_leader_forgets(share: Share, judge: Judge, *, locked: bool) -> None:
+async def test_the_leader_forgets(env: Env, judge: Judge, *, locked: bool) -> None:
     # The session that asks is the one that was open all the time: fetching needs no membership.
-    queue, consumer = await _paused(share, locked=locked)
-    start = share.rng.randint(0, 3)
+    queue, consumer = await _paused(env, locked=locked)
+    start = env.rng.randint(0, 3)
 
-    answered = await alter_offsets(share, queue.group, {(queue.topic.name, 0): start})
+    answered = await alter_offsets(env, queue.group, {(queue.topic.name, 0): start})
     _done(judge, answered, f"altering to {start}")
     _, caught = await up_to_new(queue, consumer)
     counts = caught.counts
@@ -156,19 +156,19 @@ async def test_the_leader_forgets(share: Share, judge: Judge, *, locked: bool) -
 ROUNDS, TOGETHER = 24, 6
 
 
-async def _raced(share: Share, topic: Topic) -> tuple[str, dict[int, int], dict[int, int]]:
+async def _raced(env: Env, topic: Topic) -> tuple[str, dict[int, int], dict[int, int]]:
     """Let a join and an alteration of two partitions meet.
 
     Returns the alteration's error, the offsets it wanted, and the first offset that the new member
     was then given of each partition. The group resets to earliest: 0 is an alteration that is lost.
     """
-    queue = Queue(share=share, topic=topic, group=share.cluster.fresh_name("g"))
-    await share.admin.group_config(queue.group, {"share.auto.offset.reset": "earliest"})
-    wanted = {index: share.rng.randint(1, 9) for index in topic.partitions}
-    member = await share.member(queue.group)
+    queue = Queue(env=env, topic=topic, group=env.cluster.fresh_name("g"))
+    await env.admin.group_config(queue.group, {"share.auto.offset.reset": "earliest"})
+    wanted = {index: env.rng.randint(1, 9) for index in topic.partitions}
+    member = await env.member(queue.group)
     joining = beat(member, member_epoch=0, subscribed_topic_names=[topic.name])
-    altering = alter_offsets(share, queue.group, {(topic.name, i): to for i, to in wanted.items()})
-    racers = [joining, altering] if share.rng.random() < 0.5 else [altering, joining]
+    altering = alter_offsets(env, queue.group, {(topic.name, i): to for i, to in wanted.items()})
+    racers = [joining, altering] if env.rng.random() < 0.5 else [altering, joining]
     answered = next(r for r in await asyncio.gather(*racers) if isinstance(r, tuple))
     if refusals(answered) != {NONE}:
         return ",".join(sorted(refusals(answered))), wanted, {}
@@ -183,12 +183,12 @@ async def _raced(share: Share, topic: Topic) -> tuple[str, dict[int, int], dict[
 
 
 @check("ADM-25", meets=IDLE, timeout=90)
-async def test_races_with_a_join(share: Share, judge: Judge) -> None:
-    topic = await share.admin.create_topic(2)
+async def test_races_with_a_join(env: Env, judge: Judge) -> None:
+    topic = await env.admin.create_topic(2)
     for index in topic.partitions:
-        await share.admin.produce(topic, 10, index, batches=10)
+        await env.admin.produce(topic, 10, index, batches=10)
     for _ in range(ROUNDS // TOGETHER):
-        rounds = await asyncio.gather(*(_raced(share, topic) for _ in range(TOGETHER)))
+        rounds = await asyncio.gather(*(_raced(env, topic) for _ in range(TOGETHER)))
         for error, wanted, firsts in rounds:
             judge.one_of(RACED, error, "error of an alteration in a race")
             if error == NONE:
@@ -198,23 +198,23 @@ async def test_races_with_a_join(share: Share, judge: Judge) -> None:
 
 @check("ADM-26", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("kind", ["classic", "consumer"])
-async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None:
-    queue = await share.queue(10)
+async def test_not_on_other_kinds(env: Env, judge: Judge, kind: str) -> None:
+    queue = await env.queue(10)
     group, name = queue.group, queue.topic.name
     if kind == "classic":
-        await classic_group(share, queue, group, offset=7)
+        await classic_group(env, queue, group, offset=7)
     else:
-        insider = await consumer_group(share, queue, group)
-        await consumer_beat(share, group, insider, name, -1)
-        if error := await commit_offset(share, queue, group, 7):
+        insider = await consumer_group(env, queue, group)
+        await consumer_beat(env, group, insider, name, -1)
+        if error := await commit_offset(env, queue, group, 7):
             raise Undecided(f"OffsetCommit of an empty consumer group got {error_name(error)}")
 
-    altered = await alter_offsets(share, group, {(name, 0): 3})
-    deleted = await delete_offsets(share, group, name)
+    altered = await alter_offsets(env, group, {(name, 0): 3})
+    deleted = await delete_offsets(env, group, name)
 
     for what, answered in (("altering", altered), ("deleting", deleted)):
         refused = not refusals(answered) & {NONE, UNANSWERED, "UNKNOWN_SERVER_ERROR"}
         judge.holds(refused, f"{what} share offsets of a {kind} group got {answered}")
-    judge.equal([kind], await kind_of(share, group), "kind of the group afterwards")
-    offsets = await committed_offsets(share, group)
+    judge.equal([kind], await kind_of(env, group), "kind of the group afterwards")
+    offsets = await committed_offsets(env, group)
     judge.equal({(name, 0): 7}, offsets, "committed offsets afterwards")

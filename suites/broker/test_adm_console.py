@@ -11,14 +11,14 @@ COUNT = 9  # Records for a tool to consume.
 KINDS = ("ShareSnapshot", "ShareUpdate")  # By the number that stands in the key of a state record.
 
 
-async def _pinned(share: Share) -> tuple[Queue, float]:
+async def _pinned(env: Env) -> tuple[Queue, float]:
     """Return a queue whose record 0 is held by a consumer of ours, and since when (monotonic).
 
     Above a start offset that cannot move the store keeps what became of each record. Once the lock
     has run out, record 0 is anybody's.
     """
-    lock = share.bounds.longest_lock  # by its end a tool has to be through with everything
-    queue, consumer = await share.with_consumer(COUNT + 1, batches=COUNT + 1, lock_ms=lock)
+    lock = env.bounds.longest_lock  # by its end a tool has to be through with everything
+    queue, consumer = await env.with_consumer(COUNT + 1, batches=COUNT + 1, lock_ms=lock)
     since = time.monotonic()
     await consumer.acquire(1, max_records=1)
     return queue, since
@@ -42,9 +42,9 @@ def _json(run: ToolRun) -> list[dict[str, Any]]:
 
 @check("ADM-44", timeout=400)
 @pytest.mark.parametrize("how", ["accept", "release", "reject"])
-async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> None:
-    tools = await Tools.of(share.cluster.info)
-    queue, since = await _pinned(share)
+async def test_console_share_consumer(env: Env, judge: Judge, how: str) -> None:
+    tools = await Tools.of(env.cluster.info)
+    queue, since = await _pinned(env)
     told = [] if how == "accept" else [f"--{how}"]
     common = ["--topic", queue.topic.name, "--max-messages", str(COUNT), "--timeout-ms", "60000"]
 
@@ -54,7 +54,7 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
         raise Undecided(f"nothing came of {run}")
     expected = [f"record {number}" for number in range(1, COUNT + 1)]
     if run.lines != expected:
-        in_time(since, share.bounds.longest_lock)
+        in_time(since, env.bounds.longest_lock)
     judge.equal(expected, run.lines, f"records printed by {tools.version}")
     state = {"accept": ACKNOWLEDGED, "release": AVAILABLE, "reject": ARCHIVED}[how]
     seen: set[tuple[int, int]] = set()
@@ -62,14 +62,14 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
         seen = await _states(queue)
         if seen == {(state, 1)}:
             break
-        in_time(since, share.bounds.longest_lock)
+        in_time(since, env.bounds.longest_lock)
     judge.equal({(state, 1)}, seen, f"states and counts stored after {how}")
 
 
 @check("ADM-44", timeout=400)
-async def test_counting_consumers(share: Share, judge: Judge) -> None:
-    tools = await Tools.of(share.cluster.info)
-    (fast, since), (sure, _) = await _pinned(share), await _pinned(share)
+async def test_counting_consumers(env: Env, judge: Judge) -> None:
+    tools = await Tools.of(env.cluster.info)
+    (fast, since), (sure, _) = await _pinned(env), await _pinned(env)
 
     perf, verifiable = await asyncio.gather(
         tools.run(
@@ -94,7 +94,7 @@ async def test_counting_consumers(share: Share, judge: Judge) -> None:
     counts = [row[5].strip() for row in columns if len(row) > 5 and row[5].strip().isdigit()]
     once = {(ACKNOWLEDGED, 1)}
     if (consumed, acked, states, counts) != (COUNT, COUNT, once, [str(COUNT)]):
-        in_time(since, share.bounds.longest_lock)
+        in_time(since, env.bounds.longest_lock)
     judge.equal(COUNT, consumed, f"records consumed by {verifiable}")
     judge.equal(COUNT, acked, f"records acknowledged by {verifiable}")
     judge.equal(once, states, "stored by the verifiable one")
@@ -102,16 +102,16 @@ async def test_counting_consumers(share: Share, judge: Judge) -> None:
 
 
 @check("ADM-45", timeout=400)
-async def test_state_formatter(share: Share, judge: Judge) -> None:
-    tools = await Tools.of(share.cluster.info)
-    queue = await share.queue()
-    trail = await Store(share).of(queue).trail()
+async def test_state_formatter(env: Env, judge: Judge) -> None:
+    tools = await Tools.of(env.cluster.info)
+    queue = await env.queue()
+    trail = await Store(env).of(queue).trail()
     await use(queue)
-    await delete_group(share, queue.group)
+    await delete_group(env, queue.group)
     async for _ in attempts():
         if any(record.tombstone for record in await trail.records()):
             break
-    end = await share.admin.log_offset(trail.topic, partition=trail.partition)
+    end = await env.admin.log_offset(trail.topic, partition=trail.partition)
 
     run = await tools.run(
         CONSOLE_CONSUMER,

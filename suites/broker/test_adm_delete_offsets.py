@@ -5,19 +5,19 @@ from suites.broker.kit import *
 
 @check("ADM-27", fast=True)
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
-async def test_a_topic_is_forgotten(share: Share, judge: Judge, reset: str) -> None:
-    queue = await share.queue(partitions=2)
+async def test_a_topic_is_forgotten(env: Env, judge: Judge, reset: str) -> None:
+    queue = await env.queue(partitions=2)
     for index in (0, 1):
         await use(queue, partition=index)
-    await share.admin.group_config(queue.group, {"share.auto.offset.reset": reset})
+    await env.admin.group_config(queue.group, {"share.auto.offset.reset": reset})
 
-    answered = await delete_offsets(share, queue.group, queue.topic.name)
+    answered = await delete_offsets(env, queue.group, queue.topic.name)
 
     judge.equal((NONE, {queue.topic.name: NONE}), answered, "errors of the deletion")
-    view = await share.admin.share_offsets(queue.group, queue.topic)
+    view = await env.admin.share_offsets(queue.group, queue.topic)
     starts = {index: offset.start for index, offset in view.items()}
     judge.equal({0: UNSET, 1: UNSET}, starts, "start offsets shown")
-    judge.equal({}, await group_offsets(share, queue.group), "what the group has to show")
+    judge.equal({}, await group_offsets(env, queue.group), "what the group has to show")
     for index in (0, 1):
         consumer = await queue.consumer(index, join=index == 0)
         seen: dict[int, int] = {}
@@ -32,21 +32,21 @@ async def test_a_topic_is_forgotten(share: Share, judge: Judge, reset: str) -> N
 
 
 @check("ADM-52", fast=True)
-async def test_group_that_is_not_there(share: Share, judge: Judge) -> None:
-    topic = await share.admin.create_topic()
+async def test_group_that_is_not_there(env: Env, judge: Judge) -> None:
+    topic = await env.admin.create_topic()
 
-    unknown = await delete_offsets(share, share.cluster.fresh_name("g"), topic.name)
+    unknown = await delete_offsets(env, env.cluster.fresh_name("g"), topic.name)
 
     judge.equal({NO_GROUP}, refusals(unknown), "errors with a group that is not there")
 
 
 @check("ADM-28", fast=True, crossed=AMONG)
-async def test_who_may_not(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10)
+async def test_who_may_not(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(10)
     await consumer.acked(accept(0, 4))
     before = await queue.offsets()
 
-    live = await delete_offsets(share, queue.group, queue.topic.name)
+    live = await delete_offsets(env, queue.group, queue.topic.name)
 
     judge.equal({NON_EMPTY}, refusals(live), "errors with a member in the group")
     judge.equal(before, await queue.offsets(), "offsets afterwards")
@@ -55,41 +55,41 @@ async def test_who_may_not(share: Share, judge: Judge) -> None:
 
 
 @check("ADM-29", fast=True)
-async def test_each_topic_on_its_own(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    second, unused = await share.admin.create_topic(), await share.admin.create_topic()
+async def test_each_topic_on_its_own(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
+    second, unused = await env.admin.create_topic(), await env.admin.create_topic()
     await use(queue)
     await use(queue, second)
-    nowhere = share.cluster.fresh_name("t")
+    nowhere = env.cluster.fresh_name("t")
     names = [queue.topic.name, unused.name, nowhere, second.name]
-    share.rng.shuffle(names)
+    env.rng.shuffle(names)
 
-    answered = await delete_offsets(share, queue.group, *names)
+    answered = await delete_offsets(env, queue.group, *names)
 
     good, bad = (queue.topic.name, second.name), (unused.name, nowhere)
     expected = dict.fromkeys(good, NONE) | dict.fromkeys(bad, NO_TOPIC)
     judge.equal((NONE, expected), answered, "errors")
-    judge.equal({}, await group_offsets(share, queue.group), "offsets that are left")
+    judge.equal({}, await group_offsets(env, queue.group), "offsets that are left")
 
 
 ROUNDS, TOGETHER = 24, 6
 
 
-async def _raced(share: Share, topic: Topic) -> tuple[str, int, dict[int, int]]:
+async def _raced(env: Env, topic: Topic) -> tuple[str, int, dict[int, int]]:
     """Let a join and a deletion of offsets meet in a group whose start offset was set to 5.
 
     Returns the deletion's error, and what the new member is delivered first by "earliest": its
     smallest offset, and all of it once acknowledged and fetched for again.
     """
-    queue = Queue(share=share, topic=topic, group=share.cluster.fresh_name("g"))
-    await share.admin.group_config(queue.group, {"share.auto.offset.reset": "earliest"})
-    made = await alter_offsets(share, queue.group, {(topic.name, 0): 5})
+    queue = Queue(env=env, topic=topic, group=env.cluster.fresh_name("g"))
+    await env.admin.group_config(queue.group, {"share.auto.offset.reset": "earliest"})
+    made = await alter_offsets(env, queue.group, {(topic.name, 0): 5})
     if refusals(made) != {NONE}:
         raise Undecided(f"the start offset to be deleted could not be set: {refusals(made)}")
-    member = await share.member(queue.group)
+    member = await env.member(queue.group)
     joining = beat(member, member_epoch=0, subscribed_topic_names=[topic.name])
-    deleting = delete_offsets(share, queue.group, topic.name)
-    racers = [joining, deleting] if share.rng.random() < 0.5 else [deleting, joining]
+    deleting = delete_offsets(env, queue.group, topic.name)
+    racers = [joining, deleting] if env.rng.random() < 0.5 else [deleting, joining]
     answered = next(r for r in await asyncio.gather(*racers) if isinstance(r, tuple))
     await member.join(topic)
     session = await member.new_session(topic.leaders[0])
@@ -102,11 +102,11 @@ async def _raced(share: Share, topic: Topic) -> tuple[str, int, dict[int, int]]:
 
 
 @check("ADM-31", meets=IDLE, timeout=90)
-async def test_races_with_a_join(share: Share, judge: Judge) -> None:
-    topic = await share.admin.create_topic()
-    await share.admin.produce(topic, 10, batches=10)
+async def test_races_with_a_join(env: Env, judge: Judge) -> None:
+    topic = await env.admin.create_topic()
+    await env.admin.produce(topic, 10, batches=10)
     for _ in range(ROUNDS // TOGETHER):
-        rounds = await asyncio.gather(*(_raced(share, topic) for _ in range(TOGETHER)))
+        rounds = await asyncio.gather(*(_raced(env, topic) for _ in range(TOGETHER)))
         for error, first, again in rounds:
             judge.one_of(RACED, error, "error of a deletion in a race")
             begins = 0 if error == NONE else 5

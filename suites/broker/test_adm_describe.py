@@ -17,9 +17,9 @@ class Guest(Member):
         return await self.connection.call("ShareGroupHeartbeat", **body)
 
 
-async def _guest(share: Share, group: str, client_id: str, rack: str, *topics: Topic) -> Guest:
-    guest = Guest(share.cluster, group, share.member_id())
-    guest.connection = await share.cluster.dial(await share.cluster.coordinator(group), client_id)
+async def _guest(env: Env, group: str, client_id: str, rack: str, *topics: Topic) -> Guest:
+    guest = Guest(env.cluster, group, env.member_id())
+    guest.connection = await env.cluster.dial(await env.cluster.coordinator(group), client_id)
     names = [topic.name for topic in topics]
     await good_beat(guest, member_epoch=0, subscribed_topic_names=names, rack_id=rack)
     return guest
@@ -50,18 +50,18 @@ def _seen(member: Struct) -> dict[str, object]:
 
 
 @check("ADM-01", fast=True)
-async def test_everything_about_a_group(share: Share, judge: Judge) -> None:
-    queue, other = await share.queue(partitions=3), await share.admin.create_topic(2)
+async def test_everything_about_a_group(env: Env, judge: Judge) -> None:
+    queue, other = await env.queue(partitions=3), await env.admin.create_topic(2)
     both = (queue.topic, other)
-    one = await _guest(share, queue.group, "first-client", "rack-a", *both)
-    two = await _guest(share, queue.group, "second-client", "rack-b", other)
+    one = await _guest(env, queue.group, "first-client", "rack-a", *both)
+    two = await _guest(env, queue.group, "second-client", "rack-b", other)
     try:
         await beating([one, two], lambda: (one.assigned | two.assigned) >= every(*both))
         expected = actual = {}
         async for _ in attempts():
             await good_beat(one)
             await good_beat(two)
-            found = (await described(share, [queue.group]))[queue.group]
+            found = (await described(env, [queue.group]))[queue.group]
             expected = {
                 one.member_id: _said(one, "rack-a", *both),
                 two.member_id: _said(two, "rack-b", other),
@@ -82,22 +82,22 @@ async def test_everything_about_a_group(share: Share, judge: Judge) -> None:
             await guest.leave()
 
 
-async def _three(share: Share) -> tuple[str, str, str, Topic]:
+async def _three(env: Env) -> tuple[str, str, str, Topic]:
     """Return groups of one coordinator, with a member, without, and not there; and their topic."""
-    live, empty, unknown = await neighbouring(share, 3)
-    topic = await share.admin.create_topic(2)
-    await share.member(live, topic)
-    await (await share.member(empty, topic)).leave()
+    live, empty, unknown = await neighbouring(env, 3)
+    topic = await env.admin.create_topic(2)
+    await env.member(live, topic)
+    await (await env.member(empty, topic)).leave()
     return live, empty, unknown, topic
 
 
 @check("ADM-02", "ADM-04", fast=True)
-async def test_each_group_has_its_own_entry(share: Share, judge: Judge) -> None:
-    live, empty, unknown, _ = await _three(share)
+async def test_each_group_has_its_own_entry(env: Env, judge: Judge) -> None:
+    live, empty, unknown, _ = await _three(env)
     rest = ["", live, empty]
-    share.rng.shuffle(rest)
+    env.rng.shuffle(rest)
 
-    found = await described(share, [unknown, *rest])  # the first has to name the coordinator
+    found = await described(env, [unknown, *rest])  # the first has to name the coordinator
 
     entries = {
         group: (error_name(entry.error_code), entry.group_state, len(entry.members))
@@ -111,11 +111,11 @@ async def test_each_group_has_its_own_entry(share: Share, judge: Judge) -> None:
 
 
 @check("ADM-04", fast=True)
-async def test_offsets_of_each_group(share: Share, judge: Judge) -> None:
-    live, empty, unknown, topic = await _three(share)
+async def test_offsets_of_each_group(env: Env, judge: Judge) -> None:
+    live, empty, unknown, topic = await _three(env)
     wanted = {live: {topic.name: [1]}, unknown: None, empty: None}
 
-    found = await described_offsets(share, wanted)
+    found = await described_offsets(env, wanted)
 
     zero, one = ((topic.name, index) for index in (0, 1))
     good = {live: (0, {one}), empty: (0, {zero, one})}
@@ -126,11 +126,11 @@ async def test_offsets_of_each_group(share: Share, judge: Judge) -> None:
 
 @check("ADM-12", fast=True)
 @pytest.mark.parametrize("wanted", ["named", "all"])
-async def test_offsets_of_no_group(share: Share, judge: Judge, wanted: str) -> None:
-    topic, group = await share.admin.create_topic(), share.cluster.fresh_name("g")
+async def test_offsets_of_no_group(env: Env, judge: Judge, wanted: str) -> None:
+    topic, group = await env.admin.create_topic(), env.cluster.fresh_name("g")
     topics = {topic.name: [0]} if wanted == "named" else None
 
-    error = error_name((await described_offsets(share, {group: topics}))[group].error_code)
+    error = error_name((await described_offsets(env, {group: topics}))[group].error_code)
     judge.equal(NO_GROUP, error, f"error of the unknown group, {wanted} partitions")
 
 
@@ -142,21 +142,21 @@ DESCRIBERS = {
 
 
 @check("ADM-03", fast=True)
-async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    names = {by: share.cluster.fresh_name("g") for by in DESCRIBERS}
-    await share.member(names["share"], queue.topic)
-    insider = await consumer_group(share, queue, names["consumer"])
-    await classic_group(share, queue, names["classic"])
+async def test_kinds_are_described_apart(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
+    names = {by: env.cluster.fresh_name("g") for by in DESCRIBERS}
+    await env.member(names["share"], queue.topic)
+    insider = await consumer_group(env, queue, names["consumer"])
+    await classic_group(env, queue, names["classic"])
 
     # Error and number of members that each kind's own API shows of a group of any kind.
     seen: dict[tuple[str, str], tuple[str, int]] = {}
     for kind, group in names.items():
         for by, api in DESCRIBERS.items():
             asked = {"groups" if by == "classic" else "group_ids": [group]}
-            found = (await ask_coordinator(share, group, api, **asked)).groups[0]
+            found = (await ask_coordinator(env, group, api, **asked)).groups[0]
             seen[kind, by] = (error_name(found.error_code), len(found.members))
-    await consumer_beat(share, names["consumer"], insider, queue.topic.name, -1)
+    await consumer_beat(env, names["consumer"], insider, queue.topic.name, -1)
 
     own = {kind: seen[kind, kind] for kind in names}
     alive = {"share": ("NONE", 1), "consumer": ("NONE", 1), "classic": ("NONE", 0)}
@@ -168,13 +168,13 @@ async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
 
 
 @check("ADM-05", fast=True)
-async def test_authorized_operations(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    await share.member(queue.group, queue.topic)
+async def test_authorized_operations(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
+    await env.member(queue.group, queue.topic)
 
-    silent = (await described(share, [queue.group]))[queue.group]
+    silent = (await described(env, [queue.group]))[queue.group]
     fields = {"include_authorized_operations": True}
-    telling = (await described(share, [queue.group], **fields))[queue.group]
+    telling = (await described(env, [queue.group], **fields))[queue.group]
 
     judge.equal(NOT_ASKED, silent.authorized_operations, "operations not asked for")
     told = telling.authorized_operations
@@ -207,16 +207,16 @@ REQUESTS = (
 
 @check("ADM-08", crossed=AMONG)
 @pytest.mark.parametrize("request_kind", REQUESTS)
-async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_kind: str) -> None:
-    queue, member = await share.with_member(1)
+async def test_only_the_coordinator_answers(env: Env, judge: Judge, request_kind: str) -> None:
+    queue, member = await env.with_member(1)
     await member.leave()
     api, fields = _fields(request_kind, queue.group, queue.topic)
-    coordinator = await share.cluster.coordinator(queue.group)
-    others = [node for node in share.cluster.brokers if node != coordinator]
+    coordinator = await env.cluster.coordinator(queue.group)
+    others = [node for node in env.cluster.brokers if node != coordinator]
     if not others:
         raise OutOfReach("with one broker there is none that is not the coordinator")
 
-    responses = [await (await share.cluster.to(node)).call(api, **fields) for node in others]
+    responses = [await (await env.cluster.to(node)).call(api, **fields) for node in others]
 
     errors = [_error(response) for response in responses]
     judge.equal({"NOT_COORDINATOR"}, set(errors), f"errors of {request_kind}")
@@ -224,12 +224,12 @@ async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_
 
 @check("ADM-50", fast=True)
 @pytest.mark.parametrize("request_kind", [r for r in REQUESTS if r != "DeleteGroups"])
-async def test_a_group_needs_an_id(share: Share, judge: Judge, request_kind: str) -> None:
-    api, fields = _fields(request_kind, "", await share.admin.create_topic())
+async def test_a_group_needs_an_id(env: Env, judge: Judge, request_kind: str) -> None:
+    api, fields = _fields(request_kind, "", await env.admin.create_topic())
 
     errors = set()
-    for node in share.cluster.brokers:
-        connection = await share.cluster.to(node)
+    for node in env.cluster.brokers:
+        connection = await env.cluster.to(node)
         errors.add(_error(await connection.call(api, **fields)))
 
     # Those that look for the coordinator of "" first may say that they are not the one.

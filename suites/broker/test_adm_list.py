@@ -20,26 +20,26 @@ class Zoo:
 
 
 @asynccontextmanager
-async def zoo(share: Share) -> AsyncIterator[Zoo]:
+async def zoo(env: Env) -> AsyncIterator[Zoo]:
     """Make the groups, and let the consumer group's member leave at the end."""
-    queue = await share.queue()
-    animals = Zoo(*(share.cluster.fresh_name("g") for _ in range(4)))
-    await share.member(animals.live, queue.topic)
-    gone = await share.member(animals.empty, queue.topic)
+    queue = await env.queue()
+    animals = Zoo(*(env.cluster.fresh_name("g") for _ in range(4)))
+    await env.member(animals.live, queue.topic)
+    gone = await env.member(animals.empty, queue.topic)
     await good_beat(gone, member_epoch=-1)
-    insider = await consumer_group(share, queue, animals.consumer)
-    await classic_group(share, queue, animals.classic)
+    insider = await consumer_group(env, queue, animals.consumer)
+    await classic_group(env, queue, animals.classic)
     try:
         yield animals
     finally:
-        await consumer_beat(share, animals.consumer, insider, queue.topic.name, -1)
+        await consumer_beat(env, animals.consumer, insider, queue.topic.name, -1)
 
 
 @check("ADM-06", fast=True)
-async def test_by_type(share: Share, judge: Judge) -> None:
-    async with zoo(share) as animals:
-        shares = await listed(share, animals.names, types_filter=["share"])
-        everything = await listed(share, animals.names)
+async def test_by_type(env: Env, judge: Judge) -> None:
+    async with zoo(env) as animals:
+        shares = await listed(env, animals.names, types_filter=["share"])
+        everything = await listed(env, animals.names)
 
     expected = dict.fromkeys((animals.live, animals.empty), "share")
     types = {group: found[0] for group, found in shares.items()}
@@ -50,8 +50,8 @@ async def test_by_type(share: Share, judge: Judge) -> None:
 
 
 @check("ADM-07", fast=True)
-async def test_by_state(share: Share, judge: Judge) -> None:
-    async with zoo(share) as animals:
+async def test_by_state(env: Env, judge: Judge) -> None:
+    async with zoo(env) as animals:
         for names, expected in (
             (["Stable"], {animals.live}),
             (["sTaBLe"], {animals.live}),
@@ -61,18 +61,18 @@ async def test_by_state(share: Share, judge: Judge) -> None:
             (["dead"], set()),
         ):
             mine = (animals.live, animals.empty)
-            found = await listed(share, mine, states_filter=names, types_filter=["Share"])
+            found = await listed(env, mine, states_filter=names, types_filter=["Share"])
             judge.equal(expected, set(found), f"share groups in the states {names}")
 
 
 @check("ADM-06", "ADM-07", meets=IN_LISTS)
 @AT
-async def test_one_unknown_filter(share: Share, judge: Judge, position: str) -> None:
-    async with zoo(share) as animals:
+async def test_one_unknown_filter(env: Env, judge: Judge, position: str) -> None:
+    async with zoo(env) as animals:
         states = among(["Stable", "Dead", "Assigning"], "Sideways", position)
-        by_state = await listed(share, animals.names, states_filter=states, types_filter=["share"])
+        by_state = await listed(env, animals.names, states_filter=states, types_filter=["share"])
         types = among(["share", "consumer", "streams"], "sideways", position)
-        by_type = await listed(share, animals.names, types_filter=types)
+        by_type = await listed(env, animals.names, types_filter=types)
 
     several = {animals.live, animals.empty, animals.consumer}
     judge["ADM-06"].equal(several, set(by_type), f"groups of the types {types}")

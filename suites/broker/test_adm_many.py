@@ -9,42 +9,42 @@ def _places(topics: tuple[Topic, ...]) -> list[Place]:
 
 @check("ADM-01", "ADM-04", "ADM-36", meets=IN_LISTS)
 @AT
-async def test_one_unknown_group(share: Share, judge: Judge, position: str) -> None:
-    unknown, *known = await neighbours(share, MANY + 1)
-    world = await grid(share, known[0], partitions=MANY**2)
-    members = {known[0]: [world.member]}
+async def test_one_unknown_group(env: Env, judge: Judge, position: str) -> None:
+    unknown, *known = await neighbours(env, MANY + 1)
+    roles = await grid(env, known[0], partitions=MANY**2)
+    members = {known[0]: [roles.member]}
     for group in known:
         here = members.setdefault(group, [])
-        here += [await share.member(group) for _ in range(MANY - len(here))]
-        names = [topic.name for topic in world.topics]
+        here += [await env.member(group) for _ in range(MANY - len(here))]
+        names = [topic.name for topic in roles.topics]
         for member in here:
             if not member.epoch:
                 await good_beat(member, member_epoch=0, subscribed_topic_names=names)
-        await beating(here, lambda here=here: covered(here) >= every(*world.topics))  # type: ignore[misc]
+        await beating(here, lambda here=here: covered(here) >= every(*roles.topics))  # type: ignore[misc]
 
-    await _judge_described(judge, share, members, among(known, unknown, position), world)
+    await _judge_described(judge, env, members, among(known, unknown, position), roles)
     for here in members.values():
         for member in here:
             await member.leave()
     for group in known:
-        await vacant(share, group)
-    told = await delete_groups(share, *among(known, unknown, position))
+        await vacant(env, group)
+    told = await delete_groups(env, *among(known, unknown, position))
     expected = dict.fromkeys(known, NONE) | {unknown: NO_GROUP}
     judge["ADM-36"].equal(expected, told, "errors of the deletion")
-    codes = {g: error_name(f.error_code) for g, f in (await described(share, known)).items()}
+    codes = {g: error_name(f.error_code) for g, f in (await described(env, known)).items()}
     judge["ADM-36"].equal(dict.fromkeys(known, NO_GROUP), codes, "groups described afterwards")
 
 
 async def _judge_described(
-    judge: Judge, share: Share, members: dict[str, list[Member]], asked: list[str], world: Grid
+    judge: Judge, env: Env, members: dict[str, list[Member]], asked: list[str], roles: Grid
 ) -> None:
-    names = sorted(topic.name for topic in world.topics)
+    names = sorted(topic.name for topic in roles.topics)
     expected: dict[str, object] = {}
     seen: dict[str, object] = {}
     async for _ in attempts():
         for member in (member for here in members.values() for member in here):
             await good_beat(member)
-        found = await described(share, asked)
+        found = await described(env, asked)
         expected = {
             group: {m.member_id: (names, sorted(map(str, m.assigned))) for m in here}
             for group, here in members.items()
@@ -72,61 +72,61 @@ async def _judge_described(
     judge["ADM-04"].equal(set(asked) - set(members), bad, "groups with an error")
 
 
-async def _begun(share: Share, group: str) -> Grid:
+async def _begun(env: Env, group: str) -> Grid:
     """Return a group without members that was told nine start offsets, all different."""
-    world = await grid(share, group)
-    await world.produce(12)
-    await world.member.leave()
-    await vacant(share, group)
-    offsets = {place: index + 1 for index, place in enumerate(_places(world.topics))}
-    told = await alter_offsets(share, group, offsets)
+    roles = await grid(env, group)
+    await roles.produce(12)
+    await roles.member.leave()
+    await vacant(env, group)
+    offsets = {place: index + 1 for index, place in enumerate(_places(roles.topics))}
+    told = await alter_offsets(env, group, offsets)
     if set(told[1].values()) != {NONE}:
         raise Undecided(f"altering nine partitions was answered {told}")
-    return world
+    return roles
 
 
 @check("ADM-04", "ADM-10", meets=IN_LISTS)
 @AT
-async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> None:
-    unknown, *known = await neighbours(share, MANY + 1)
-    worlds = [await _begun(share, group) for group in known]
-    nowhere = share.cluster.fresh_name("t")
+async def test_offsets_of_many(env: Env, judge: Judge, position: str) -> None:
+    unknown, *known = await neighbours(env, MANY + 1)
+    worlds = [await _begun(env, group) for group in known]
+    nowhere = env.cluster.fresh_name("t")
     wanted = {
         group: dict(
             among(
-                [(topic.name, topic.partitions) for topic in world.topics],
+                [(topic.name, topic.partitions) for topic in roles.topics],
                 (nowhere, (0,)),
                 position,
             )
         )
-        for group, world in zip(known, worlds, strict=True)
+        for group, roles in zip(known, worlds, strict=True)
     }
     asked = among(known, unknown, position)
     found = await described_offsets(
-        share, {group: wanted.get(group, wanted[known[0]]) for group in asked}
+        env, {group: wanted.get(group, wanted[known[0]]) for group in asked}
     )
     judge["ADM-04"].equal(set(asked), set(found), "groups that are answered")
-    for group, world in zip(known, worlds, strict=True):
-        expected = {place: index + 1 for index, place in enumerate(_places(world.topics))}
+    for group, roles in zip(known, worlds, strict=True):
+        expected = {place: index + 1 for index, place in enumerate(_places(roles.topics))}
         expected[nowhere, 0] = UNSET
         judge["ADM-10"].equal(expected, starts(found[group]), "start offsets of a group")
 
 
 @check("ADM-10", meets=IN_LISTS, timeout=150)
-async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
+async def test_offsets_beside_no_partition(env: Env, judge: Judge) -> None:
     # Kafka takes half a minute (finding 017), in which it serves nothing else of the
     # connection.
-    group = share.cluster.fresh_name("g")
-    world = await _begun(share, group)
+    group = env.cluster.fresh_name("g")
+    roles = await _begun(env, group)
     named = [
         {"topic_name": topic.name, "partitions": among(topic.partitions, 1000, position)}
-        for topic, position in zip(world.topics, POSITIONS, strict=True)
+        for topic, position in zip(roles.topics, POSITIONS, strict=True)
     ]
-    connection = await share.cluster.dial(await share.cluster.coordinator(group))
+    connection = await env.cluster.dial(await env.cluster.coordinator(group))
     response = await connection.call(
         "DescribeShareGroupOffsets", groups=[{"group_id": group, "topics": named}], timeout=90
     )
-    expected = {place: index + 1 for index, place in enumerate(_places(world.topics))}
+    expected = {place: index + 1 for index, place in enumerate(_places(roles.topics))}
     found = starts(response.groups[0])
     seen = {place: start for place, start in found.items() if place[1] != 1000}
     judge.equal(expected, seen, "start offsets, in each topic beside one not there")
@@ -134,31 +134,31 @@ async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
 
 @check("ADM-16", "ADM-18", meets=IN_LISTS)
 @AT
-async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
-    world = await _begun(share, share.cluster.fresh_name("g"))
-    places = _places(world.topics)
-    topic = world.topics[among(range(1, 9), 0, position).index(0) // 3].name
-    for bad in ((topic, 1000), (share.cluster.fresh_name("t"), 0)):
+async def test_altering_many(env: Env, judge: Judge, position: str) -> None:
+    roles = await _begun(env, env.cluster.fresh_name("g"))
+    places = _places(roles.topics)
+    topic = roles.topics[among(range(1, 9), 0, position).index(0) // 3].name
+    for bad in ((topic, 1000), (env.cluster.fresh_name("t"), 0)):
         offsets = {
             place: 0 if place == bad else 12 - places.index(place)
             for place in among(places, bad, position)
         }
-        told = await alter_offsets(share, world.member.group, offsets, strangers=True)
+        told = await alter_offsets(env, roles.member.group, offsets, strangers=True)
         expected = (NONE, dict.fromkeys(places, NONE) | {bad: NO_TOPIC})
         judge["ADM-18"].equal(expected, told, f"errors, the {position} one being {bad[1]}")
     offsets = {place: 12 - index for index, place in enumerate(places)}
-    seen = await group_offsets(share, world.member.group)
+    seen = await group_offsets(env, roles.member.group)
     judge["ADM-16"].equal(offsets, seen, "start offsets that are shown")
 
 
 @check("ADM-27", "ADM-29", meets=IN_LISTS)
 @AT
-async def test_deleting_many(share: Share, judge: Judge, position: str) -> None:
-    world = await _begun(share, share.cluster.fresh_name("g"))
-    names = [topic.name for topic in world.topics]
-    bad = share.cluster.fresh_name("t")
-    told = await delete_offsets(share, world.member.group, *among(names, bad, position))
+async def test_deleting_many(env: Env, judge: Judge, position: str) -> None:
+    roles = await _begun(env, env.cluster.fresh_name("g"))
+    names = [topic.name for topic in roles.topics]
+    bad = env.cluster.fresh_name("t")
+    told = await delete_offsets(env, roles.member.group, *among(names, bad, position))
     judge["ADM-29"].equal((NONE, dict.fromkeys(names, NONE) | {bad: NO_TOPIC}), told, "errors")
     judge["ADM-27"].equal(
-        {}, await group_offsets(share, world.member.group), "offsets shown afterwards"
+        {}, await group_offsets(env, roles.member.group), "offsets shown afterwards"
     )

@@ -4,17 +4,17 @@ from suites.broker.kit import *
 
 
 @check("ADM-09", "ADM-10", fast=True, meets=IDLE)
-async def test_all_and_named(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=2)
-    left, unused = await share.admin.create_topic(), await share.admin.create_topic(2)
+async def test_all_and_named(env: Env, judge: Judge) -> None:
+    queue = await env.queue(partitions=2)
+    left, unused = await env.admin.create_topic(), await env.admin.create_topic(2)
     await use(queue, left)
     for index in (0, 1):
         await use(queue, partition=index)
     name = queue.topic.name
 
-    everything = await group_offsets(share, queue.group)
+    everything = await group_offsets(env, queue.group)
     wanted = {name: [1], left.name: [0], unused.name: [1]}
-    some = (await described_offsets(share, {queue.group: wanted}))[queue.group]
+    some = (await described_offsets(env, {queue.group: wanted}))[queue.group]
 
     expected = {(name, 0): 7, (name, 1): 7, (left.name, 0): 7}
     judge["ADM-09"].equal(expected, everything, "all that the group has to show")
@@ -25,13 +25,13 @@ async def test_all_and_named(share: Share, judge: Judge) -> None:
 
 
 @check("ADM-11", fast=True, crossed=AMONG)
-async def test_topics_that_are_not_there(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
+async def test_topics_that_are_not_there(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
     await use(queue)
-    nowhere = share.cluster.fresh_name("t")
+    nowhere = env.cluster.fresh_name("t")
 
     wanted = {nowhere: [0, 3], queue.topic.name: [0]}
-    found = (await described_offsets(share, {queue.group: wanted}))[queue.group]
+    found = (await described_offsets(env, {queue.group: wanted}))[queue.group]
 
     expected = {(nowhere, 0): UNSET, (nowhere, 3): UNSET, (queue.topic.name, 0): 7}
     judge.equal(expected, starts(found), "offsets that are shown")

@@ -17,13 +17,13 @@ def _told(run: ToolRun, *groups: str) -> dict[str, list[str]]:
 
 
 @check("ADM-46", timeout=400)
-async def test_groups_of_all_types(share: Share, judge: Judge) -> None:
+async def test_groups_of_all_types(env: Env, judge: Judge) -> None:
     # Groups of other types that a filter lets through are none of this rule's business.
-    tools = await Tools.of(share.cluster.info)
-    queue, member = await share.with_member()
-    other, old = share.cluster.fresh_name("g"), share.cluster.fresh_name("g")
-    await consumer_group(share, queue, other)
-    await classic_group(share, queue, old)
+    tools = await Tools.of(env.cluster.info)
+    queue, member = await env.with_member()
+    other, old = env.cluster.fresh_name("g"), env.cluster.fresh_name("g")
+    await consumer_group(env, queue, other)
+    await classic_group(env, queue, old)
 
     asked = asyncio.gather(
         tools.run(GROUPS, "--list"),
@@ -50,15 +50,15 @@ def _entries(run: ToolRun) -> dict[str, str]:
     return {match[1]: match[2] for match in found if match}
 
 
-async def _stored(share: Share, group: str) -> set[str | None]:
-    return {shown.get(LOCK) for shown in (await everywhere(share, group)).values()}
+async def _stored(env: Env, group: str) -> set[str | None]:
+    return {shown.get(LOCK) for shown in (await everywhere(env, group)).values()}
 
 
 @check("ADM-47", timeout=400)
-async def test_group_configs(share: Share, judge: Judge) -> None:
-    tools = await Tools.of(share.cluster.info, kafka_release)
-    group = share.cluster.fresh_name("g")
-    before = await _stored(share, group)
+async def test_group_configs(env: Env, judge: Judge) -> None:
+    tools = await Tools.of(env.cluster.info, kafka_release)
+    group = env.cluster.fresh_name("g")
+    before = await _stored(env, group)
     about = ["--entity-type", "groups", "--entity-name", group]
 
     def alter(*how: str) -> asyncio.Task[ToolRun]:
@@ -77,4 +77,4 @@ async def test_group_configs(share: Share, judge: Judge) -> None:
     judge.equal(0, back.status, f"status of {back}")
     bare = await tools.run(CONFIGS, *about, "--describe")
     judge.equal({}, _entries(bare), f"configs of the group's own afterwards: {bare}")
-    judge.equal(before, await _stored(share, group), f"{LOCK} afterwards, as before")
+    judge.equal(before, await _stored(env, group), f"{LOCK} afterwards, as before")

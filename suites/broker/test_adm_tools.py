@@ -18,12 +18,12 @@ def _groups(*names: str) -> list[str]:
 
 
 @check("ADM-41", timeout=400)
-async def test_what_is_printed(share: Share, judge: Judge) -> None:
-    tools = await Tools.of(share.cluster.info)
-    queue = await share.queue(partitions=2)
+async def test_what_is_printed(env: Env, judge: Judge) -> None:
+    tools = await Tools.of(env.cluster.info)
+    queue = await env.queue(partitions=2)
     await use(queue)
-    live = share.cluster.fresh_name("g")
-    members = [await share.member(live) for _ in range(2)]
+    live = env.cluster.fresh_name("g")
+    members = [await env.member(live) for _ in range(2)]
     for member in members:
         await good_beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
     await beating(members, lambda: all(member.assigned for member in members))
@@ -66,7 +66,7 @@ async def _dated(queue: Queue, partition: int = 0) -> str:
         records = [
             Record(offset=i, timestamp=now - hours * 3_600_000, value=b"x") for i in range(count)
         ]
-        await queue.share.admin.append(queue.topic, encode_batch(records), partition)
+        await queue.env.admin.append(queue.topic, encode_batch(records), partition)
     between = datetime.fromtimestamp(now / 1000 - 5400, UTC)
     return between.strftime("%Y-%m-%dT%H:%M:%S.000")
 
@@ -76,19 +76,19 @@ def _new_offsets(run: ToolRun) -> dict[Place, int]:
 
 
 @check("ADM-42", timeout=400)
-async def test_resetting_offsets(share: Share, judge: Judge) -> None:
-    tools = await Tools.of(share.cluster.info)
-    queue = await share.queue(partitions=2)
+async def test_resetting_offsets(env: Env, judge: Judge) -> None:
+    tools = await Tools.of(env.cluster.info)
+    queue = await env.queue(partitions=2)
     date = await _dated(queue)
     await _dated(queue, 1)
-    beside = Queue(share=share, topic=await share.admin.create_topic(), group=queue.group)
+    beside = Queue(env=env, topic=await env.admin.create_topic(), group=queue.group)
     await beside.produce(6)
-    member = await share.member(queue.group, queue.topic)
+    member = await env.member(queue.group, queue.topic)
     await member.leave()
-    fresh = share.cluster.fresh_name("g")
+    fresh = env.cluster.fresh_name("g")
     name, unused = queue.topic.name, beside.topic.name
     everything = {(name, 0): 3, (name, 1): 4}
-    await alter_offsets(share, queue.group, everything)
+    await alter_offsets(env, queue.group, everything)
 
     def reset(group: str, *how: str) -> Any:
         return tools.run(SHARE_GROUPS, "--reset-offsets", *_groups(group), *how)
@@ -99,18 +99,18 @@ async def test_resetting_offsets(share: Share, judge: Judge) -> None:
     )
     zeros = dict.fromkeys(everything, 0)
     judge.equal(zeros, _new_offsets(dry), f"offsets that a dry run shows: {dry}")
-    judge.equal(everything, await group_offsets(share, queue.group), "offsets after a dry run")
+    judge.equal(everything, await group_offsets(env, queue.group), "offsets after a dry run")
     judge.equal({(unused, 0): 6}, _new_offsets(new), f"shown for a new group: {new}")
-    judge.equal({(unused, 0): 6}, await group_offsets(share, fresh), "offsets of a new group")
+    judge.equal({(unused, 0): 6}, await group_offsets(env, fresh), "offsets of a new group")
 
     dated = await reset(queue.group, "--topic", name, "--to-datetime", date, "--execute")
     expected = dict.fromkeys(everything, OLD)
     judge.equal(expected, _new_offsets(dated), f"shown for a date: {dated}")
-    judge.equal(expected, await group_offsets(share, queue.group), "offsets by a date")
+    judge.equal(expected, await group_offsets(env, queue.group), "offsets by a date")
 
     first = await reset(queue.group, "--all-topics", "--to-earliest", "--execute")
     judge.equal(zeros, _new_offsets(first), f"shown for earliest: {first}")
-    judge.equal(zeros, await group_offsets(share, queue.group), "offsets by earliest")
+    judge.equal(zeros, await group_offsets(env, queue.group), "offsets by earliest")
 
 
 def _about(run: ToolRun, name: str) -> str:
@@ -119,16 +119,16 @@ def _about(run: ToolRun, name: str) -> str:
 
 
 @check("ADM-43", timeout=400)
-async def test_deleting(share: Share, judge: Judge) -> None:
-    tools = await Tools.of(share.cluster.info)
-    queue = await share.queue()
+async def test_deleting(env: Env, judge: Judge) -> None:
+    tools = await Tools.of(env.cluster.info)
+    queue = await env.queue()
     await use(queue)
-    live, unknown, empty = (share.cluster.fresh_name("g") for _ in range(3))
-    member = await share.member(live, queue.topic)
-    gone = await share.member(empty, queue.topic)
+    live, unknown, empty = (env.cluster.fresh_name("g") for _ in range(3))
+    member = await env.member(live, queue.topic)
+    gone = await env.member(empty, queue.topic)
     await gone.leave()
-    await vacant(share, empty)
-    name, nowhere = queue.topic.name, share.cluster.fresh_name("t")
+    await vacant(env, empty)
+    name, nowhere = queue.topic.name, env.cluster.fresh_name("t")
 
     topics = ["--topic", name, "--topic", nowhere]
     asked = asyncio.gather(
@@ -140,7 +140,7 @@ async def test_deleting(share: Share, judge: Judge) -> None:
     await beating([member], asked.done, within=PATIENCE)
     groups, some, refused = await asked
 
-    left = await listed(share, [live, empty])
+    left = await listed(env, [live, empty])
     judge.equal({live}, set(left), f"groups that are left, the tool says: {groups}")
     for group in (live, unknown):
         said = _about(groups, group)
@@ -148,5 +148,5 @@ async def test_deleting(share: Share, judge: Judge) -> None:
     judge.holds("success" in _about(groups, empty), f"of {empty}: {groups}")
     judge.holds("Success" in _about(some, name), f"of a topic with offsets: {some}")
     judge.holds("Error" in _about(some, nowhere), f"of a topic without: {some}")
-    judge.equal({}, await group_offsets(share, queue.group), "offsets that are left")
+    judge.equal({}, await group_offsets(env, queue.group), "offsets that are left")
     judge.holds("Error" in refused.out, f"of a group with members: {refused}")

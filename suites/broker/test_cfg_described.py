@@ -11,11 +11,11 @@ def _missing(found: dict[str, Setting], known: dict[str, Config]) -> list[str]:
 
 
 @check("CFG-18", fast=True)
-async def test_group_keys(share: Share, judge: Judge) -> None:
-    group = share.cluster.fresh_name("g")
-    known = table(share, Scope.GROUP)
-    broker = await broker_values(share)
-    found = await describe(share.cluster, GROUP_RESOURCE, group)
+async def test_group_keys(env: Env, judge: Judge) -> None:
+    group = env.cluster.fresh_name("g")
+    known = table(env, Scope.GROUP)
+    broker = await broker_values(env)
+    found = await describe(env.cluster, GROUP_RESOURCE, group)
     judge.equal([], _missing(found, known), "keys that are not shown")
     for name, config in known.items():
         if name not in found:
@@ -33,32 +33,32 @@ async def test_group_keys(share: Share, judge: Judge) -> None:
         }
         judge.one_of(defaults, setting.default, f"default shown of {name}")
 
-    await share.admin.group_config(group, {LOCK: "20001"})
-    setting = (await describe(share.cluster, GROUP_RESOURCE, group))[LOCK]
+    await env.admin.group_config(group, {LOCK: "20001"})
+    setting = (await describe(env.cluster, GROUP_RESOURCE, group))[LOCK]
     seen = (setting.value, setting.source)
     judge.equal(("20001", Source.GROUP), seen, f"{LOCK} and its source, once set")
 
 
 @check("CFG-27", fast=True)
-async def test_configured_groups_are_listed(share: Share, judge: Judge) -> None:
-    group = share.cluster.fresh_name("g")
-    judge.equal(False, group in await _listed(share), "whether it is listed before")
-    await share.admin.group_config(group, {LOCK: "20001"})
-    names = await poll(lambda: _listed(share), lambda names: group in names)
+async def test_configured_groups_are_listed(env: Env, judge: Judge) -> None:
+    group = env.cluster.fresh_name("g")
+    judge.equal(False, group in await _listed(env), "whether it is listed before")
+    await env.admin.group_config(group, {LOCK: "20001"})
+    names = await poll(lambda: _listed(env), lambda names: group in names)
     judge.equal(True, group in names, "whether a configured group is listed")
 
 
-async def _listed(share: Share) -> list[str]:
-    connection = await share.cluster.any()
+async def _listed(env: Env) -> list[str]:
+    connection = await env.cluster.any()
     response = await connection.call("ListConfigResources", resource_types=[GROUP_RESOURCE])
     return [resource.resource_name for resource in response.config_resources]
 
 
 @check("CFG-26", fast=True)
-async def test_broker_keys(share: Share, judge: Judge) -> None:
-    known = table(share, Scope.BROKER)
-    for node in sorted(share.cluster.brokers):
-        found = await describe(share.cluster, BROKER_RESOURCE, str(node), node=node)
+async def test_broker_keys(env: Env, judge: Judge) -> None:
+    known = table(env, Scope.BROKER)
+    for node in sorted(env.cluster.brokers):
+        found = await describe(env.cluster, BROKER_RESOURCE, str(node), node=node)
         judge.equal([], _missing(found, known), f"keys not shown by {node}")
         for name, config in known.items():
             if name in found:

@@ -8,7 +8,7 @@ Told = tuple[int, int]
 
 
 async def _joined(queue: Queue) -> Member:
-    return await queue.share.member(queue.group, queue.topic)
+    return await queue.env.member(queue.group, queue.topic)
 
 
 async def _told(queue: Queue, member: Member, partition: int = 0) -> Told:
@@ -24,38 +24,38 @@ async def _until_told(queue: Queue, member: Member, told: Told, partition: int =
     return await poll(lambda: _told(queue, member, partition), lambda seen: seen == told)
 
 
-async def _broker_defaults(share: Share) -> Told:
-    broker = await broker_values(share)
+async def _broker_defaults(env: Env) -> Told:
+    broker = await broker_values(env)
     return int(broker[f"group.{LOCK}"]), int(broker[f"group.{HEARTBEAT}"])
 
 
-def _own(share: Share, *taken: int) -> tuple[Told, dict[str, str]]:
+def _own(env: Env, *taken: int) -> tuple[Told, dict[str, str]]:
     """Return values that a group may have and nobody else has, and the configs that set them."""
-    lock, beat = share.rng.randint(15_000, 29_000), share.rng.randint(5000, 14_000)
-    values = (share.bounds.lock(lock), share.bounds.heartbeats.at_least(beat))
+    lock, beat = env.rng.randint(15_000, 29_000), env.rng.randint(5000, 14_000)
+    values = (env.bounds.lock(lock), env.bounds.heartbeats.at_least(beat))
     if any(value in taken for value in values):
-        return _own(share, *taken)
+        return _own(env, *taken)
     return values, {LOCK: str(values[0]), HEARTBEAT: str(values[1])}
 
 
 @check("CFG-13")
-async def test_groups_do_not_share_values(share: Share, judge: Judge) -> None:
-    default = await _broker_defaults(share)
-    one, configs = _own(share, *default)
-    two, others = _own(share, *default, *one)
-    first = await share.queue(1, group_config=configs)
-    second = await share.sibling(first, **others)
-    queues = (first, second, await share.sibling(first))
+async def test_groups_do_not_share_values(env: Env, judge: Judge) -> None:
+    default = await _broker_defaults(env)
+    one, configs = _own(env, *default)
+    two, others = _own(env, *default, *one)
+    first = await env.queue(1, group_config=configs)
+    second = await env.sibling(first, **others)
+    queues = (first, second, await env.sibling(first))
 
     seen = [await _told(queue, await _joined(queue)) for queue in queues]
     judge.equal([one, two, default], seen, "lock and heartbeat of the three groups")
 
 
 @check("CFG-13")
-async def test_short_locks_are_one_groups(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    short = await share.queue(1, lock_ms=lock)
-    long = await share.sibling(short, **{LOCK: str(share.bounds.long_lock)})
+async def test_short_locks_are_one_groups(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    short = await env.queue(1, lock_ms=lock)
+    long = await env.sibling(short, **{LOCK: str(env.bounds.long_lock)})
     for queue in (long, short):
         await (await queue.consumer()).acquire(1)
     other = await long.consumer(join=False)
@@ -66,49 +66,49 @@ async def test_short_locks_are_one_groups(share: Share, judge: Judge) -> None:
 
 
 @check("CFG-14", fast=True)
-async def test_change_reaches_every_broker(share: Share, judge: Judge) -> None:
-    nodes = sorted(share.cluster.brokers)
-    queue = await share.queue(assignments=[[node] for node in nodes])
+async def test_change_reaches_every_broker(env: Env, judge: Judge) -> None:
+    nodes = sorted(env.cluster.brokers)
+    queue = await env.queue(assignments=[[node] for node in nodes])
     member = await _joined(queue)
-    before = await _broker_defaults(share)
+    before = await _broker_defaults(env)
     for partition in queue.topic.partitions:
         await _until_told(queue, member, before, partition)
 
-    after, configs = _own(share, *before)
-    await share.admin.try_group_config(queue.group, configs)
+    after, configs = _own(env, *before)
+    await env.admin.try_group_config(queue.group, configs)
     for partition, node in enumerate(nodes):
         seen = await _until_told(queue, member, after, partition)
         judge.equal(after, seen, f"lock and heartbeat with broker {node} leading")
-        shown = await describe_group(share.cluster, queue.group, node)
+        shown = await describe_group(env.cluster, queue.group, node)
         values = (int(shown[LOCK]), int(shown[HEARTBEAT]))
         judge.equal(after, values, f"configurations that broker {node} shows")
 
 
 @check("CFG-15", fast=True)
-async def test_removal_brings_the_default_back(share: Share, judge: Judge) -> None:
-    default = await _broker_defaults(share)
-    own, configs = _own(share, *default)
-    queue = await share.queue(group_config=configs)
+async def test_removal_brings_the_default_back(env: Env, judge: Judge) -> None:
+    default = await _broker_defaults(env)
+    own, configs = _own(env, *default)
+    queue = await env.queue(group_config=configs)
     member = await _joined(queue)
     judge.equal(own, await _until_told(queue, member, own), "lock and heartbeat, set")
 
-    await share.admin.try_group_config(queue.group, dict.fromkeys(configs))
+    await env.admin.try_group_config(queue.group, dict.fromkeys(configs))
     judge.equal(default, await _until_told(queue, member, default), "lock and heartbeat, removed")
 
 
 @check("CFG-15", feature="group-delivery-limit", fast=True)
-async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge) -> None:
-    config = table(share, Scope.GROUP).get(DELIVERY_LIMIT)
+async def test_removal_brings_the_default_limit_back(env: Env, judge: Judge) -> None:
+    config = table(env, Scope.GROUP).get(DELIVERY_LIMIT)
     if config is None:
         raise OutOfReach("groups of this release have no delivery limit of their own")
-    lowest, default = bounds(config, await broker_values(share)).low, await delivery_limit(share)
+    lowest, default = bounds(config, await broker_values(env)).low, await delivery_limit(env)
     if lowest >= default:
         raise OutOfReach(f"no limit below the default of {default} is allowed")
-    queue = await share.queue(1, group_config={DELIVERY_LIMIT: str(lowest)})
+    queue = await env.queue(1, group_config={DELIVERY_LIMIT: str(lowest)})
     consumer = await held_at(queue, 1, lowest)
 
     removed = {DELIVERY_LIMIT.replace(".", "_"): None}
-    await reconfigure(queue, consumer, share.bounds.lock(29_000), **removed)
+    await reconfigure(queue, consumer, env.bounds.lock(29_000), **removed)
     await consumer.acked(release(0))
     catch = await consumer.drain(until=await queue.produce(1))
 
@@ -116,11 +116,11 @@ async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge)
 
 
 @check("CFG-17", fast=True)
-async def test_configured_before_it_exists(share: Share, judge: Judge) -> None:
-    default = await _broker_defaults(share)
-    own, configs = _own(share, *default)
-    queue = await share.queue(5, group_config={**configs, RESET: "earliest"})
-    described = await share.admin.describe_group(queue.group)
+async def test_configured_before_it_exists(env: Env, judge: Judge) -> None:
+    default = await _broker_defaults(env)
+    own, configs = _own(env, *default)
+    queue = await env.queue(5, group_config={**configs, RESET: "earliest"})
+    described = await env.admin.describe_group(queue.group)
     missing = ErrorCode.GROUP_ID_NOT_FOUND.name
     judge.equal(missing, error_name(described.error_code), "the group, configured only")
 

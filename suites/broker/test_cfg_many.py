@@ -9,25 +9,25 @@ BAD = (RESET, "soonest"), ("share.no.such.key", "1")
 
 @check("CFG-10", meets=IN_LISTS)
 @AT
-async def test_one_bad_group(share: Share, judge: Judge, position: str) -> None:
+async def test_one_bad_group(env: Env, judge: Judge, position: str) -> None:
     # One group is refused for one of its many keys, wherever that stands.
-    groups = [share.cluster.fresh_name("g") for _ in range(MANY + 2)]
+    groups = [env.cluster.fresh_name("g") for _ in range(MANY + 2)]
     *good, unset, wrong = groups
-    before = {group: await everywhere(share, group) for group in groups}
+    before = {group: await everywhere(env, group) for group in groups}
     for bad, (name, value) in zip((unset, wrong), BAD, strict=True):
         others = [(key, kept) for key, kept in GOOD.items() if key != name]
         values = dict(
             among([*others, ("share.session.timeout.ms", "46000")], (name, value), position)
         )
         wanted = {group: values if group == bad else GOOD for group in among(good, bad, position)}
-        told = await share.admin.try_group_configs(wanted)
+        told = await env.admin.try_group_configs(wanted)
         seen = {group: error_name(one.error_code) for group, one in told.items()}
         expected = dict.fromkeys(good, "NONE") | {bad: "INVALID_CONFIG"}
         judge.equal(expected, seen, f"errors, the {position} one asking for {name}={value}")
 
     # What comes after them is in force everywhere, so whatever they changed would be, too.
-    await share.admin.group_config(groups[-1], {LOCK: "20001"})
+    await env.admin.group_config(groups[-1], {LOCK: "20001"})
     for group in groups:
         change = GOOD if group in good else {LOCK: "20001"} if group == wrong else {}
         wished = {node: shown | change for node, shown in before[group].items()}
-        judge.equal(wished, await everywhere(share, group), "configurations by broker")
+        judge.equal(wished, await everywhere(env, group), "configurations by broker")

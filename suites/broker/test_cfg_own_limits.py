@@ -9,30 +9,30 @@ RENEW = "share.renew.acknowledge.enable"
 
 
 @check("CFG-19", feature="group-delivery-limit", fast=True)
-async def test_bounds(share: Share, judge: Judge) -> None:
-    broker = await broker_values(share)
-    group = share.cluster.fresh_name("g")
-    keys = table(share, Scope.GROUP)
+async def test_bounds(env: Env, judge: Judge) -> None:
+    broker = await broker_values(env)
+    group = env.cluster.fresh_name("g")
+    keys = table(env, Scope.GROUP)
     for name in (LIMIT, WINDOW):
         limits = bounds(keys[name], broker)
         values = [(str(limits.low), "NONE"), (str(limits.high), "NONE")]
         values += [(value, ErrorCode.INVALID_CONFIG.name) for value in limits.beyond]
         for value, expected in values:
-            response = await share.admin.try_group_config(group, {name: value})
+            response = await env.admin.try_group_config(group, {name: value})
             judge.equal(expected, error_name(response.error_code), f"response to {name}={value}")
-        await share.admin.group_config(group, {name: str(limits.high)})
+        await env.admin.group_config(group, {name: str(limits.high)})
     for value in ("false", "true"):
-        await share.admin.group_config(group, {RENEW: value})
-        judge.equal(value, (await describe_group(share.cluster, group))[RENEW], f"{RENEW} shown")
+        await env.admin.group_config(group, {RENEW: value})
+        judge.equal(value, (await describe_group(env.cluster, group))[RENEW], f"{RENEW} shown")
 
 
 @check("CFG-19", feature="group-delivery-limit")
-async def test_effects(share: Share, judge: Judge) -> None:
-    broker = await broker_values(share)
-    keys = table(share, Scope.GROUP)
+async def test_effects(env: Env, judge: Judge) -> None:
+    broker = await broker_values(env)
+    keys = table(env, Scope.GROUP)
     limit, window = (bounds(keys[name], broker).low for name in (LIMIT, WINDOW))
     configs = {LIMIT: str(limit), WINDOW: str(window), RENEW: "false"}
-    _, consumer = await share.with_consumer(window + 20, batches=window + 20, group_config=configs)
+    _, consumer = await env.with_consumer(window + 20, batches=window + 20, group_config=configs)
 
     held = await consumer.acquire(window, max_records=window + 20)
     more = consumer.sound(await consumer.fetch(max_wait_ms=200)).offsets

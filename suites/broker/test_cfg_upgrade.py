@@ -25,7 +25,7 @@ UNSETTLED = {2: 2, 3: 2, 5: 2, 6: 2, 7: 2}
 @dataclasses.dataclass(frozen=True, slots=True)
 class Old:
     target: Target
-    share: Share
+    env: Env
     version: str
 
 
@@ -47,7 +47,7 @@ async def old(
             raise OutOfReach(f"{before} cannot be started here: {fault}") from None
         async with Cluster(target.info, transcript=transcript, rng=rng) as cluster:
             await cluster.any()
-            yield Old(target, Share(cluster, rng, await bounds_of(cluster)), version)
+            yield Old(target, Env(cluster, rng, await bounds_of(cluster)), version)
 
 
 async def _judge_part(judge: Judge, queue: Queue, number: int) -> None:
@@ -71,11 +71,11 @@ async def _judge_part(judge: Judge, queue: Queue, number: int) -> None:
 async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
     # CFG-20 CFG-21: Brokers of two releases serve one group, and nothing settled comes back.
     # During the upgrade another group consumes what is produced without a pause.
-    share = old.share
-    nodes = sorted(share.cluster.brokers)
+    env = old.env
+    nodes = sorted(env.cluster.brokers)
     placed = [[node, *(other for other in nodes if other != node)] for node in nodes]
-    queue = await share.queue(assignments=placed, lock_ms=30_000)
-    member = await share.member(queue.group, queue.topic)
+    queue = await env.queue(assignments=placed, lock_ms=30_000)
+    member = await env.member(queue.group, queue.topic)
     for partition in queue.topic.partitions:
         await queue.produce(RECORDS, partition)
         session = await member.session(queue.topic.leaders[partition])
@@ -83,22 +83,22 @@ async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
         await consumer.acquire(RECORDS)
         acks = [*map(accept, DONE), release(RELEASED)]
         await consumer.acked(*sorted(acks, key=lambda ack: ack.first))
-    busy = await share.queue(assignments=placed, lock_ms=LOCK_MS)
+    busy = await env.queue(assignments=placed, lock_ms=LOCK_MS)
     await busy.consumer()
 
-    async with Traffic(busy, share.rng) as traffic:
+    async with Traffic(busy, env.rng) as traffic:
         for number in range(len(nodes)):
             await traffic.flowing()
             await good_beat(member)
             broker = old.target.brokers[number]
             assert isinstance(broker, Broker)
-            cluster = queue.share.cluster
+            cluster = queue.env.cluster
             cluster.away.add(broker.node_id)
             await asyncio.to_thread(upgrade, broker, old.version)
             cluster.away.discard(broker.node_id)
             topic = await cluster.topic(queue.topic.name, len(queue.topic.leaders))
             queue = dataclasses.replace(queue, topic=topic)
-            code, usual = 0, share.bounds.sessions.default
+            code, usual = 0, env.bounds.sessions.default
             async for _ in attempts(WITHIN):  # a coordinator may be on the move
                 code = in_session(member, await member.heartbeat(), usual).error_code
                 if code not in RETRIABLE:

@@ -12,10 +12,10 @@ Ranges = dict[str, tuple[int, int] | None]
 
 
 @check("CFG-02", fast=True)
-async def test_advertised_versions(share: Share, judge: Judge) -> None:
-    jar = Path(share.cluster.info.schema_jar).stem.removeprefix("kafka-clients-")
+async def test_advertised_versions(env: Env, judge: Judge) -> None:
+    jar = Path(env.cluster.info.schema_jar).stem.removeprefix("kafka-clients-")
     try:
-        same = numbers(jar) == numbers(share.cluster.info.version)
+        same = numbers(jar) == numbers(env.cluster.info.version)
     except SpecError:
         same = False
     if not same:
@@ -23,26 +23,26 @@ async def test_advertised_versions(share: Share, judge: Judge) -> None:
     expected: Ranges = {}
     for api in SHARE_APIS:
         try:
-            valid = share.cluster.schemas.request(api).valid
+            valid = env.cluster.schemas.request(api).valid
         except SchemaError:
             expected[api] = None
         else:
             expected[api] = (valid.low, valid.high)
-    for node in sorted(share.cluster.brokers):
-        offered = (await share.cluster.to(node)).versions
+    for node in sorted(env.cluster.brokers):
+        offered = (await env.cluster.to(node)).versions
         seen: Ranges = {api: offered.get(api) for api in SHARE_APIS}
         if not seen.keys() & offered.keys() & {*STATE_RPCS}:
             # Another persister than Kafka's need not have them (KIP-932 §Broker configuration).
             seen |= {api: expected[api] for api in STATE_RPCS}
         judge.equal(expected, seen, f"versions that broker {node} offers")
     asked = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
-    quorum = await (await share.cluster.any()).call("DescribeQuorum", topics=[asked])
+    quorum = await (await env.cluster.any()).call("DescribeQuorum", topics=[asked])
     # The listeners of the controllers; there are none where the cluster does not tell.
     controllers = getattr(quorum, "nodes", None) or []
     for listener in (listener for node in controllers for listener in node.listeners):
         with contextlib.suppress(CallFailed):  # nobody lets us in
             async with await Connection.open(
-                listener.host, listener.port, schemas=share.cluster.schemas, timeout=5.0
+                listener.host, listener.port, schemas=env.cluster.schemas, timeout=5.0
             ) as connection:
                 offered = connection.versions
             shared = {api: offered[api] for api in SHARE_APIS if api in offered}
@@ -51,8 +51,8 @@ async def test_advertised_versions(share: Share, judge: Judge) -> None:
 
 
 @check("CFG-24", feature="renew", fast=True)
-async def test_first_version_is_served(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer(6)
+async def test_first_version_is_served(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer(6)
     caught = await consumer.acquire(6, version=1)
     seen = {"offsets": caught.offsets, "records": len(caught.responses[-1].only.acquired_records())}
     judge.equal({"offsets": [*range(6)], "records": 6}, seen, "what a fetch brings")

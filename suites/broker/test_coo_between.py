@@ -72,16 +72,16 @@ class _Asked:
 
 
 async def _told(queue: Queue, api: str, **how: Any) -> Struct:
-    asked, cluster = fields_of(api, queue.group, queue.topic.name, **how), queue.share.cluster
+    asked, cluster = fields_of(api, queue.group, queue.topic.name, **how), queue.env.cluster
     # On a connection of its own: a broker serves those of one connection one after the other.
     connection = await cluster.dial(await cluster.coordinator(queue.group))
     return await connection.call(api, timeout=GIVEN_UP, **asked)
 
 
-async def _asked(share: Share) -> _Asked:
-    _, holder = await share.with_holder(5, lock_ms=share.bounds.longest_lock)
-    _, beginner = await share.with_consumer(5)
-    used = [await share.queue() for _ in range(3)]
+async def _asked(env: Env) -> _Asked:
+    _, holder = await env.with_holder(5, lock_ms=env.bounds.longest_lock)
+    _, beginner = await env.with_consumer(5)
+    used = [await env.queue() for _ in range(3)]
     for queue in used:
         await use(queue)
     return _Asked(holder, beginner, *used)
@@ -89,8 +89,8 @@ async def _asked(share: Share) -> _Asked:
 
 @check("COO-39", meets=IDLE, solo={}, timeout=240)
 async def test_state_requests_that_fail(between: Proxied, judge: Judge) -> None:
-    share = between.share
-    asked = {name: await _asked(share) for name in STATES}
+    env = between.env
+    asked = {name: await _asked(env) for name in STATES}
     rules = [_trouble(STATE_RPCS, STATES[name], one.serves) for name, one in asked.items()]
     with between.disturbed(*rules):
         told = dict(zip(asked, await gather_all(one.all() for one in asked.values()), strict=True))
@@ -133,13 +133,13 @@ def _about(topic: Topic, asked: Body) -> bool:
 
 @check("DLQ-34", "DLQ-35", feature="dead-letters", solo={}, timeout=240)
 async def test_letters_that_fail_on_their_way(between: Proxied, judge: Judge) -> None:
-    share, size = between.share, 5
+    env, size = between.env, 5
     boxes, holders, rules = {}, {}, {}
     for name, api, how, times in LETTERS:
-        dead = await dead_topic(share)
+        dead = await dead_topic(env)
         if api == "CreateTopics":
-            dead = replace(dead, name=await dead_name(share))
-        boxes[name] = await boxed(share, size, dead=dead)
+            dead = replace(dead, name=await dead_name(env))
+        boxes[name] = await boxed(env, size, dead=dead)
         holders[name] = await boxes[name].queue.holder(size)
         rules[name] = _trouble([api], how, partial(_about, dead), times)
     with between.disturbed(*rules.values()):

@@ -10,10 +10,10 @@ LONG_WAIT_MS = 40_000  # MaxWaitMs of a fetch that has to be answered before it 
 
 @check("COO-34", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
-async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: str) -> None:
-    total, lock_ms = share.rng.randint(20, 60), share.bounds.prompt_lock
-    queue, dead = await share.with_holder(total, lock_ms=lock_ms, batches=share.rng.choice([1, 5]))
-    done = share.rng.randint(1, total - 1)
+async def test_others_get_what_the_dead_left(env: Env, judge: Judge, how: str) -> None:
+    total, lock_ms = env.rng.randint(20, 60), env.bounds.prompt_lock
+    queue, dead = await env.with_holder(total, lock_ms=lock_ms, batches=env.rng.choice([1, 5]))
+    done = env.rng.randint(1, total - 1)
     await dead.acked(accept(0, done - 1))
     heirs = [await queue.consumer(join=False) for _ in range(2)]
 
@@ -47,15 +47,15 @@ async def _until_gone(holder: Consumer) -> str:
 
 
 @check("COO-33", crossed=AMONG, timeout=90)
-async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
-    queue, holder = await share.with_holder(6, lock_ms=share.bounds.longest_lock)
+async def test_wait_ends_with_its_topic(env: Env, judge: Judge) -> None:
+    queue, holder = await env.with_holder(6, lock_ms=env.bounds.longest_lock)
     waiter = await queue.consumer(join=False)
     waiting = asyncio.create_task(waiter.fetch(max_wait_ms=LONG_WAIT_MS, timeout=90))
     await asyncio.wait([waiting], timeout=0.4)
     if waiting.done():
         raise Undecided(f"the fetch did not wait: {waiting.result()}")
 
-    await share.admin.delete_topics(queue.topic.name)
+    await env.admin.delete_topics(queue.topic.name)
     await _until_gone(holder)
 
     done, _ = await asyncio.wait([waiting], timeout=NOTICED)
@@ -67,16 +67,16 @@ async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
 
 
 @check("ACK-51", "SES-47", crossed=AMONG, timeout=90)
-async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
-    queue, holder = await share.with_holder(6, lock_ms=share.bounds.longest_lock, untouched=True)
+async def test_topic_deleted_under_its_consumers(env: Env, judge: Judge) -> None:
+    queue, holder = await env.with_holder(6, lock_ms=env.bounds.longest_lock, untouched=True)
 
-    await share.admin.delete_topics(queue.topic.name)
+    await env.admin.delete_topics(queue.topic.name)
 
     seen = await _until_gone(holder)
     judge["ACK-51"].one_of(GONE, seen, "result of an acknowledgement of a deleted topic")
     # On the same broker, so that the session that saw the old topic is asked about the new one.
     home = [[queue.topic.leaders[0]]]
-    created = await share.admin.create_topic(name=queue.topic.name, assignments=home)
+    created = await env.admin.create_topic(name=queue.topic.name, assignments=home)
     heir = replace(queue, topic=created)
     if heir.topic.id == queue.topic.id:
         raise Undecided("the topic was not recreated")

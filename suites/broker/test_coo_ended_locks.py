@@ -22,7 +22,7 @@ def _demand_counts(catch: Catch, count: int) -> None:
 @check("COO-36", meets=("stored start", "reload"), solo={}, timeout=120)
 @pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
 async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refused: bool) -> None:
-    queue = await between.share.queue(lock_ms=LOCK_MS)
+    queue = await between.env.queue(lock_ms=LOCK_MS)
     first = await queue.consumer()
     await first.fetch()  # loads the share-partition, which may be a state write
     await queue.produce(RECORDS)

@@ -4,14 +4,14 @@ from suites.broker.kit import *
 
 
 @check("COO-06", fast=True)
-async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    members = [await share.member(queue.group, queue.topic) for _ in range(share.rng.randint(1, 3))]
+async def test_empty_group_has_one_epoch(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
+    members = [await env.member(queue.group, queue.topic) for _ in range(env.rng.randint(1, 3))]
     for member in members:
         await member.leave()
 
     found = await poll(
-        lambda: share.admin.describe_group(queue.group),
+        lambda: env.admin.describe_group(queue.group),
         lambda found: found.group_epoch == found.assignment_epoch,
     )
     judge.equal(found.group_epoch, found.assignment_epoch, "assignment epoch of the empty group")
@@ -19,13 +19,13 @@ async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
 
 
 @check("COO-07", fast=True)
-async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(1, 4))
-    members = await crowd(share, queue, share.rng.randint(1, 4))
+async def test_group_at_rest_keeps_its_epoch(env: Env, judge: Judge) -> None:
+    queue = await env.queue(partitions=env.rng.randint(1, 4))
+    members = await crowd(env, queue, env.rng.randint(1, 4))
 
     async def ask() -> int | None:
         await gather_all(map(good_beat, members))
-        group = await share.admin.describe_group(queue.group)
+        group = await env.admin.describe_group(queue.group)
         if covered(members) != every(queue.topic):
             return None
         epochs = {group.group_epoch, group.assignment_epoch, *(m.epoch for m in members)}
@@ -37,6 +37,6 @@ async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None
         responses = [await member.heartbeat() for member in members]
         judge.equal([0] * len(members), [a.error_code for a in responses], "errors")
         judge.equal({before}, {a.member_epoch for a in responses}, "member epochs")
-    found = await share.admin.describe_group(queue.group)
+    found = await env.admin.describe_group(queue.group)
     judge.equal(before, found.group_epoch, "group epoch after many heartbeats")
     judge.equal(before, found.assignment_epoch, "assignment epoch after many heartbeats")

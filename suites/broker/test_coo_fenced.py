@@ -17,9 +17,9 @@ KNOWN = {
 """What a client may be told when the state of its acknowledgement could not be stored, and why."""
 
 
-async def _held(share: Share, lock_ms: int = 0) -> tuple[Queue, Consumer, StateKey]:
-    queue, consumer = await share.with_holder(10, lock_ms=lock_ms or share.bounds.longest_lock)
-    return queue, consumer, Store(share).of(queue)
+async def _held(env: Env, lock_ms: int = 0) -> tuple[Queue, Consumer, StateKey]:
+    queue, consumer = await env.with_holder(10, lock_ms=lock_ms or env.bounds.longest_lock)
+    return queue, consumer, Store(env).of(queue)
 
 
 async def _done(work: Awaitable[str], what: str) -> None:
@@ -44,9 +44,9 @@ async def _replace(key: StateKey) -> None:
 @check("COO-15", "COO-16", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("fence", [_read_ahead, _replace], ids=["leader-epoch", "state-epoch"])
 async def test_fenced_leader(
-    share: Share, judge: Judge, fence: Callable[[StateKey], Awaitable[None]]
+    env: Env, judge: Judge, fence: Callable[[StateKey], Awaitable[None]]
 ) -> None:
-    _queue, consumer, key = await _held(share)
+    _queue, consumer, key = await _held(env)
     await fence(key)
 
     seen = result(await consumer.ack(accept(1, 3)))
@@ -56,8 +56,8 @@ async def test_fenced_leader(
 
 
 @check("COO-17", fast=True, crossed=AMONG)
-async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
-    queue, consumer, key = await _held(share)
+async def test_fenced_leader_loads_anew(env: Env, judge: Judge) -> None:
+    queue, consumer, key = await _held(env)
     await _replace(key)
     if not (await consumer.ack(accept(1, 3))).ack_error:
         raise Undecided("the leader was not fenced: its acknowledgement was answered with NONE")
@@ -72,8 +72,8 @@ async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
 
 
 @check("COO-17", crossed=AMONG)
-async def test_fetch_that_waited_at_a_fenced_leader(share: Share, judge: Judge) -> None:
-    queue, consumer, key = await _held(share)
+async def test_fetch_that_waited_at_a_fenced_leader(env: Env, judge: Judge) -> None:
+    queue, consumer, key = await _held(env)
     waiting = asyncio.create_task((await queue.consumer(join=False)).fetch(max_wait_ms=2000))
     await asyncio.wait([waiting], timeout=0.4)
     if waiting.done():
@@ -109,8 +109,8 @@ async def _patiently(consumer: Consumer, until: int) -> Catch:
 
 
 @check("COO-14", "COO-15", fast=True, crossed=AMONG)
-async def test_failed_write_changes_nothing(share: Share, judge: Judge) -> None:
-    queue, consumer, key = await _held(share)
+async def test_failed_write_changes_nothing(env: Env, judge: Judge) -> None:
+    queue, consumer, key = await _held(env)
     before = await key.summary()
     await _done(key.delete(), "Delete")
 
@@ -130,9 +130,9 @@ async def test_failed_write_changes_nothing(share: Share, judge: Judge) -> None:
 
 
 @check("COO-14", crossed=AMONG)
-async def test_failed_write_does_not_keep_the_lock(share: Share, judge: Judge) -> None:
+async def test_failed_write_does_not_keep_the_lock(env: Env, judge: Judge) -> None:
     lock_ms = 2000
-    queue, consumer, key = await _held(share, lock_ms)
+    queue, consumer, key = await _held(env, lock_ms)
     before = await key.summary()
     await _done(key.delete(), "Delete")
     seen = result(await consumer.ack(accept(1, 3)))
@@ -146,29 +146,29 @@ async def test_failed_write_does_not_keep_the_lock(share: Share, judge: Judge) -
 
 
 @check("COO-20", fast=True, crossed=AMONG, meets="second partition")
-async def test_failed_write_is_one_partitions_affair(share: Share, judge: Judge) -> None:
-    world = await spread(share, partitions=3, records=5)
-    sick = share.rng.randrange(3)
-    await _done(Store(share).of(world.queue, sick).delete(), "Delete")
+async def test_failed_write_is_one_partitions_affair(env: Env, judge: Judge) -> None:
+    roles = await spread(env, partitions=3, records=5)
+    sick = env.rng.randrange(3)
+    await _done(Store(env).of(roles.queue, sick).delete(), "Delete")
 
-    seen = await world.acknowledge(*[[accept(1, 4)]] * 3)
+    seen = await roles.acknowledge(*[[accept(1, 4)]] * 3)
 
     for partition in {0, 1, 2} - {sick}:
         judge.equal("NONE", seen[partition], f"partition {partition} beside a sick one")
     judge.holds(seen[sick] != "NONE", "the partition without state was answered NONE")
-    await world.session.close()
+    await roles.session.close()
     for partition in {0, 1, 2} - {sick}:
-        left = await world.left(partition)
+        left = await roles.left(partition)
         judge.equal(set(), {1, 2, 3, 4} & left.keys(), "accepted records that came again")
 
 
 @check("COO-20", fast=True, crossed=AMONG, meets="second partition")
-async def test_failed_load_is_one_partitions_affair(share: Share, judge: Judge) -> None:
-    leader = share.rng.choice(sorted(share.cluster.brokers))
-    queue = await share.queue(assignments=[[leader]] * 3)
+async def test_failed_load_is_one_partitions_affair(env: Env, judge: Judge) -> None:
+    leader = env.rng.choice(sorted(env.cluster.brokers))
+    queue = await env.queue(assignments=[[leader]] * 3)
     member = (await queue.consumer()).member
-    sick = share.rng.randrange(3)
-    await _done(Store(share).of(queue, sick).delete(), "Delete")
+    sick = env.rng.randrange(3)
+    await _done(Store(env).of(queue, sick).delete(), "Delete")
     for partition in range(3):
         await queue.produce(4, partition)
 

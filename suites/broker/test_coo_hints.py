@@ -10,7 +10,7 @@ async def _asked(queue: Queue, node: int, position: str) -> tuple[Response, Resp
     *led, own = [(queue.topic, index) for index in queue.topic.partitions]
     places = among(led, own, position)
     async for _ in attempts():
-        session = await (await queue.share.member(queue.group)).session(node)
+        session = await (await queue.env.member(queue.group)).session(node)
         fetched = await session.fetch(*places, epoch=OPEN, max_wait_ms=0)
         acked = await session.acknowledge({where: [accept(0)] for where in places})
         parts = [fetched.part(topic.id, at) for topic, at in led]
@@ -20,10 +20,10 @@ async def _asked(queue: Queue, node: int, position: str) -> tuple[Response, Resp
 
 
 @check("COO-25", meets=IN_LISTS, solo={"brokers": 4}, timeout=120)
-async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
-    share = solo_share
-    node, *others = sorted(share.cluster.brokers)
-    queue = await share.queue(assignments=[*([each, node] for each in others), [node, *others[:1]]])
+async def test_three_leaders(solo_env: Env, judge: Judge) -> None:
+    env = solo_env
+    node, *others = sorted(env.cluster.brokers)
+    queue = await env.queue(assignments=[*([each, node] for each in others), [node, *others[:1]]])
     await queue.consumer(len(others))
     for position in POSITIONS:
         for response in await _asked(queue, node, position):
@@ -37,6 +37,6 @@ async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
                 if (part := response.part(queue.topic.id, index))
             }
             judge.equal(dict(enumerate(others)), leaders, "CurrentLeader by partition")
-            expected = {other: share.cluster.brokers[other] for other in others}
+            expected = {other: env.cluster.brokers[other] for other in others}
             judge.equal(expected, dict(response.endpoints), "NodeEndpoints")
             judge.saw(hints=len(others))

@@ -23,7 +23,7 @@ Move = Callable[[Queue], Awaitable[Queue]]
 
 async def _reassigned(queue: Queue) -> Queue:
     """Give the partition replicas that its leader is not among; return the queue as it is then."""
-    cluster = queue.share.cluster
+    cluster = queue.env.cluster
     others = [node for node in sorted(cluster.brokers) if node != queue.topic.leaders[0]]
     response = await (await cluster.any()).call(
         "AlterPartitionReassignments",
@@ -47,19 +47,19 @@ async def _reassigned(queue: Queue) -> Queue:
 MOVES = {"election": moved, "reassignment": _reassigned}
 
 
-async def _scene(share: Share) -> MixedStates:
-    nodes = sorted(share.cluster.brokers)
+async def _scene(env: Env) -> MixedStates:
+    nodes = sorted(env.cluster.brokers)
     if len(nodes) < 3:
         raise OutOfReach("replicas can only be moved where there are three brokers")
-    pair = share.rng.sample(nodes, 2)
-    lock = share.bounds.lock(15_000)
-    return await prepared(await share.queue(assignments=[pair], lock_ms=lock), lock_ms=lock)
+    pair = env.rng.sample(nodes, 2)
+    lock = env.bounds.lock(15_000)
+    return await prepared(await env.queue(assignments=[pair], lock_ms=lock), lock_ms=lock)
 
 
 @check("COO-21", "COO-22", "COO-23", "COO-24", crossed=AMONG)
 @pytest.mark.parametrize("how", sorted(MOVES))
-async def test_leader_moves(share: Share, judge: Judge, how: str) -> None:
-    scene = await _scene(share)
+async def test_leader_moves(env: Env, judge: Judge, how: str) -> None:
+    scene = await _scene(env)
     after = await MOVES[how](scene.queue)
     # Until the new leader has read the state, the former one may still store what it is told.
     racing = scene.answered([12, 13], await scene.send(accept(12, 13)))
@@ -95,8 +95,8 @@ def _judge_unhinted(judge: Judge, response: Response, leader: int) -> None:
 
 @check("COO-25", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("how", sorted(MOVES))
-async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
-    scene = await _scene(share)
+async def test_who_leads(env: Env, judge: Judge, how: str) -> None:
+    scene = await _scene(env)
     ordinary = await scene.holder.fetch(max_wait_ms=0)
     acked = await scene.holder.session.acknowledge({scene.holder.where: [accept(1)]})
     for response in (ordinary, acked):
@@ -110,9 +110,9 @@ async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
         lambda topic: topic.partitions and topic.partitions[0].leader_id == leader,
     )
     hinted = 0
-    for node in sorted(share.cluster.brokers):
+    for node in sorted(env.cluster.brokers):
         async for _ in attempts():
-            session = await (await share.member(after.group)).session(node)
+            session = await (await env.member(after.group)).session(node)
             fetched = await session.fetch(where, epoch=OPEN, max_wait_ms=0)
             # For milliseconds a broker leads by its metadata and does not yet by its replicas.
             if not (_hinted(fetched) and fetched.only.leader[1] == 0):
@@ -129,6 +129,6 @@ async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
             judge.equal(leader, told, f"CurrentLeader by broker {node}")
             judge.holds(epoch > 0, f"the epoch of a second leader is {epoch}")
             named = response.endpoints.get(leader)
-            judge.equal(share.cluster.brokers[leader], named, f"NodeEndpoint by broker {node}")
+            judge.equal(env.cluster.brokers[leader], named, f"NodeEndpoint by broker {node}")
     judge.holds(hinted, "no broker but the leader said NOT_LEADER_OR_FOLLOWER")
     judge.saw(hints=hinted)

@@ -20,7 +20,7 @@ def _content(letters: list[DeadLetter]) -> dict[int, tuple[bytes | None, bytes |
 
 async def _sources(box: DeadLetterSetup, *codecs: Compression) -> int:
     """Append one batch of every content for each codec; return how many records that makes."""
-    admin, topic = box.queue.share.admin, box.queue.topic
+    admin, topic = box.queue.env.admin, box.queue.topic
     for codec in codecs:
         records = [
             Record(timestamp=PAST, key=key, value=value, headers=(("own", b"header"),))
@@ -31,9 +31,9 @@ async def _sources(box: DeadLetterSetup, *codecs: Compression) -> int:
 
 
 @check("DLQ-08", fast=True, crossed=AMONG)
-async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
-    dead = await dead_topic(share)
-    queue = await share.queue(group_config={NAME: dead.name}, topic_config=FOREVER)
+async def test_no_copy_by_default(env: Env, judge: Judge) -> None:
+    dead = await dead_topic(env)
+    queue = await env.queue(group_config={NAME: dead.name}, topic_config=FOREVER)
     box = DeadLetterSetup(queue, dead)
     count = await _sources(box, Compression.NONE)
     await rejecting(box, count)
@@ -43,8 +43,8 @@ async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-09", crossed=AMONG)
-async def test_copies_are_exact(share: Share, judge: Judge) -> None:
-    box = await boxed(share, copy=True, topic_config=FOREVER)
+async def test_copies_are_exact(env: Env, judge: Judge) -> None:
+    box = await boxed(env, copy=True, topic_config=FOREVER)
     count = await _sources(box, *Compression)
     consumer = await box.queue.holder(count)
     await consumer.acked(reject(0, count - 1))
@@ -58,18 +58,18 @@ async def test_copies_are_exact(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("batches", [1, 3])
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP, Compression.ZSTD])
 async def test_copies_of_a_large_batch(
-    share: Share, judge: Judge, codec: Compression, batches: int
+    env: Env, judge: Judge, codec: Compression, batches: int
 ) -> None:
     # A batch that was compressed well may hold more than the dead-letter topic takes in one go, and
     # of several batches the last that fits may fit in part.
     limit, each, size = 20_000, 1_000, 39
-    dead = await dead_topic(share, configs={"max.message.bytes": str(limit)})
-    box = await boxed(share, dead=dead, copy=True)
+    dead = await dead_topic(env, configs={"max.message.bytes": str(limit)})
+    box = await boxed(env, dead=dead, copy=True)
     values = [b"%d " % number + bytes(each) for number in range(size)]
     count, sent = size // batches, 0
     for at in range(0, size, count):
         batch = encode_batch(values[at : at + count], compression=codec)
-        await share.admin.append(box.queue.topic, batch)
+        await env.admin.append(box.queue.topic, batch)
         sent += len(batch)
     consumer = await box.queue.holder(size)
     await consumer.acked(reject(0, size - 1))
@@ -83,8 +83,8 @@ async def test_copies_of_a_large_batch(
 
 
 @check("DLQ-10", fast=True, crossed=AMONG)
-async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
-    box = await boxed(share, copy=True, topic_config=FOREVER)
+async def test_copies_have_the_headers(env: Env, judge: Judge) -> None:
+    box = await boxed(env, copy=True, topic_config=FOREVER)
     count = await _sources(box, Compression.NONE)
     await rejecting(box, count)
 
@@ -96,14 +96,14 @@ async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-11", crossed=AMONG, timeout=CLEANED_WITHIN + 60)
-async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
-    box = await boxed(share, copy=True, lock_ms=share.bounds.longest_lock, topic_config=COMPACTED)
-    world = Compacted(box.queue)
-    await world.write(*([name] for name in keys(*range(4))))
+async def test_source_that_is_gone(env: Env, judge: Judge) -> None:
+    box = await boxed(env, copy=True, lock_ms=env.bounds.longest_lock, topic_config=COMPACTED)
+    roles = Compacted(box.queue)
+    await roles.write(*([name] for name in keys(*range(4))))
     consumer = await box.queue.holder(4)
-    await world.write(keys(1, 2))
-    await world.fresh()
-    await world.until_gone((1, 2))
+    await roles.write(keys(1, 2))
+    await roles.fresh()
+    await roles.until_gone((1, 2))
     await consumer.acked(reject(0, 3))
 
     content = _content(await box.arrived(range(4)))
@@ -113,16 +113,16 @@ async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
 
 @check("DLQ-13", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
-async def test_time_of_writing(share: Share, judge: Judge, copy: bool) -> None:
-    box = await boxed(share, copy=copy, topic_config=FOREVER)
+async def test_time_of_writing(env: Env, judge: Judge, copy: bool) -> None:
+    box = await boxed(env, copy=copy, topic_config=FOREVER)
     # The broker that leads the source partition tells its time by what it stamps.
     stamped = {"message.timestamp.type": "LogAppendTime"}
     node = box.queue.topic.leaders[0]
-    topic = await share.admin.create_topic(assignments=[[node]], configs=stamped)
+    topic = await env.admin.create_topic(assignments=[[node]], configs=stamped)
 
     async def clock() -> int:
-        await share.admin.produce(topic, 1)
-        last = (await read_log(share, topic))[-1]
+        await env.admin.produce(topic, 1)
+        last = (await read_log(env, topic))[-1]
         if last.timestamp_type is not TimestampType.LOG_APPEND_TIME:
             raise Undecided("the broker does not stamp records")
         return last.max_timestamp

@@ -20,8 +20,8 @@ async def _strays(box: DeadLetterSetup, consumer: Consumer, *owed: int) -> list[
 
 
 @check("DLQ-23", crossed=AMONG)
-async def test_aborted_records(share: Share, judge: Judge) -> None:
-    box = await boxed(share, group_config=COMMITTED)
+async def test_aborted_records(env: Env, judge: Judge) -> None:
+    box = await boxed(env, group_config=COMMITTED)
     outcomes = await jumble(box.queue)
     consumer = await box.queue.consumer()
     last, catch = await up_to_new(box.queue, consumer)
@@ -37,25 +37,25 @@ async def test_aborted_records(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-24", fast=True, crossed=AMONG)
-async def test_deleted_records(share: Share, judge: Judge) -> None:
-    box = await boxed(share, SIZE, batches=SIZE, lock_ms=share.bounds.longest_lock)
+async def test_deleted_records(env: Env, judge: Judge) -> None:
+    box = await boxed(env, SIZE, batches=SIZE, lock_ms=env.bounds.longest_lock)
     consumer = await box.queue.consumer()
     await consumer.acquire(4, max_records=4)
-    await share.admin.delete_records(box.queue.topic, SIZE)
+    await env.admin.delete_records(box.queue.topic, SIZE)
 
     judge.equal([], await _strays(box, consumer), "deleted records that became letters")
     judge.saw(deleted=SIZE)
 
 
 @check("DLQ-24", fast=True, crossed=AMONG)
-async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> None:
-    box = await boxed(share, SIZE, batches=SIZE)
+async def test_records_behind_an_altered_offset(env: Env, judge: Judge) -> None:
+    box = await boxed(env, SIZE, batches=SIZE)
     consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, 1))
     await consumer.close()
     await consumer.depart()
     async for _ in attempts():
-        response = await share.admin.alter_offset(box.queue.group, box.queue.topic, SIZE)
+        response = await env.admin.alter_offset(box.queue.group, box.queue.topic, SIZE)
         if not response.error_code:
             break
     else:
@@ -67,20 +67,20 @@ async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> N
 
 
 @check("DLQ-25", crossed=AMONG, timeout=CLEANED_WITHIN + 60)
-async def test_compacted_offsets(share: Share, judge: Judge) -> None:
-    box = await boxed(share, topic_config=COMPACTED)
-    world = Compacted(box.queue)
-    await world.write(keys(*range(SIZE)))
-    holes = sorted(share.rng.sample(range(1, SIZE - 1), k=share.rng.randint(2, 4)))
-    await world.write(keys(*holes))
-    await world.fresh()
-    await world.until_gone(holes)
+async def test_compacted_offsets(env: Env, judge: Judge) -> None:
+    box = await boxed(env, topic_config=COMPACTED)
+    roles = Compacted(box.queue)
+    await roles.write(keys(*range(SIZE)))
+    holes = sorted(env.rng.sample(range(1, SIZE - 1), k=env.rng.randint(2, 4)))
+    await roles.write(keys(*holes))
+    await roles.fresh()
+    await roles.until_gone(holes)
     await _judge_range(judge, box, set(holes))
 
 
 @check("DLQ-25", fast=True, crossed=AMONG)
-async def test_markers(share: Share, judge: Judge) -> None:
-    box = await boxed(share)
+async def test_markers(env: Env, judge: Judge) -> None:
+    box = await boxed(env)
     first = await committed(box.queue, 3)
     second = await committed(box.queue, 3)
     await box.queue.produce(3)
@@ -89,7 +89,7 @@ async def test_markers(share: Share, judge: Judge) -> None:
 
 async def _judge_range(judge: Judge, box: DeadLetterSetup, holes: set[int]) -> None:
     """Reject ranges just as they are acquired; demand letters for other offsets than the holes."""
-    end = await box.queue.share.admin.log_offset(box.queue.topic)
+    end = await box.queue.env.admin.log_offset(box.queue.topic)
     consumer = await box.queue.consumer()
     catch = await consumer.drain(until=max(set(range(end)) - holes))
     ranges = [acquired for response in catch.responses for acquired in response.only.ranges]

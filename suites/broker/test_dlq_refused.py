@@ -6,39 +6,39 @@ from suites.broker.kit import *
 pytestmark = pytest.mark.feature("dead-letters")
 
 
-async def _archives(share: Share, judge: Judge, configs: Mapping[str, str], why: str) -> None:
+async def _archives(env: Env, judge: Judge, configs: Mapping[str, str], why: str) -> None:
     """Demand that a group with these configs leaves rejected records behind and goes on."""
-    queue, consumer = await share.with_holder(4, group_config=configs)
+    queue, consumer = await env.with_holder(4, group_config=configs)
     await consumer.acked(reject(0, 1), accept(2), reject(3))
     await judge_beyond(judge, queue, consumer, 4, f"4 rejected, {why}")
 
 
 @check("DLQ-19", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("denied", [True, False], ids=["denied", "not-permitted"])
-async def test_topic_without_permission(share: Share, judge: Judge, denied: bool) -> None:
+async def test_topic_without_permission(env: Env, judge: Judge, denied: bool) -> None:
     configs = dict.fromkeys(PERMITTED, "false") if denied else {}
-    topic = await share.admin.create_topic(name=await dead_name(share), configs=configs)
-    await _archives(share, judge, naming(topic.name), "the topic not permitting letters")
-    judge.equal(0, await share.admin.log_offset(topic), "end of the topic")
+    topic = await env.admin.create_topic(name=await dead_name(env), configs=configs)
+    await _archives(env, judge, naming(topic.name), "the topic not permitting letters")
+    judge.equal(0, await env.admin.log_offset(topic), "end of the topic")
 
 
 @check("DLQ-20", fast=True, crossed=AMONG)
-async def test_topic_without_prefix(share: Share, judge: Judge) -> None:
-    await dead_name(share)
-    if not (await share.admin.broker_configs()).get(PREFIX):
+async def test_topic_without_prefix(env: Env, judge: Judge) -> None:
+    await dead_name(env)
+    if not (await env.admin.broker_configs()).get(PREFIX):
         raise OutOfReach("the cluster asks for no prefix")
-    topic = await share.admin.create_topic(configs=PERMITTED)
-    await _archives(share, judge, naming(topic.name), "the name lacking the prefix")
-    judge.equal(0, await share.admin.log_offset(topic), "end of the topic")
+    topic = await env.admin.create_topic(configs=PERMITTED)
+    await _archives(env, judge, naming(topic.name), "the name lacking the prefix")
+    judge.equal(0, await env.admin.log_offset(topic), "end of the topic")
 
 
 @check("DLQ-21", fast=True, crossed=AMONG)
-async def test_topic_that_is_not_there(share: Share, judge: Judge) -> None:
-    name = await dead_name(share)
-    if (await share.admin.broker_configs()).get(AUTO_CREATE) == "true":
+async def test_topic_that_is_not_there(env: Env, judge: Judge) -> None:
+    name = await dead_name(env)
+    if (await env.admin.broker_configs()).get(AUTO_CREATE) == "true":
         raise OutOfReach("the cluster creates missing dead-letter topics")
-    await _archives(share, judge, naming(name), "the topic missing")
-    connection = await share.cluster.any()
+    await _archives(env, judge, naming(name), "the topic missing")
+    connection = await env.cluster.any()
     async for _ in attempts(NOT_FOR):
         response = await connection.call(
             "Metadata", topics=[{"name": name}], allow_auto_topic_creation=False
@@ -48,21 +48,21 @@ async def test_topic_that_is_not_there(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-22", fast=True)
-async def test_name_of_an_internal_topic(share: Share, judge: Judge) -> None:
-    group = (await share.queue(group_config=naming(await dead_name(share)))).group
+async def test_name_of_an_internal_topic(env: Env, judge: Judge) -> None:
+    group = (await env.queue(group_config=naming(await dead_name(env)))).group
     for name in ("__consumer_offsets", "__share_group_state", "__dlq.letters", "__"):
-        response = await share.admin.try_group_config(group, {NAME: name})
+        response = await env.admin.try_group_config(group, {NAME: name})
         judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error of the name {name}")
-    response = await share.admin.try_group_config(group, {NAME: "_one.underscore"})
+    response = await env.admin.try_group_config(group, {NAME: "_one.underscore"})
     judge.equal(0, response.error_code, "error of a name with one underscore")
 
 
 @check("DLQ-18", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("configs", [{}, {NAME: ""}], ids=["never-named", "empty-name"])
-async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[str, str]) -> None:
-    await dead_name(share)
-    queue = await share.queue(6, batches=6, group_config={DELIVERY_LIMIT: "2"} | configs)
-    trail = await StateKey(share, queue.group, queue.topic.id).trail()
+async def test_group_without_a_topic(env: Env, judge: Judge, configs: dict[str, str]) -> None:
+    await dead_name(env)
+    queue = await env.queue(6, batches=6, group_config={DELIVERY_LIMIT: "2"} | configs)
+    trail = await StateKey(env, queue.group, queue.topic.id).trail()
     consumer = await queue.holder(6)
     await consumer.acked(reject(0, 2), release(3, 5))
     await hold_at(consumer, 3, 2)

@@ -17,8 +17,8 @@ async def _reject_next(queue: Queue, consumer: Consumer) -> int:
 
 
 @check("DLQ-27", fast=True, crossed=AMONG)
-async def test_name_taken_away(share: Share, judge: Judge) -> None:
-    box = await boxed(share)
+async def test_name_taken_away(env: Env, judge: Judge) -> None:
+    box = await boxed(env)
     consumer = await box.queue.consumer()
     before = await _reject_next(box.queue, consumer)
     if not await box.arrived([before]):
@@ -31,9 +31,9 @@ async def test_name_taken_away(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-28", fast=True, crossed=AMONG)
-async def test_group_settings_change(share: Share, judge: Judge) -> None:
-    box = await boxed(share)
-    other = DeadLetterSetup(box.queue, await dead_topic(share))
+async def test_group_settings_change(env: Env, judge: Judge) -> None:
+    box = await boxed(env)
+    other = DeadLetterSetup(box.queue, await dead_topic(env))
     consumer = await box.queue.consumer()
     first = await _reject_next(box.queue, consumer)
     await box.arrived([first])
@@ -50,33 +50,33 @@ async def test_group_settings_change(share: Share, judge: Judge) -> None:
     judge.equal([first, second], left, "source offsets of letters on the old topic")
 
 
-async def _set_brokers(share: Share, values: Mapping[str, str]) -> None:
+async def _set_brokers(env: Env, values: Mapping[str, str]) -> None:
     """Change settings of all brokers and wait until they show them."""
-    response = await alter(share.cluster, BROKER_RESOURCE, "", values)
+    response = await alter(env.cluster, BROKER_RESOURCE, "", values)
     if response.error_code:
         raise Undecided(f"{values} cannot be set: {response.error_message}")
 
     async def ask() -> bool | None:
-        seen = await share.admin.broker_configs()
+        seen = await env.admin.broker_configs()
         return all((seen.get(name) or "") == value for name, value in values.items()) or None
 
     await eventually(f"brokers showing {values}", ask)
 
 
-async def _gets_letters(share: Share, name: str) -> list[int]:
+async def _gets_letters(env: Env, name: str) -> list[int]:
     """Reject records of a new group that names the topic until one becomes a letter there.
 
     A broker shows a setting a moment before it acts on it, so the first ones may be lost. Returns
     the source offsets of the letters, none if time is up.
     """
-    queue, consumer = await share.with_consumer(group_config=naming(name))
+    queue, consumer = await env.with_consumer(group_config=naming(name))
     async for _ in attempts(pause=0.2):
         await _reject_next(queue, consumer)
-        known = await (await share.cluster.any()).call(
+        known = await (await env.cluster.any()).call(
             "Metadata", topics=[{"name": name}], allow_auto_topic_creation=False
         )
         if not known.topics[0].error_code:
-            letters = await dead_letters_in(share, await share.cluster.topic(name))
+            letters = await dead_letters_in(env, await env.cluster.topic(name))
             if found := [one for one in letters if one.headers.get("group") == queue.group]:
                 return letter_offsets(found)
     return []
@@ -86,29 +86,29 @@ BROKER = {"log.message.timestamp.type": "LogAppendTime", "num.partitions": "2"}
 
 
 @check("DLQ-20", "DLQ-26", "DLQ-28", solo=BROKER)
-async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:
-    share = solo_share
-    plain = await share.admin.create_topic(configs=PERMITTED)
-    missing = f"rejects.{share.cluster.fresh_name('d')}"
-    await dead_name(share)
+async def test_broker_settings_change(solo_env: Env, judge: Judge) -> None:
+    env = solo_env
+    plain = await env.admin.create_topic(configs=PERMITTED)
+    missing = f"rejects.{env.cluster.fresh_name('d')}"
+    await dead_name(env)
 
-    await _set_brokers(share, {PREFIX: ""})
-    seen = await _gets_letters(share, plain.name)
+    await _set_brokers(env, {PREFIX: ""})
+    seen = await _gets_letters(env, plain.name)
     judge["DLQ-28"].holds(seen, "no letters without restart though the prefix is empty now")
     judge["DLQ-20"].holds(seen, "no letters on a topic of any name though the prefix is empty")
 
-    await _set_brokers(share, {PREFIX: "rejects.", AUTO_CREATE: "true"})
-    seen = await _gets_letters(share, missing)
+    await _set_brokers(env, {PREFIX: "rejects.", AUTO_CREATE: "true"})
+    seen = await _gets_letters(env, missing)
     judge["DLQ-28"].holds(seen, "no letters without restart on a topic to be made")
     judge["DLQ-26"].holds(seen, f"no letters on {missing}, which brokers may make")
-    configs = await share.admin.configs(TOPIC_RESOURCE, missing)
+    configs = await env.admin.configs(TOPIC_RESOURCE, missing)
     shown = (configs.get(PERMIT), configs.get("message.timestamp.type"))
     judge["DLQ-26"].equal(("true", "CreateTime"), shown, "permission and time stamps of the topic")
-    made = len((await share.cluster.topic(missing)).partitions)
+    made = len((await env.cluster.topic(missing)).partitions)
     judge["DLQ-26"].equal(2, made, "partitions of the topic, num.partitions being 2")
-    before = await share.admin.log_offset(plain)
-    queue, consumer = await share.with_consumer(group_config=naming(plain.name))
+    before = await env.admin.log_offset(plain)
+    queue, consumer = await env.with_consumer(group_config=naming(plain.name))
     offset = await _reject_next(queue, consumer)
     await judge_beyond(judge["DLQ-20"], queue, consumer, offset + 1, offset)
-    after = await share.admin.log_offset(plain)
+    after = await env.admin.log_offset(plain)
     judge["DLQ-20"].equal(before, after, "end of a topic whose name lacks the new prefix")

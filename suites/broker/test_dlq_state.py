@@ -7,10 +7,10 @@ pytestmark = pytest.mark.feature("dead-letters")
 
 
 @check("DLQ-30", "DLQ-31", fast=True, crossed=AMONG)
-async def test_what_is_stored(share: Share, judge: Judge) -> None:
-    box = await boxed(share, 8, batches=share.rng.choice([1, 8]))
-    trail = await StateKey(share, box.queue.group, box.queue.topic.id).trail()
-    rejected = sorted(share.rng.sample(range(8), k=share.rng.randint(1, 8)))
+async def test_what_is_stored(env: Env, judge: Judge) -> None:
+    box = await boxed(env, 8, batches=env.rng.choice([1, 8]))
+    trail = await StateKey(env, box.queue.group, box.queue.topic.id).trail()
+    rejected = sorted(env.rng.sample(range(8), k=env.rng.randint(1, 8)))
     consumer = await box.queue.holder(8)
     await consumer.acked(*(reject(o) if o in rejected else accept(o) for o in range(8)))
     await box.arrived(rejected)
@@ -42,8 +42,8 @@ async def test_what_is_stored(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-32", fast=True, crossed=AMONG)
-async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
-    box = await boxed(share, 6, batches=6)
+async def test_next_leader_finishes(env: Env, judge: Judge) -> None:
+    box = await boxed(env, 6, batches=6)
     consumer = await box.queue.consumer()
     # The first fetch loads the share-partition; this is how a dead leader would have left it.
     await write_state(box.queue, 0, [(0, 1, ARCHIVING, 1), (3, 3, ARCHIVING, 2)])
@@ -56,17 +56,17 @@ async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
     await judge_beyond(judge, box.queue, consumer, sentinel)
 
 
-async def _movable(share: Share, records: int, *, batches: int = 1) -> DeadLetterSetup:
-    dead = await dead_topic(share)
-    queue = await replicated(share, 0, group_config=naming(dead.name))
+async def _movable(env: Env, records: int, *, batches: int = 1) -> DeadLetterSetup:
+    dead = await dead_topic(env)
+    queue = await replicated(env, 0, group_config=naming(dead.name))
     await queue.produce(records, batches=batches)
     return DeadLetterSetup(queue, dead)
 
 
 @check("DLQ-32", "DLQ-33", crossed=AMONG)
-async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
+async def test_leader_moves_meanwhile(env: Env, judge: Judge) -> None:
     size = 200
-    box = await _movable(share, size, batches=10)
+    box = await _movable(env, size, batches=10)
     consumer = await box.queue.holder(size)
     rejected = range(0, size, 2)
     await consumer.acked(*((accept if o % 2 else reject)(o) for o in range(size)))
@@ -88,8 +88,8 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-33", fast=True, crossed=AMONG)
-async def test_written_twice(share: Share, judge: Judge) -> None:
-    box = await _movable(share, 4, batches=4)
+async def test_written_twice(env: Env, judge: Judge) -> None:
+    box = await _movable(env, 4, batches=4)
     consumer = await box.queue.holder(4)
     await consumer.acked(reject(1, 3))
     await box.arrived([1, 2, 3])
@@ -117,19 +117,19 @@ def _judge_repeats(
 
 
 @check("DLQ-43", meets=IDLE, solo={})
-async def test_last_lock_ends_while_writes_fail(solo_share: Share, judge: Judge) -> None:
-    share = solo_share
-    lock_ms = share.bounds.lock(3000)
-    box = await boxed(share, 4, lock_ms=lock_ms, group_config={DELIVERY_LIMIT: "2"})
+async def test_last_lock_ends_while_writes_fail(solo_env: Env, judge: Judge) -> None:
+    env = solo_env
+    lock_ms = env.bounds.lock(3000)
+    box = await boxed(env, 4, lock_ms=lock_ms, group_config={DELIVERY_LIMIT: "2"})
     consumer = await box.queue.holder(4)
     await consumer.acked(release(0, 3))
     await consumer.acquire(4)
-    await limit_state(share, "1")
+    await limit_state(env, "1")
     if (told := result(await consumer.ack(reject(0)))) == NONE:
         raise Undecided("the state was to be refused, and a REJECT was answered with NONE")
     other = await box.queue.consumer(join=False)
     await linger(other, lock_ms / 1000 + 1)
-    await limit_state(share, None)
+    await limit_state(env, None)
 
     await judge_beyond(judge, box.queue, other, 4)
     letters = letter_offsets(await box.arrived(range(4)))

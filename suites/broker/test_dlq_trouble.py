@@ -26,8 +26,8 @@ async def _reject_all(consumer: Consumer, size: int) -> None:
 
 @check("DLQ-35", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("trouble", TROUBLES)
-async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None:
-    box = await boxed(share, SIZE, dead=await dead_topic(share, configs=TROUBLES[trouble]))
+async def test_letters_refused(env: Env, judge: Judge, trouble: str) -> None:
+    box = await boxed(env, SIZE, dead=await dead_topic(env, configs=TROUBLES[trouble]))
     consumer = await box.queue.consumer()
     await _reject_all(consumer, SIZE)
 
@@ -37,11 +37,11 @@ async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None
 
 
 @check("DLQ-44", feature="group-lock-limit", meets=ACROSS_BATCHES)
-async def test_window_full_of_letters(share: Share, judge: Judge) -> None:
-    dead = await dead_topic(share, configs=TROUBLES["too-few-in-sync"])
+async def test_window_full_of_letters(env: Env, judge: Judge) -> None:
+    dead = await dead_topic(env, configs=TROUBLES["too-few-in-sync"])
     window, behind = 100, 5
     config = {"share.partition.max.record.locks": str(window)}
-    box = await boxed(share, window + behind, batches=21, dead=dead, group_config=config)
+    box = await boxed(env, window + behind, batches=21, dead=dead, group_config=config)
     consumer = await box.queue.holder(window)
     await consumer.acked(reject(0, window - 1))
 
@@ -52,10 +52,10 @@ async def test_window_full_of_letters(share: Share, judge: Judge) -> None:
 
 @check("DLQ-36", fast=True, meets=ACROSS_BATCHES)
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
-async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
+async def test_hundreds_at_once(env: Env, judge: Judge, copy: bool) -> None:
     size, limit = 500, 10_000
-    dead = await dead_topic(share, configs={"max.message.bytes": str(limit)})
-    box = await boxed(share, dead=dead, copy=copy)
+    dead = await dead_topic(env, configs={"max.message.bytes": str(limit)})
+    box = await boxed(env, dead=dead, copy=copy)
     values = [b"%d " % number + bytes(200) for number in range(size)]
     await box.queue.produce(values, batches=3)
     consumer = await box.queue.holder(size)
@@ -63,7 +63,7 @@ async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
 
     letters = await box.arrived(range(size))
     judge.equal(list(range(size)), letter_offsets(letters), "rejected and written")
-    sizes = [batch.size for batch in await read_log(share, dead)]
+    sizes = [batch.size for batch in await read_log(env, dead)]
     judge.holds(max(sizes) <= limit, f"a batch of {max(sizes)} bytes, {limit} allowed")
     if copy:
         differing = [one.offset for one in letters if one.record.value != values[one.offset]]
@@ -72,10 +72,10 @@ async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
 
 
 @check("DLQ-42", fast=True, crossed=AMONG)
-async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
-    dead = await dead_topic(share, configs={"max.message.bytes": "2000"})
-    box = await boxed(share, dead=dead, copy=True)
-    large = share.rng.randint(1, SIZE - 2)
+async def test_one_letter_too_large(env: Env, judge: Judge) -> None:
+    dead = await dead_topic(env, configs={"max.message.bytes": "2000"})
+    box = await boxed(env, dead=dead, copy=True)
+    large = env.rng.randint(1, SIZE - 2)
     await box.queue.produce([bytes(5000 if o == large else 10) for o in range(SIZE)])
     consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, SIZE - 1))
@@ -85,18 +85,18 @@ async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
     judge.equal([], missing, f"small letters lost beside a large one about {large}")
 
 
-async def _second_box(share: Share, queue: Queue, dead: Topic) -> DeadLetterSetup:
-    return DeadLetterSetup(await share.sibling(queue, **naming(dead.name)), dead)
+async def _second_box(env: Env, queue: Queue, dead: Topic) -> DeadLetterSetup:
+    return DeadLetterSetup(await env.sibling(queue, **naming(dead.name)), dead)
 
 
 @check("DLQ-37")
 @pytest.mark.parametrize("trouble", [*TROUBLES, "missing"])
-async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) -> None:
-    name = await dead_name(share)
+async def test_trouble_of_one_group(env: Env, judge: Judge, trouble: str) -> None:
+    name = await dead_name(env)
     if trouble != "missing":
-        await dead_topic(share, configs=TROUBLES[trouble], name=name)
-    troubled = await share.queue(50, batches=50, group_config=naming(name))
-    box = await _second_box(share, troubled, await dead_topic(share))
+        await dead_topic(env, configs=TROUBLES[trouble], name=name)
+    troubled = await env.queue(50, batches=50, group_config=naming(name))
+    box = await _second_box(env, troubled, await dead_topic(env))
     first, second = await troubled.consumer(), await box.queue.consumer()
     await first.acquire(50)
     await second.acquire(50)
@@ -111,12 +111,12 @@ async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) ->
 
 
 @check("DLQ-38", fast=True, crossed=AMONG)
-async def test_topic_deleted(share: Share, judge: Judge) -> None:
-    box = await boxed(share, SIZE)
+async def test_topic_deleted(env: Env, judge: Judge) -> None:
+    box = await boxed(env, SIZE)
     consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, 4))
     await box.arrived(range(5))
-    deleting = asyncio.create_task(share.admin.delete_topics(box.topic.name))
+    deleting = asyncio.create_task(env.admin.delete_topics(box.topic.name))
     await consumer.acked(*(reject(offset) for offset in range(5, SIZE)))
     await deleting
 
@@ -124,14 +124,14 @@ async def test_topic_deleted(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-34", crossed=AMONG)
-async def test_topic_moves(share: Share, judge: Judge) -> None:
-    pair = two_brokers(share)
+async def test_topic_moves(env: Env, judge: Judge) -> None:
+    pair = two_brokers(env)
     rounds, each = 6, 20
     size = rounds * each
-    box = await boxed(share, size, batches=size, dead=await dead_topic(share, assignments=[pair]))
+    box = await boxed(env, size, batches=size, dead=await dead_topic(env, assignments=[pair]))
     consumer = await box.queue.holder(size)
     for number in range(rounds):
-        moving = asyncio.create_task(share.admin.move_leader(box.topic, pair[(number + 1) % 2]))
+        moving = asyncio.create_task(env.admin.move_leader(box.topic, pair[(number + 1) % 2]))
         for offset in range(number * each, (number + 1) * each):
             await consumer.acked(reject(offset))
         box = replace(box, topic=await moving)
@@ -143,13 +143,13 @@ async def test_topic_moves(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-39", fast=True, meets="start inside a batch")
-async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
-    own = await dead_topic(share)
-    queue = Queue(share=share, topic=own, group=share.cluster.fresh_name("g"))
+async def test_topic_of_its_own_letters(env: Env, judge: Judge) -> None:
+    own = await dead_topic(env)
+    queue = Queue(env=env, topic=own, group=env.cluster.fresh_name("g"))
     configs = naming(own.name, copy=True) | {"share.auto.offset.reset": "earliest"}
-    await share.admin.group_config(queue.group, configs)
+    await env.admin.group_config(queue.group, configs)
     await queue.produce(5)
-    await share.admin.delete_records(own, 2)
+    await env.admin.delete_records(own, 2)
     consumer = await queue.consumer()
     rejected = 0
     for last in (4, 7, 10):
@@ -164,14 +164,14 @@ async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-40", fast=True, crossed=AMONG)
-async def test_letters_of_letters(share: Share, judge: Judge) -> None:
-    first = await boxed(share, 3, batches=3, copy=True)
+async def test_letters_of_letters(env: Env, judge: Judge) -> None:
+    first = await boxed(env, 3, batches=3, copy=True)
     consumer = await first.queue.consumer()
     await _reject_all(consumer, 3)
     if len(await first.arrived(range(3))) < 3:
         raise Undecided("the first letters were not written")
     of_letters = replace(first.queue, topic=first.topic)
-    second = await _second_box(share, of_letters, await dead_topic(share))
+    second = await _second_box(env, of_letters, await dead_topic(env))
     reader = await second.queue.consumer()
     await _reject_all(reader, 3)
 

@@ -10,9 +10,9 @@ pytestmark = pytest.mark.feature("dead-letters")
 
 @check("DLQ-01", "DLQ-04", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("batches", [1, 12])
-async def test_rejected_records(share: Share, judge: Judge, batches: int) -> None:
-    box = await boxed(share, 12, batches=batches)
-    rejected = sorted(share.rng.sample(range(11), k=share.rng.randint(3, 8)))
+async def test_rejected_records(env: Env, judge: Judge, batches: int) -> None:
+    box = await boxed(env, 12, batches=batches)
+    rejected = sorted(env.rng.sample(range(11), k=env.rng.randint(3, 8)))
     released = 11
     consumer = await box.queue.holder(12)
     await consumer.acked(*verdicts(11, rejected), release(released))
@@ -25,10 +25,10 @@ async def test_rejected_records(share: Share, judge: Judge, batches: int) -> Non
 
 
 @check("DLQ-16", fast=True, crossed=AMONG)
-async def test_any_order(share: Share, judge: Judge) -> None:
-    box = await boxed(share, 20, batches=4)
+async def test_any_order(env: Env, judge: Judge) -> None:
+    box = await boxed(env, 20, batches=4)
     consumer = await box.queue.holder(20)
-    order = share.rng.sample(range(20), k=20)
+    order = env.rng.sample(range(20), k=20)
     for start in range(0, 20, 5):
         await consumer.acked(*(reject(offset) for offset in sorted(order[start : start + 5])))
 
@@ -40,8 +40,8 @@ async def test_any_order(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-02", "DLQ-06", "DLQ-07", fast=True, crossed=AMONG)
-async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
-    box = await boxed(share, 6, batches=6, group_config={DELIVERY_LIMIT: "3"})
+async def test_releases_up_to_the_limit(env: Env, judge: Judge) -> None:
+    box = await boxed(env, 6, batches=6, group_config={DELIVERY_LIMIT: "3"})
     consumer = await box.queue.holder(6)
     await consumer.acked(reject(0), release(1, 5))
     await hold_at(consumer, 5, 2)
@@ -62,9 +62,9 @@ async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
 
 
 @check("DLQ-03", crossed=AMONG)
-async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    box = await boxed(share, 2, lock_ms=lock, group_config={DELIVERY_LIMIT: "2"})
+async def test_locks_that_run_out(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    box = await boxed(env, 2, lock_ms=lock, group_config={DELIVERY_LIMIT: "2"})
     consumer = await box.queue.holder(2)
     await watch(consumer, range(2), lock / 1000 + SLACK)
 
@@ -76,8 +76,8 @@ async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
 
 @check("DLQ-45", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("accepted", [[], [0]], ids=["whole batch", "rest of a batch"])
-async def test_session_closed_at_the_limit(share: Share, judge: Judge, accepted: list[int]) -> None:
-    box = await boxed(share, 5, group_config={DELIVERY_LIMIT: "2"})
+async def test_session_closed_at_the_limit(env: Env, judge: Judge, accepted: list[int]) -> None:
+    box = await boxed(env, 5, group_config={DELIVERY_LIMIT: "2"})
     consumer = await box.queue.holder(5)
     await consumer.acked(release(0, 4))
     await consumer.acquire(5)
@@ -91,10 +91,10 @@ async def test_session_closed_at_the_limit(share: Share, judge: Judge, accepted:
 
 
 @check("DLQ-05", "DLQ-14", "DLQ-15", fast=True, crossed=AMONG)
-async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
-    dead = await dead_topic(share, partitions=2)
-    first = await boxed(share, dead=dead, partitions=3)
-    second = await boxed(share, dead=dead, partitions=3)
+async def test_one_topic_for_all(env: Env, judge: Judge) -> None:
+    dead = await dead_topic(env, partitions=2)
+    first = await boxed(env, dead=dead, partitions=3)
+    second = await boxed(env, dead=dead, partitions=3)
     expected: set[tuple[str | None, ...]] = set()
     for box in (first, second):
         topic, group = box.queue.topic, box.queue.group
@@ -108,7 +108,7 @@ async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
                 expected.add((topic.name, str(partition), str(offset), group))
             await box.arrived(range(partition + 1), partition=partition)
 
-    letters = await dead_letters_in(share, dead)
+    letters = await dead_letters_in(env, dead)
     partitions = {(one.headers.get("partition") or "", one.partition) for one in letters}
     misplaced = [pair for pair in partitions if pair[0].isdecimal() and int(pair[0]) % 2 != pair[1]]
     judge["DLQ-14"].equal([], misplaced, "partitions of sources whose letters are elsewhere")

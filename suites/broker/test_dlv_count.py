@@ -4,23 +4,23 @@ from suites.broker.kit import *
 
 
 @check("DLV-01", fast=True, crossed=(BESIDE, RELOADED))
-async def test_first_delivery_counts_one(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(3, 40)
-    queue = await share.queue(total, batches=share.rng.randint(1, 3))
+async def test_first_delivery_counts_one(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(3, 40)
+    queue = await env.queue(total, batches=env.rng.randint(1, 3))
     caught = await (await queue.consumer()).acquire(total)
 
     judge.equal(dict.fromkeys(range(total), 1), caught.counts, "counts at first")
 
 
 @check("DLV-02", fast=True, crossed=(BESIDE, RELOADED))
-async def test_releases_count_over_all_members(share: Share, judge: Judge) -> None:
-    limit = await delivery_limit(share)
-    queue = await share.queue(1)
+async def test_releases_count_over_all_members(env: Env, judge: Judge) -> None:
+    limit = await delivery_limit(env)
+    queue = await env.queue(1)
     members = [await queue.consumer(), await queue.consumer(join=False)]
 
     counts = []
     for _ in range(limit):
-        member = share.rng.choice(members)
+        member = env.rng.choice(members)
         seen = await watch(member, [0], SLACK)
         if 0 not in seen:
             break
@@ -32,9 +32,9 @@ async def test_releases_count_over_all_members(share: Share, judge: Judge) -> No
 
 
 @check("DLV-03", fast=True, crossed=AMONG)
-async def test_expired_delivery_counts(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue = await share.queue(3, lock_ms=lock)
+async def test_expired_delivery_counts(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue = await env.queue(3, lock_ms=lock)
     members = [await queue.consumer(), await queue.consumer(join=False)]
     await members[0].acquire(3)
 
@@ -44,14 +44,14 @@ async def test_expired_delivery_counts(share: Share, judge: Judge) -> None:
     judge.saw(expiries=6)
 
 
-async def _counts_of(share: Share, judge: Judge, *, drop: bool) -> None:
+async def _counts_of(env: Env, judge: Judge, *, drop: bool) -> None:
     """Judge the counts of three deliveries, each to a member that vanishes with its records.
 
     A bystander's open session keeps the share-partition in memory. Without any session left, a
     broker may load it anew, and a count that is not stored yet is then lost, as DLV-32 allows.
     """
-    lock_ms = share.bounds.lock(10_000)
-    queue = await share.queue(4, lock_ms=lock_ms)
+    lock_ms = env.bounds.lock(10_000)
+    queue = await env.queue(4, lock_ms=lock_ms)
     members = [await queue.consumer(join=number == 0) for number in range(4)]
     bystander = await queue.consumer(join=False)
     for count, member in enumerate(members, start=1):
@@ -67,24 +67,24 @@ async def _counts_of(share: Share, judge: Judge, *, drop: bool) -> None:
 
 
 @check("DLV-04", crossed=AMONG, timeout=150)
-async def test_delivery_ended_by_close_counts(share: Share, judge: Judge) -> None:
-    await _counts_of(share, judge, drop=False)
+async def test_delivery_ended_by_close_counts(env: Env, judge: Judge) -> None:
+    await _counts_of(env, judge, drop=False)
 
 
 @check("DLV-05", crossed=AMONG, timeout=150)
-async def test_delivery_ended_by_disconnect_counts(share: Share, judge: Judge) -> None:
-    await _counts_of(share, judge, drop=True)
+async def test_delivery_ended_by_disconnect_counts(env: Env, judge: Judge) -> None:
+    await _counts_of(env, judge, drop=True)
 
 
 @check("DLV-06", "DLV-07", fast=True, crossed=(BESIDE, RELOADED))
-async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(8, 30)
-    _, first, second = await share.with_pair(total)
+async def test_records_of_a_batch_count_apart(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(8, 30)
+    _, first, second = await env.with_pair(total)
     await first.acquire(total)
     counts = dict.fromkeys(range(total), 1)
     # At most two deliveries each, so that no broker throttles the third one.
     held = set(range(total))
-    part = sorted(share.rng.sample(sorted(held), share.rng.randint(1, len(held))))
+    part = sorted(env.rng.sample(sorted(held), env.rng.randint(1, len(held))))
     await first.acked(*(release(offset) for offset in part))
     await first.acquire(len(part))
     counts.update({offset: counts[offset] + 1 for offset in part})
@@ -104,9 +104,9 @@ async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> Non
 
 
 @check("DLV-08", crossed=BESIDE)
-async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
-    queue = await share.queue(3)
-    sibling, early = await share.sibling(queue), await share.sibling(queue)
+async def test_counts_belong_to_a_group(env: Env, judge: Judge) -> None:
+    queue = await env.queue(3)
+    sibling, early = await env.sibling(queue), await env.sibling(queue)
     busy, calm, first = [await one.consumer() for one in (queue, sibling, early)]
     await hold_at(first, 3, delivery=1)
     await first.acked(release(0, 2))

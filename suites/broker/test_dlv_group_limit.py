@@ -25,10 +25,10 @@ async def _deliveries(queue: Queue, consumer: Consumer) -> dict[int, list[int]]:
 
 
 @check("DLV-26", fast=True, crossed=AMONG)
-async def test_group_limit_wins_over_the_broker(share: Share, judge: Judge) -> None:
-    default = await delivery_limit(share)
-    limit = share.rng.choice([other for other in range(2, 8) if other != default])
-    queue = await share.queue(3, group_config={LIMIT: str(limit)})
+async def test_group_limit_wins_over_the_broker(env: Env, judge: Judge) -> None:
+    default = await delivery_limit(env)
+    limit = env.rng.choice([other for other in range(2, 8) if other != default])
+    queue = await env.queue(3, group_config={LIMIT: str(limit)})
     consumer = await held_at(queue, 3, limit)
     await consumer.acked(release(0, 2))
 
@@ -39,11 +39,11 @@ async def test_group_limit_wins_over_the_broker(share: Share, judge: Judge) -> N
 
 
 @check("DLV-28", crossed=AMONG)
-async def test_lowered_limit_grants_one_more_delivery(share: Share, judge: Judge) -> None:
-    before = share.rng.randint(3, 5)
-    after = share.rng.randint(2, before)
-    total = share.rng.randint(2, 5)
-    queue = await share.queue(total, group_config={LIMIT: "10"})
+async def test_lowered_limit_grants_one_more_delivery(env: Env, judge: Judge) -> None:
+    before = env.rng.randint(3, 5)
+    after = env.rng.randint(2, before)
+    total = env.rng.randint(2, 5)
+    queue = await env.queue(total, group_config={LIMIT: "10"})
     consumer = await held_at(queue, total, before)
     await consumer.acked(release(0, total - 1))
     await reconfigure(queue, consumer, 29_000, share_delivery_count_limit=str(after))
@@ -57,12 +57,12 @@ async def test_lowered_limit_grants_one_more_delivery(share: Share, judge: Judge
 
 
 @check("DLV-29", fast=True, crossed=AMONG)
-async def test_lowered_limit_archives_what_is_released(share: Share, judge: Judge) -> None:
-    held = share.rng.randint(3, 5)
-    total = share.rng.randint(1, 5)
-    queue = await share.queue(total, group_config={LIMIT: "10"})
+async def test_lowered_limit_archives_what_is_released(env: Env, judge: Judge) -> None:
+    held = env.rng.randint(3, 5)
+    total = env.rng.randint(1, 5)
+    queue = await env.queue(total, group_config={LIMIT: "10"})
     consumer = await held_at(queue, total, held)
-    lowered = share.rng.randint(2, held)
+    lowered = env.rng.randint(2, held)
     await reconfigure(queue, consumer, 29_000, share_delivery_count_limit=str(lowered))
     await consumer.acked(release(0, total - 1))
 
@@ -73,10 +73,10 @@ async def test_lowered_limit_archives_what_is_released(share: Share, judge: Judg
 
 
 @check("DLV-30", crossed=AMONG)
-async def test_raised_limit_gives_more_deliveries(share: Share, judge: Judge) -> None:
-    old = share.rng.randint(2, 3)
-    new = old + share.rng.randint(1, 3)
-    queue = await share.queue(3, group_config={LIMIT: str(old)})
+async def test_raised_limit_gives_more_deliveries(env: Env, judge: Judge) -> None:
+    old = env.rng.randint(2, 3)
+    new = old + env.rng.randint(1, 3)
+    queue = await env.queue(3, group_config={LIMIT: str(old)})
     consumer = await held_at(queue, 3, old)
     await reconfigure(queue, consumer, 29_000, share_delivery_count_limit=str(new))
     await consumer.acked(release(0, 2))
@@ -88,9 +88,9 @@ async def test_raised_limit_gives_more_deliveries(share: Share, judge: Judge) ->
 
 
 @check("DLV-11", "DLV-18", crossed=AMONG)
-async def test_whole_batch_expires_at_the_limit(share: Share, judge: Judge) -> None:
-    lock_ms = share.bounds.short_lock
-    queue = await two_partitions(share, 5, lock_ms=lock_ms, **{LIMIT: "2"})
+async def test_whole_batch_expires_at_the_limit(env: Env, judge: Judge) -> None:
+    lock_ms = env.bounds.short_lock
+    queue = await two_partitions(env, 5, lock_ms=lock_ms, **{LIMIT: "2"})
     consumer = await queue.holder(5)
     back = await watch(consumer, range(5), lock_ms / 1000 + SLACK)
     if len(back) < 5:

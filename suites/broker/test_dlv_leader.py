@@ -4,11 +4,11 @@ from suites.broker.kit import *
 
 
 @check("DLV-31", fast=True)
-async def test_counts_of_released_records_survive(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(2, 6)
-    queue = await replicated(share, total)
+async def test_counts_of_released_records_survive(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(2, 6)
+    queue = await replicated(env, total)
     consumer = await queue.consumer()
-    delivered = share.rng.randint(1, await delivery_limit(share) - 1)
+    delivered = env.rng.randint(1, await delivery_limit(env) - 1)
     await hold_at(consumer, total, delivered)
     await consumer.acked(release(0, total - 1))
 
@@ -21,10 +21,10 @@ async def test_counts_of_released_records_survive(share: Share, judge: Judge) ->
 
 
 @check("DLV-32", crossed=AMONG)
-async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Judge) -> None:
-    queue = await replicated(share, 4)
+async def test_counts_of_acquired_records_may_fall_back(env: Env, judge: Judge) -> None:
+    queue = await replicated(env, 4)
     consumer = await queue.consumer()
-    stored = share.rng.randint(0, 2)
+    stored = env.rng.randint(0, 2)
     if stored:
         await hold_at(consumer, 4, stored)
         await consumer.acked(release(0, 3))
@@ -44,10 +44,10 @@ async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Jud
 
 
 @check("DLV-33", crossed=AMONG)
-async def test_archived_records_stay_archived(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(2, 6)
-    queue = await replicated(share, total)
-    consumer = await held_at(queue, total, await delivery_limit(share))
+async def test_archived_records_stay_archived(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(2, 6)
+    queue = await replicated(env, total)
+    consumer = await held_at(queue, total, await delivery_limit(env))
     # The first record stays held, so that the start offset does not hide the others.
     await consumer.acked(release(1, total - 1))
 

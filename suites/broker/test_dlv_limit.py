@@ -4,10 +4,10 @@ from suites.broker.kit import *
 
 
 @check("DLV-10", fast=True, crossed=(BESIDE, RELOADED))
-async def test_released_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
-    limit = await delivery_limit(share)
-    total = share.rng.randint(1, 6)
-    queue = await share.queue(total)
+async def test_released_at_the_limit_is_archived(env: Env, judge: Judge) -> None:
+    limit = await delivery_limit(env)
+    total = env.rng.randint(1, 6)
+    queue = await env.queue(total)
     consumer = await held_at(queue, total, limit)
 
     part = await consumer.ack(release(0, total - 1))
@@ -18,21 +18,21 @@ async def test_released_at_the_limit_is_archived(share: Share, judge: Judge) -> 
     judge.saw(archived=total)
 
 
-async def _hold_with_short_lock(share: Share, limit: int) -> tuple[Queue, Consumer]:
+async def _hold_with_short_lock(env: Env, limit: int) -> tuple[Queue, Consumer]:
     """Return a queue and who holds its only record, on its last delivery, under a short lock."""
-    queue = await two_partitions(share, 1, lock_ms=share.bounds.longest_lock)
+    queue = await two_partitions(env, 1, lock_ms=env.bounds.longest_lock)
     consumer = await held_at(queue, 1, limit - 1)
     # The change counts from the next acquisition on.
-    await reconfigure(queue, consumer, lock_ms=share.bounds.short_lock)
+    await reconfigure(queue, consumer, lock_ms=env.bounds.short_lock)
     await consumer.acked(release(0))
     await hold_at(consumer, 1, limit)
     return queue, consumer
 
 
 @check("DLV-11", crossed=(BESIDE, RELOADED))
-async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
-    queue, _ = await _hold_with_short_lock(share, await delivery_limit(share))
-    await outlast(queue, lock_ms=share.bounds.short_lock)
+async def test_expired_at_the_limit_is_archived(env: Env, judge: Judge) -> None:
+    queue, _ = await _hold_with_short_lock(env, await delivery_limit(env))
+    await outlast(queue, lock_ms=env.bounds.short_lock)
 
     alone, came = await sentinel_only(queue, await queue.consumer(join=False))
 
@@ -40,14 +40,14 @@ async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> N
 
 
 @check("LCK-39", feature="renew", crossed=(BESIDE, RELOADED))
-async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
-    limit = await delivery_limit(share)
-    queue = await two_partitions(share, 1, lock_ms=share.bounds.longest_lock)
+async def test_last_delivery_can_be_renewed(env: Env, judge: Judge) -> None:
+    limit = await delivery_limit(env)
+    queue = await two_partitions(env, 1, lock_ms=env.bounds.longest_lock)
     consumer = await held_at(queue, 1, limit)
-    await reconfigure(queue, consumer, lock_ms=share.bounds.short_lock)
+    await reconfigure(queue, consumer, lock_ms=env.bounds.short_lock)
 
     part = await consumer.ack(renew(0), is_renew_ack=True)
-    await outlast(queue, lock_ms=share.bounds.short_lock)
+    await outlast(queue, lock_ms=env.bounds.short_lock)
     alone, came = await sentinel_only(queue, await queue.consumer(join=False))
 
     judge.equal(0, part.ack_error, "error of RENEW on the last delivery")
@@ -56,10 +56,10 @@ async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
 
 
 @check("DLV-12", crossed=(BESIDE, RELOADED))
-async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(1, 4)
-    queue, consumer, bystander = await share.with_pair(total)
-    await hold_at(consumer, total, await delivery_limit(share))
+async def test_closed_at_the_limit_is_archived(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(1, 4)
+    queue, consumer, bystander = await env.with_pair(total)
+    await hold_at(consumer, total, await delivery_limit(env))
     await bystander.fetch(max_wait_ms=0)
     await consumer.close()
 
@@ -70,10 +70,10 @@ async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> No
 
 
 @check("DLV-13", crossed=RELOADED, timeout=150)
-async def test_crashing_member_cannot_keep_a_record_alive(share: Share, judge: Judge) -> None:
-    limit = await delivery_limit(share)
-    lock_ms = share.bounds.lock(10_000)
-    queue = await share.queue(1, lock_ms=lock_ms)
+async def test_crashing_member_cannot_keep_a_record_alive(env: Env, judge: Judge) -> None:
+    limit = await delivery_limit(env)
+    lock_ms = env.bounds.lock(10_000)
+    queue = await env.queue(1, lock_ms=lock_ms)
     # Without a session left, a broker may load the share-partition anew, which may cost a count.
     bystander = await queue.consumer(join=False)
     for crash in range(1, limit + 1):
@@ -97,10 +97,10 @@ async def test_crashing_member_cannot_keep_a_record_alive(share: Share, judge: J
 
 
 @check("DLV-14", crossed=(BESIDE, RELOADED))
-async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(1, 5)
-    queue = await share.queue(total)
-    consumer = await held_at(queue, total, await delivery_limit(share))
+async def test_archived_records_let_the_start_move(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(1, 5)
+    queue = await env.queue(total)
+    consumer = await held_at(queue, total, await delivery_limit(env))
     before = (await queue.offsets()).start
     await consumer.acked(release(0, total - 1))
 
@@ -111,12 +111,12 @@ async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -
 
 
 @check("DLV-14", crossed=(BESIDE, RELOADED))
-async def test_expired_records_let_the_start_move(share: Share, judge: Judge) -> None:
-    queue, consumer = await _hold_with_short_lock(share, await delivery_limit(share))
+async def test_expired_records_let_the_start_move(env: Env, judge: Judge) -> None:
+    queue, consumer = await _hold_with_short_lock(env, await delivery_limit(env))
     # The record was locked or waiting until here, so the start offset cannot be behind it yet.
     before = (await queue.offsets()).start
-    await outlast(queue, lock_ms=share.bounds.short_lock)
-    await reconfigure(queue, consumer, lock_ms=share.bounds.longest_lock)
+    await outlast(queue, lock_ms=env.bounds.short_lock)
+    await reconfigure(queue, consumer, lock_ms=env.bounds.longest_lock)
 
     start = await beyond(judge, queue, consumer, 1)
 
@@ -125,10 +125,10 @@ async def test_expired_records_let_the_start_move(share: Share, judge: Judge) ->
 
 
 @check("DLV-15", fast=True, crossed=(BESIDE, RELOADED))
-async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(1, 4)
-    queue = await share.queue(total)
-    consumer = await held_at(queue, total, await delivery_limit(share))
+async def test_last_delivery_can_be_accepted(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(1, 4)
+    queue = await env.queue(total)
+    consumer = await held_at(queue, total, await delivery_limit(env))
 
     part = await consumer.ack(accept(0, total - 1))
     alone, came = await sentinel_only(queue, consumer)
@@ -138,13 +138,13 @@ async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None
 
 
 @check("DLV-16", fast=True, crossed=(BESIDE, RELOADED))
-async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(4, 12)
-    unlucky = sorted(share.rng.sample(range(total), share.rng.randint(1, 3)))
-    queue, patient, hasty = await share.with_pair(total)
+async def test_limit_applies_to_each_record(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(4, 12)
+    unlucky = sorted(env.rng.sample(range(total), env.rng.randint(1, 3)))
+    queue, patient, hasty = await env.with_pair(total)
     await patient.acquire(total)
     await patient.acked(*(release(offset) for offset in unlucky))
-    await hold_at(hasty, len(unlucky), await delivery_limit(share))
+    await hold_at(hasty, len(unlucky), await delivery_limit(env))
     await hasty.acked(*(release(offset) for offset in unlucky))
 
     others = [offset for offset in range(total) if offset not in unlucky]
@@ -156,9 +156,9 @@ async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
 
 
 @check("DLV-17", fast=True, crossed=(BESIDE, RELOADED))
-async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
-    delivery = share.rng.randint(1, await delivery_limit(share))
-    queue = await share.queue(3)
+async def test_reject_archives_at_any_count(env: Env, judge: Judge) -> None:
+    delivery = env.rng.randint(1, await delivery_limit(env))
+    queue = await env.queue(3)
     consumer = await held_at(queue, 3, delivery)
 
     part = await consumer.ack(reject(0, 2))
@@ -169,13 +169,13 @@ async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
 
 
 @check("DLV-18", feature="lag", fast=True, crossed=(BESIDE, RELOADED))
-async def test_archived_records_are_no_lag(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(2, 6)
-    queue, consumer, patient = await share.with_pair(total)
+async def test_archived_records_are_no_lag(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(2, 6)
+    queue, consumer, patient = await env.with_pair(total)
     await patient.acquire(total)
     # One record at the front stays locked, so that the start offset cannot hide the others.
     await patient.acked(*(release(offset) for offset in range(1, total)))
-    await hold_at(consumer, total - 1, await delivery_limit(share))
+    await hold_at(consumer, total - 1, await delivery_limit(env))
     await consumer.acked(release(1, total - 1))
     await queue.produce(2)
 

@@ -12,9 +12,9 @@ MANY_FETCHES = 1000
 
 
 @check("DLV-21", fast=True, crossed=(BESIDE, RELOADED))
-async def test_ladder_of_the_default_limit(share: Share, judge: Judge) -> None:
-    limit = await delivery_limit(share)
-    queue = await share.queue(100)
+async def test_ladder_of_the_default_limit(env: Env, judge: Judge) -> None:
+    limit = await delivery_limit(env)
+    queue = await env.queue(100)
     sizes = await descend(await queue.consumer(), limit)
 
     expected = [100, 100, 100, 50, 1] if limit == 5 else ladder(limit, 100)
@@ -22,18 +22,18 @@ async def test_ladder_of_the_default_limit(share: Share, judge: Judge) -> None:
 
 
 @check("DLV-22", feature="group-delivery-limit", crossed=AMONG)
-async def test_ladder_of_any_limit(share: Share, judge: Judge) -> None:
-    limit = share.rng.randint(3, 10)
-    total = share.rng.choice((16, 64, 100))
-    queue = await share.queue(total, group_config={LIMIT: str(limit)})
+async def test_ladder_of_any_limit(env: Env, judge: Judge) -> None:
+    limit = env.rng.randint(3, 10)
+    total = env.rng.choice((16, 64, 100))
+    queue = await env.queue(total, group_config={LIMIT: str(limit)})
     sizes = await descend(await queue.consumer(), limit)
 
     judge.equal(ladder(limit, total), sizes, f"records per delivery under a limit of {limit}")
 
 
 @check("DLV-22", feature="group-delivery-limit", crossed=AMONG)
-async def test_ladder_of_limit_ten(share: Share, judge: Judge) -> None:
-    queue = await share.queue(512, group_config={LIMIT: "10"})
+async def test_ladder_of_limit_ten(env: Env, judge: Judge) -> None:
+    queue = await env.queue(512, group_config={LIMIT: "10"})
     sizes = await descend(await queue.consumer(), 10)
 
     expected = [512, 512, 512, 512, 512, 256, 128, 64, 32, 1]
@@ -41,19 +41,19 @@ async def test_ladder_of_limit_ten(share: Share, judge: Judge) -> None:
 
 
 @check("DLV-24", feature="group-delivery-limit", fast=True, crossed=(BESIDE, RELOADED))
-async def test_limit_of_two_is_not_throttled(share: Share, judge: Judge) -> None:
-    total = share.rng.randint(20, 60)
-    queue = await share.queue(total, group_config={LIMIT: "2"})
+async def test_limit_of_two_is_not_throttled(env: Env, judge: Judge) -> None:
+    total = env.rng.randint(20, 60)
+    queue = await env.queue(total, group_config={LIMIT: "2"})
     sizes = await descend(await queue.consumer(), 2)
 
     judge.equal([total, total], sizes, "records per delivery under a limit of 2")
 
 
 @check("DLV-23", crossed=(BESIDE, RELOADED))
-async def test_last_delivery_comes_alone(share: Share, judge: Judge) -> None:
-    limit = await delivery_limit(share)
-    total = share.rng.randint(3, 6)
-    queue = await share.queue(total)
+async def test_last_delivery_comes_alone(env: Env, judge: Judge) -> None:
+    limit = await delivery_limit(env)
+    total = env.rng.randint(3, 6)
+    queue = await env.queue(total)
     consumer = await held_at(queue, total, limit - 1)
     await consumer.acked(release(0, total - 1))
 
@@ -88,11 +88,11 @@ async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> di
 
 @check("DLV-25", crossed=AMONG)
 @pytest.mark.parametrize("crash", [False, True], ids=["release", "close"])
-async def test_poison_takes_no_neighbours_along(share: Share, judge: Judge, crash: bool) -> None:
-    limit = await delivery_limit(share)
-    total = share.rng.randint(30, 80)
-    poison = share.rng.randrange(total)
-    queue = await share.queue(total)
+async def test_poison_takes_no_neighbours_along(env: Env, judge: Judge, crash: bool) -> None:
+    limit = await delivery_limit(env)
+    total = env.rng.randint(30, 80)
+    poison = env.rng.randrange(total)
+    queue = await env.queue(total)
 
     accepted = await _work_off(queue, poison, limit, crash=crash)
     _, rest = await sentinel_only(queue, await queue.consumer(join=False))

@@ -9,18 +9,18 @@ QUOTAS = {REQUEST_SHARE: LITTLE, BYTE_RATE: RECORDS * SIZE / 10.5}
 """Quotas that a fetch of all records exceeds by little: brokers average bytes over ten seconds."""
 
 
-async def _fate(share: Share, quota: str) -> tuple[list[int], dict[int, int]]:
+async def _fate(env: Env, quota: str) -> tuple[list[int], dict[int, int]]:
     """Return the records that are gone unseen, and the counts that were too high."""
-    lock, limit = share.bounds.short_lock / 1000, await delivery_limit(share)
-    queue = await share.queue(partitions=3, lock_ms=share.bounds.short_lock)
+    lock, limit = env.bounds.short_lock / 1000, await delivery_limit(env)
+    queue = await env.queue(partitions=3, lock_ms=env.bounds.short_lock)
     await queue.produce([b"x" * SIZE] * RECORDS, 1)
     low = {DELIVERY_LIMIT: "2"}  # where locks last for long
     long = lock * 1000 > LONG_MS
-    if long and not (await share.admin.try_group_config(queue.group, low)).error_code:
-        await share.admin.group_config(queue.group, low)
+    if long and not (await env.admin.try_group_config(queue.group, low)).error_code:
+        await env.admin.group_config(queue.group, low)
         limit = 2
     payer, other = await queue.consumer(1), await queue.consumer(1, join=False)
-    async with held_to(share, payer, **{quota: QUOTAS[quota]}):
+    async with held_to(env, payer, **{quota: QUOTAS[quota]}):
         # The broker does not listen while it throttles, which makes the pauses between the fetches.
         sent: Counter[int] = Counter()
         high: dict[int, int] = {}
@@ -41,8 +41,8 @@ async def _fate(share: Share, quota: str) -> tuple[list[int], dict[int, int]]:
 
 
 @check("DLV-34", meets="second partition", timeout=90)
-async def test_empty_answers_deliver_nothing(share: Share, judge: Judge) -> None:
-    fates = await asyncio.gather(*(_fate(share, each) for each in QUOTAS))
+async def test_empty_answers_deliver_nothing(env: Env, judge: Judge) -> None:
+    fates = await asyncio.gather(*(_fate(env, each) for each in QUOTAS))
     for quota, (lost, high) in zip(QUOTAS, fates, strict=True):
         what = f"held to {quota}: records that no response ever had, and that nobody gets"
         judge.equal([], lost, what)

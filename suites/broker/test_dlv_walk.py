@@ -43,26 +43,26 @@ async def _fetch(consumer: Consumer, member: int, ledger: Ledger, judge: Judge, 
 
 
 @check("DLV-19", "DLV-20", crossed=AMONG)
-async def test_counts_over_a_random_walk(share: Share, judge: Judge) -> None:
-    limit = await delivery_limit(share)
-    total = share.rng.randint(6, 16)
-    queue = await share.queue(total, batches=share.rng.randint(1, 3))
+async def test_counts_over_a_random_walk(env: Env, judge: Judge) -> None:
+    limit = await delivery_limit(env)
+    total = env.rng.randint(6, 16)
+    queue = await env.queue(total, batches=env.rng.randint(1, 3))
     members = [await queue.consumer(), await queue.consumer(join=False)]
     ledger = Ledger(limit)
 
     for _ in range(STEPS):
-        number = share.rng.randrange(2)
+        number = env.rng.randrange(2)
         held = ledger.held_by(number)
-        if held and share.rng.random() < 0.6:
+        if held and env.rng.random() < 0.6:
             acks: list[Ack] = []
-            for offset in sorted(share.rng.sample(held, share.rng.randint(1, len(held)))):
-                how = share.rng.choices((release, accept, reject), weights=(10, 1, 1))[0]
+            for offset in sorted(env.rng.sample(held, env.rng.randint(1, len(held)))):
+                how = env.rng.choices((release, accept, reject), weights=(10, 1, 1))[0]
                 acks.append(how(offset))
                 last = ledger.deliveries[offset] >= limit
                 ledger.settle(offset, final=how is not release or last)
             await members[number].acked(*acks)
         else:
-            await _fetch(members[number], number, ledger, judge, share.rng.randint(1, total))
+            await _fetch(members[number], number, ledger, judge, env.rng.randint(1, total))
 
     for number, member in enumerate(members):
         if held := ledger.held_by(number):

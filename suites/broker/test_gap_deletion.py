@@ -11,35 +11,35 @@ EXPIRED_WITHIN = 30.0
 
 
 async def _by_request(queue: Queue, before: int) -> None:
-    await queue.share.admin.delete_records(queue.topic, before)
+    await queue.env.admin.delete_records(queue.topic, before)
 
 
 async def _by_retention(queue: Queue, before: int) -> None:
     """Let the records below an offset grow too old, of a log that :func:`_dated` wrote."""
-    configs = await queue.share.admin.broker_configs()
+    configs = await queue.env.admin.broker_configs()
     if "log.retention.check.interval.ms" not in configs:
         raise OutOfReach("the broker does not say how often it looks for records that are too old")
     interval = configs["log.retention.check.interval.ms"]
     if int(interval) > EXPIRED_WITHIN * 1000 / 2:
         raise OutOfReach(f"the broker looks for old segments every {interval} ms only")
     age = (10 - before) * 3600 + 1800
-    await configure_topic(queue.share.cluster, queue.topic.name, {"retention.ms": str(age * 1000)})
+    await configure_topic(queue.env.cluster, queue.topic.name, {"retention.ms": str(age * 1000)})
     async for _ in attempts(EXPIRED_WITHIN):
-        if await queue.share.admin.log_offset(queue.topic, EARLIEST) == before:
+        if await queue.env.admin.log_offset(queue.topic, EARLIEST) == before:
             return
     raise Undecided(f"the broker did not delete old segments within {EXPIRED_WITHIN:g} s")
 
 
-async def _dated(share: Share) -> Queue:
+async def _dated(env: Env) -> Queue:
     """Return a queue of ten records, hours apart and each in a segment of its own.
 
     Segments roll by the records' timestamps; record n is 10 - n hours old.
     """
-    queue = await share.queue(topic_config={"segment.ms": "1000", "retention.ms": "-1"})
+    queue = await env.queue(topic_config={"segment.ms": "1000", "retention.ms": "-1"})
     now = int(time.time() * 1000)
     for hours in range(10, 0, -1):
         record = Record(timestamp=now - hours * 3_600_000, value=b"%d hours old" % hours)
-        await share.admin.append(queue.topic, encode_batch([record]))
+        await env.admin.append(queue.topic, encode_batch([record]))
     return queue
 
 
@@ -47,12 +47,12 @@ async def _dated(share: Share) -> Queue:
 @pytest.mark.parametrize("delete", [_by_request, _by_retention], ids=["request", "retention"])
 @pytest.mark.parametrize("held", [True, False], ids=["in-flight", "not-yet-fetched"])
 async def test_goes_on_at_what_is_left(
-    share: Share, judge: Judge, delete: Deleting, held: bool
+    env: Env, judge: Judge, delete: Deleting, held: bool
 ) -> None:
-    queue = await _dated(share)
+    queue = await _dated(env)
     consumer = await queue.consumer()
     first = await consumer.acquire(10 if held else 1, max_records=500 if held else 1)
-    before = share.rng.randint(3, 8)
+    before = env.rng.randint(3, 8)
     await delete(queue, before)
     await consumer.ack(*(release(offset) for offset in first.offsets if offset >= before))
 
@@ -67,17 +67,17 @@ async def test_goes_on_at_what_is_left(
 @pytest.mark.parametrize("all_gone", [True, False], ids=["all", "some"])
 @pytest.mark.parametrize("noticed", [True, False], ids=["noticed", "unnoticed"])
 async def test_late_acknowledgement(
-    share: Share, judge: Judge, finish: Callable[[int, int], Ack], all_gone: bool, noticed: bool
+    env: Env, judge: Judge, finish: Callable[[int, int], Ack], all_gone: bool, noticed: bool
 ) -> None:
-    world = await spread(share, partitions=2, records=10)
+    roles = await spread(env, partitions=2, records=10)
     if noticed:
-        await world.session.acknowledge({world.where[0]: [release(0)]})
-    await share.admin.delete_records(world.queue.topic, 10 if all_gone else share.rng.randint(2, 9))
+        await roles.session.acknowledge({roles.where[0]: [release(0)]})
+    await env.admin.delete_records(roles.queue.topic, 10 if all_gone else env.rng.randint(2, 9))
     if noticed:
         # A leader may learn of the log's new start only from a fetch below it.
-        other = await world.queue.consumer(join=False)
-        await other.drain(until=await world.queue.produce(1))
-    first, second = await world.acknowledge([finish(int(noticed), 9)], [accept(1, 9)])
+        other = await roles.queue.consumer(join=False)
+        await other.drain(until=await roles.queue.produce(1))
+    first, second = await roles.acknowledge([finish(int(noticed), 9)], [accept(1, 9)])
 
     allowed = {
         "NONE": "KIP-932 §In-flight records: all that is below the start offset is over",
@@ -86,15 +86,15 @@ async def test_late_acknowledgement(
     judge.one_of(allowed, first, "result for deleted records")
     judge.equal("NONE", second, "result for the other partition")
     # The pin of the other partition is still held, so that its responses were about its records.
-    again = (await world.session.acknowledge({world.where[1]: [accept(1)]})).parts
+    again = (await roles.session.acknowledge({roles.where[1]: [accept(1)]})).parts
     judge.equal("INVALID_RECORD_STATE", result(again[0]), "accepting one more time")
 
 
 @check("GAP-30", fast=True, crossed=(BESIDE, RELOADED))
-async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
-    queue, holder = await share.with_holder(10, lock_ms=share.bounds.longest_lock)
-    cut = share.rng.randint(1, 7)
-    await share.admin.delete_records(queue.topic, cut)
+async def test_cut_through_a_held_batch(env: Env, judge: Judge) -> None:
+    queue, holder = await env.with_holder(10, lock_ms=env.bounds.longest_lock)
+    cut = env.rng.randint(1, 7)
+    await env.admin.delete_records(queue.topic, cut)
 
     stranger = await queue.consumer(join=False)
     stolen = await next_catch(queue, stranger)
@@ -109,15 +109,15 @@ async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
 
 
 @check("GAP-31", fast=True, crossed=AMONG)
-async def test_all_deleted(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(12, batches=share.rng.choice([1, 3, 12]))
+async def test_all_deleted(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(12, batches=env.rng.choice([1, 3, 12]))
     # Held 0 to 2, finished 3 to 5, available 6 to 8, finished 9 to 11, and never fetched 12, 13.
     await consumer.acked(accept(3, 5), release(6, 8), reject(9, 11))
     await queue.produce(2)
-    await share.admin.delete_records(queue.topic, 14)
+    await env.admin.delete_records(queue.topic, 14)
 
     stranger = await queue.consumer(join=False)
-    news = await queue.produce(share.rng.randint(1, 3))
+    news = await queue.produce(env.rng.randint(1, 3))
     last, catch = await up_to_new(queue, stranger)
     expected = list(range(news, last + 1))
     judge.equal(expected, catch.offsets, "acquired after everything was deleted")

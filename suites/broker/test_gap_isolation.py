@@ -7,10 +7,10 @@ pytestmark = pytest.mark.feature("isolation-level")
 
 @check("GAP-06", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("config", [{}, UNCOMMITTED], ids=["default", "explicit"])
-async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str, str]) -> None:
-    queue = await share.queue(group_config=config)
+async def test_uncommitted_sees_all(env: Env, judge: Judge, config: dict[str, str]) -> None:
+    queue = await env.queue(group_config=config)
     outcomes = await jumble(queue)
-    async with TransactionalProducer.open(share.cluster) as producer:
+    async with TransactionalProducer.open(env.cluster) as producer:
         unfinished = await producer.append(queue.topic, 2)
         last = await queue.produce(1)
         heir = await queue.consumer()
@@ -21,8 +21,8 @@ async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str
 
 
 @check("GAP-07", "GAP-08", "GAP-09", fast=True, crossed=AMONG)
-async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
-    queue = await share.queue(group_config=COMMITTED)
+async def test_each_by_its_own_outcome(env: Env, judge: Judge) -> None:
+    queue = await env.queue(group_config=COMMITTED)
     outcomes = await jumble(queue)
     caught = await (await queue.consumer()).drain(until=max(outcomes.plain))
 
@@ -35,14 +35,14 @@ async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
 
 
 @check("GAP-15", crossed=AMONG)
-async def test_interleaved(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1, group_config=COMMITTED)
+async def test_interleaved(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=1, group_config=COMMITTED)
     ledger = TransactionLedger(queue)
     async with producers(queue) as (one, two):
-        for _ in range(share.rng.randint(2, 4)):
+        for _ in range(env.rng.randint(2, 4)):
             await ledger.part(one)
             await ledger.part(two)
-        await (ledger.commit(one) if share.rng.random() < 0.5 else ledger.commit(two))
+        await (ledger.commit(one) if env.rng.random() < 0.5 else ledger.commit(two))
     outcomes = await ledger.close()
     last = await queue.produce(1)
     caught = await (await queue.consumer()).drain(until=last)
@@ -53,11 +53,11 @@ async def test_interleaved(share: Share, judge: Judge) -> None:
 
 
 @check("GAP-07", crossed=AMONG)
-async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1, group_config=COMMITTED)
+async def test_interleaved_and_all_aborted(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=1, group_config=COMMITTED)
     ledger = TransactionLedger(queue)
     async with producers(queue) as (one, two):
-        for _ in range(share.rng.randint(2, 4)):
+        for _ in range(env.rng.randint(2, 4)):
             await ledger.part(one)
             await ledger.part(two)
         await ledger.plain()
@@ -74,13 +74,13 @@ async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
 
 
 @check("GAP-41")
-async def test_log_start_inside_an_aborted_batch(share: Share, judge: Judge) -> None:
-    queue, former = await share.with_holder(3, group_config=COMMITTED)
+async def test_log_start_inside_an_aborted_batch(env: Env, judge: Judge) -> None:
+    queue, former = await env.with_holder(3, group_config=COMMITTED)
     await former.acked(accept(0, 2))
-    async with TransactionalProducer.open(share.cluster) as producer:
+    async with TransactionalProducer.open(env.cluster) as producer:
         first = await producer.append(queue.topic, 12)
         last = await queue.produce(4) + 3
-        await share.admin.delete_records(queue.topic, first + share.rng.randint(1, 11))
+        await env.admin.delete_records(queue.topic, first + env.rng.randint(1, 11))
         await producer.abort()
     await former.depart()
 
@@ -98,9 +98,9 @@ async def test_log_start_inside_an_aborted_batch(share: Share, judge: Judge) -> 
 
 
 @check("GAP-20", crossed=AMONG)
-async def test_two_views(share: Share, judge: Judge) -> None:
-    queue = await share.queue(group_config=COMMITTED)
-    other = await share.sibling(queue)
+async def test_two_views(env: Env, judge: Judge) -> None:
+    queue = await env.queue(group_config=COMMITTED)
+    other = await env.sibling(queue)
     outcomes = await jumble(queue)
     last = max(outcomes.plain)
     strict, lax = await queue.consumer(), await other.consumer()
@@ -114,9 +114,9 @@ async def test_two_views(share: Share, judge: Judge) -> None:
 
 @check("GAP-10", "GAP-11", crossed=AMONG)
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
-async def test_open_transaction(share: Share, judge: Judge, commit: bool) -> None:
-    queue = await share.queue(records=3, group_config=COMMITTED)
-    async with TransactionalProducer.open(share.cluster) as producer:
+async def test_open_transaction(env: Env, judge: Judge, commit: bool) -> None:
+    queue = await env.queue(records=3, group_config=COMMITTED)
+    async with TransactionalProducer.open(env.cluster) as producer:
         begun = await producer.append(queue.topic, 2)
         behind = await queue.produce(3) + 2
         consumer = await queue.consumer()
@@ -133,18 +133,18 @@ async def test_open_transaction(share: Share, judge: Judge, commit: bool) -> Non
 
 
 @check("GAP-12", crossed=AMONG)
-async def test_hanging_transaction(share: Share, judge: Judge) -> None:
-    leader = share.rng.choice(sorted(share.cluster.brokers))
-    queue = await share.queue(assignments=[[leader]] * 2, group_config=COMMITTED)
+async def test_hanging_transaction(env: Env, judge: Judge) -> None:
+    leader = env.rng.choice(sorted(env.cluster.brokers))
+    queue = await env.queue(assignments=[[leader]] * 2, group_config=COMMITTED)
     stopped, busy = (queue.topic, 0), (queue.topic, 1)
-    async with TransactionalProducer.open(share.cluster) as producer:
+    async with TransactionalProducer.open(env.cluster) as producer:
         await producer.append(queue.topic, 1)
         await queue.produce(5)
         session = await (await queue.consumer()).member.session(leader)
         seen: dict[int, set[int]] = {0: set(), 1: set()}
         named: tuple[Where, ...] = (stopped, busy)
         for round_ in range(3):
-            last = await queue.produce(share.rng.randint(1, 4), 1)
+            last = await queue.produce(env.rng.randint(1, 4), 1)
             async for _ in attempts():
                 response = Consumer.sound(await session.fetch(*named))
                 named = ()
@@ -158,9 +158,9 @@ async def test_hanging_transaction(share: Share, judge: Judge) -> None:
 
 @check("GAP-13", crossed=AMONG)
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
-async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str) -> None:
-    queue = await share.queue(group_config=COMMITTED)
-    size = share.rng.randint(1, 5)
+async def test_aborted_settle_themselves(env: Env, judge: Judge, place: str) -> None:
+    queue = await env.queue(group_config=COMMITTED)
+    size = env.rng.randint(1, 5)
     if place != "start":
         await queue.produce(3)
     dead = await aborted(queue, size)
@@ -178,9 +178,9 @@ async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str)
 
 
 @check("GAP-14", feature="lag", crossed=AMONG)
-async def test_aborted_are_no_lag(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1, group_config=COMMITTED)
-    dead = await aborted(queue, share.rng.randint(2, 6))
+async def test_aborted_are_no_lag(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=1, group_config=COMMITTED)
+    dead = await aborted(queue, env.rng.randint(2, 6))
     last = await queue.produce(1)
     consumer = await queue.consumer()
     catch = await consumer.drain(until=last)

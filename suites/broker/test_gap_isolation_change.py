@@ -10,12 +10,12 @@ pytestmark = pytest.mark.feature("isolation-level")
 
 async def _change(queue: Queue, consumer: Consumer, to: dict[str, str]) -> None:
     # A lock that tells the changed configs from those before; long, for it is not the subject.
-    await reconfigure(queue, consumer, queue.share.bounds.longest_lock, **to)
+    await reconfigure(queue, consumer, queue.env.bounds.longest_lock, **to)
 
 
 @check("GAP-16", fast=True, crossed=AMONG)
-async def test_to_committed(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
+async def test_to_committed(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=1)
     before = await aborted(queue, 2)
     consumer = await queue.consumer()
     seen = await consumer.acquire(before.stop - 1)
@@ -24,7 +24,7 @@ async def test_to_committed(share: Share, judge: Judge) -> None:
 
     # Records around them, so that a range that is too wide would take them along.
     await queue.produce(1)
-    after = await aborted(queue, share.rng.randint(1, 4))
+    after = await aborted(queue, env.rng.randint(1, 4))
     caught = await next_catch(queue, consumer)
     judge.equal(set(), set(after) & set(caught.offsets), "aborted offsets acquired")
     judge.saw(aborted=len(after))
@@ -33,9 +33,9 @@ async def test_to_committed(share: Share, judge: Judge) -> None:
 @check("GAP-17", crossed=AMONG)
 @pytest.mark.parametrize("finish", [accept, release, reject], ids=["accept", "release", "reject"])
 async def test_held_across_the_change(
-    share: Share, judge: Judge, finish: Callable[[int, int], Ack]
+    env: Env, judge: Judge, finish: Callable[[int, int], Ack]
 ) -> None:
-    queue = await share.queue(records=1)
+    queue = await env.queue(records=1)
     dead = await aborted(queue, 3)
     consumer = await queue.consumer()
     await consumer.acquire(dead.stop)
@@ -50,9 +50,9 @@ async def test_held_across_the_change(
 
 
 @check("GAP-18", crossed=AMONG)
-async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1, group_config=COMMITTED)
-    dead = await aborted(queue, share.rng.randint(2, 5))
+async def test_aborted_do_not_come_back(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=1, group_config=COMMITTED)
+    dead = await aborted(queue, env.rng.randint(2, 5))
     last = await queue.produce(1)
     consumer = await queue.consumer()
     await consumer.drain(until=last)
@@ -73,11 +73,11 @@ async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("to", [COMMITTED, UNCOMMITTED], ids=["to-committed", "to-uncommitted"])
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_released_around_the_change(
-    share: Share, judge: Judge, to: dict[str, str], when: str
+    env: Env, judge: Judge, to: dict[str, str], when: str
 ) -> None:
     begin = UNCOMMITTED if to == COMMITTED else COMMITTED
-    queue = await share.queue(records=1, group_config=begin)
-    good = await committed(queue, share.rng.randint(1, 4))
+    queue = await env.queue(records=1, group_config=begin)
+    good = await committed(queue, env.rng.randint(1, 4))
     consumer = await queue.consumer()
     await consumer.acquire(good.stop)
     freed = release(good.start, good.stop - 1)

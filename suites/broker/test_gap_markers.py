@@ -7,8 +7,8 @@ LEVEL = pytest.mark.parametrize("level", [UNCOMMITTED, COMMITTED], ids=["uncommi
 
 @check("GAP-01", "GAP-05", feature="isolation-level", fast=True, crossed=AMONG)
 @LEVEL
-async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[str, str]) -> None:
-    queue = await share.queue(group_config=level)
+async def test_markers_are_no_records(env: Env, judge: Judge, level: dict[str, str]) -> None:
+    queue = await env.queue(group_config=level)
     outcomes = await jumble(queue)
     catch = await (await queue.consumer()).drain(until=max(outcomes.plain))
 
@@ -25,9 +25,9 @@ async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[st
 
 
 @check("GAP-02", fast=True, crossed=AMONG)
-async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=1)
-    done = await committed(queue, share.rng.randint(1, 3))
+async def test_marker_acknowledged_as_gap(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=1)
+    done = await committed(queue, env.rng.randint(1, 3))
     last = await queue.produce(2) + 1
     consumer = await queue.consumer()
     catch = await consumer.drain(until=last)
@@ -36,7 +36,7 @@ async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
         raise Undecided("the broker does not hand out markers, so that none can be acknowledged")
 
     # Offset 0 stays open: below the start offset a response would prove nothing.
-    if share.rng.random() < 0.5:
+    if env.rng.random() < 0.5:
         part = await consumer.ack(gap(marker))
     else:
         part = await consumer.ack(each(1, [1] * len(done) + [0, 1, 1]))
@@ -48,13 +48,13 @@ async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
 
 @check("GAP-03", feature="isolation-level", crossed=AMONG)
 @LEVEL
-async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, str]) -> None:
-    queue = await share.queue(group_config=level)
-    count = share.rng.randint(1, 3)
-    async with TransactionalProducer.open(queue.share.cluster) as producer:
+async def test_nothing_but_markers(env: Env, judge: Judge, level: dict[str, str]) -> None:
+    queue = await env.queue(group_config=level)
+    count = env.rng.randint(1, 3)
+    async with TransactionalProducer.open(queue.env.cluster) as producer:
         for _ in range(count):
             await producer.enlist(queue.topic)
-            await (producer.commit if queue.share.rng.random() < 0.5 else producer.abort)()
+            await (producer.commit if queue.env.rng.random() < 0.5 else producer.abort)()
     consumer = await queue.consumer()
     async for _ in attempts(NOT_FOR):
         empty = consumer.sound(await consumer.fetch())
@@ -77,8 +77,8 @@ async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, 
 
 @check("GAP-04", feature="isolation-level", crossed=AMONG)
 @LEVEL
-async def test_start_reaches_the_end(share: Share, judge: Judge, level: dict[str, str]) -> None:
-    queue = await share.queue(group_config=level)
+async def test_start_reaches_the_end(env: Env, judge: Judge, level: dict[str, str]) -> None:
+    queue = await env.queue(group_config=level)
     outcomes = await jumble(queue)
     await committed(queue)
     last = await queue.produce(1)

@@ -5,28 +5,28 @@ from suites.broker.kit import *
 
 async def _recreated(queue: Queue) -> Queue:
     """Delete a queue's topic and create another of its name; return the new queue."""
-    share = queue.share
-    await share.admin.delete_topics(queue.topic.name)
+    env = queue.env
+    await env.admin.delete_topics(queue.topic.name)
     async for _ in attempts():
-        topic = await share.admin.create_topic(name=queue.topic.name)
+        topic = await env.admin.create_topic(name=queue.topic.name)
         if topic.id != queue.topic.id:
             return replace(queue, topic=topic)
     return queue
 
 
-async def _used(share: Share) -> tuple[Queue, Consumer]:
+async def _used(env: Env) -> tuple[Queue, Consumer]:
     """Return a queue with records held, released and finished, so that there is state to forget."""
-    queue, consumer = await share.with_holder(10, untouched=True)
+    queue, consumer = await env.with_holder(10, untouched=True)
     await consumer.acked(accept(0, 2), release(3, 5), accept(8, 9))
     return queue, consumer
 
 
 @check("GAP-38", crossed=AMONG)
 @pytest.mark.parametrize("fresh", [True, False], ids=["new-member", "same-member"])
-async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
-    old, consumer = await _used(share)
+async def test_starts_afresh(env: Env, judge: Judge, fresh: bool) -> None:
+    old, consumer = await _used(env)
     queue, member = await _recreated(old), consumer.member
-    count = share.rng.randint(3, 12)
+    count = env.rng.randint(3, 12)
     await queue.produce(count)
     if fresh:
         await consumer.close()
@@ -46,8 +46,8 @@ async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
 
 
 @check("GAP-39", crossed=AMONG)
-async def test_old_topic_is_refused(share: Share, judge: Judge) -> None:
-    old, consumer = await _used(share)
+async def test_old_topic_is_refused(env: Env, judge: Judge) -> None:
+    old, consumer = await _used(env)
     queue = await _recreated(old)
     await queue.produce(10)
     where = (old.topic, 0)

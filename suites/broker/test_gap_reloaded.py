@@ -6,11 +6,11 @@ SIZE = 12
 
 
 @check("GAP-32", crossed=AMONG)
-async def test_open_records_between_settled(share: Share, judge: Judge) -> None:
+async def test_open_records_between_settled(env: Env, judge: Judge) -> None:
     size = SIZE
-    queue = await replicated(share, records=size)
+    queue = await replicated(env, records=size)
     consumer = await queue.holder(size)
-    settled = set(share.rng.sample(range(3, size - 1), k=share.rng.randint(1, size - 5)))
+    settled = set(env.rng.sample(range(3, size - 1), k=env.rng.randint(1, size - 5)))
     settled |= {1, size - 1}  # 0 and 2 are open: below what is settled, and within
     await consumer.acked(*(accept(offset) for offset in sorted(settled)))
 
@@ -21,44 +21,44 @@ async def test_open_records_between_settled(share: Share, judge: Judge) -> None:
     judge.saw(settled=len(settled), open=len(left))
 
 
-async def _hole(share: Share) -> tuple[Compacted, range]:
+async def _hole(env: Env) -> tuple[Compacted, range]:
     """Return a group whose next leader read a state with a hole that is a hole of the log too."""
-    first = await replicated(share, records=0, topic_config=COMPACTED)
-    world = Compacted(first)
-    await world.write(*([name] for name in keys(*range(SIZE))))
+    first = await replicated(env, records=0, topic_config=COMPACTED)
+    roles = Compacted(first)
+    await roles.write(*([name] for name in keys(*range(SIZE))))
     consumer = await first.holder(SIZE)
-    begin = share.rng.randint(0, 4)
-    holes = range(begin, share.rng.randint(begin + 1, SIZE - 2))
+    begin = env.rng.randint(0, 4)
+    holes = range(begin, env.rng.randint(begin + 1, SIZE - 2))
     await consumer.acked(*(accept(offset) for offset in range(SIZE) if offset not in holes))
-    await world.write(keys(*holes))
-    await world.fresh()
-    await world.until_gone(holes)
-    world.queue = await moved(first)
-    await world.until_gone(holes)
-    return world, holes
+    await roles.write(keys(*holes))
+    await roles.fresh()
+    await roles.until_gone(holes)
+    roles.queue = await moved(first)
+    await roles.until_gone(holes)
+    return roles, holes
 
 
 @check("GAP-33", crossed=AMONG, timeout=CLEANED_WITHIN * 2 + 60)
-async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
-    world, holes = await _hole(share)
-    heir = await world.queue.consumer(join=False)
-    last = await world.fresh()
+async def test_hole_in_the_state(env: Env, judge: Judge) -> None:
+    roles, holes = await _hole(env)
+    heir = await roles.queue.consumer(join=False)
+    last = await roles.fresh()
     catch = await heir.drain(until=last)
     await heir.acked(*acknowledge(catch, offered(catch.responses)))
-    await rewritten(heir, await world.fresh())
+    await rewritten(heir, await roles.fresh())
 
-    start = await world.queue.spso(last + 1, within=5)
+    start = await roles.queue.spso(last + 1, within=5)
     judge.equal(last + 1, start, f"start offset, {holes} being gone")
     judge.saw(removed=len(holes))
 
 
 @check("GAP-40", crossed=AMONG, timeout=CLEANED_WITHIN * 2 + 60)
-async def test_hole_does_not_stall(share: Share, judge: Judge) -> None:
-    limit = int((await share.admin.broker_configs())["group.share.partition.max.record.locks"])
-    world, _ = await _hole(share)
-    heir = await world.queue.consumer(join=False)
+async def test_hole_does_not_stall(env: Env, judge: Judge) -> None:
+    limit = int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
+    roles, _ = await _hole(env)
+    heir = await roles.queue.consumer(join=False)
     count = limit // 4 + 1
-    first = await world.write(*(keys(*(f"{part} {n}" for n in range(count))) for part in range(6)))
+    first = await roles.write(*(keys(*(f"{part} {n}" for n in range(count))) for part in range(6)))
     every = range(first, first + 6 * count)
     accepted: set[int] = set()
     async for _ in attempts(WITHIN / 2):

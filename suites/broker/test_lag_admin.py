@@ -10,15 +10,15 @@ UNKNOWN = -1
 
 @check("LAG-05", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
-async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str) -> None:
-    records = share.rng.randint(1, 20)
-    queue = await share.queue(records=records, partitions=2, reset=reset, untouched=True)
+async def test_unknown_before_first_fetch(env: Env, judge: Judge, reset: str) -> None:
+    records = env.rng.randint(1, 20)
+    queue = await env.queue(records=records, partitions=2, reset=reset, untouched=True)
     consumer = await queue.consumer()
-    seen = await share.admin.share_offsets(queue.group, queue.topic)
+    seen = await env.admin.share_offsets(queue.group, queue.topic)
     for index, end in enumerate((records, 0)):
         _judge_unknown(judge, seen[index], 0 if reset == "earliest" else end, end)
-    other = await share.admin.create_topic()
-    stranger = (await share.admin.share_offsets(queue.group, other))[0].lag
+    other = await env.admin.create_topic()
+    stranger = (await env.admin.share_offsets(queue.group, other))[0].lag
     judge.equal(UNKNOWN, stranger, "lag of a topic that the group never subscribed to")
 
     # One partition in use does not make the other one known.
@@ -38,9 +38,9 @@ def _judge_unknown(judge: Judge, seen: ShareOffset, at: int, end: int) -> None:
     judge.one_of(allowed, (seen.start, seen.lag), "start offset and lag before any fetch")
 
 
-async def _drained(share: Share, records: int) -> Queue:
+async def _drained(env: Env, records: int) -> Queue:
     """Return a queue whose records are all accepted, and whose group has no members."""
-    queue, consumer = await share.with_holder(records)
+    queue, consumer = await env.with_holder(records)
     await consumer.acked(accept(0, records - 1))
     await consumer.depart()
     return queue
@@ -48,11 +48,11 @@ async def _drained(share: Share, records: int) -> Queue:
 
 @check("LAG-06", fast=True, crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
-async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
+async def test_altered_offset(env: Env, judge: Judge, place: str) -> None:
     records = 105
-    queue = await _drained(share, records)
-    to = {"start": 0, "middle": share.rng.randint(1, records - 1), "end": records}[place]
-    response = await share.admin.alter_offset(queue.group, queue.topic, to)
+    queue = await _drained(env, records)
+    to = {"start": 0, "middle": env.rng.randint(1, records - 1), "end": records}[place]
+    response = await env.admin.alter_offset(queue.group, queue.topic, to)
     require_ok("AlterShareGroupOffsets", response.error_code)
 
     left = records - to
@@ -64,9 +64,9 @@ async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
 
 
 @check("LAG-07", crossed=BESIDE)
-async def test_deleted_offsets(share: Share, judge: Judge) -> None:
-    queue = await _drained(share, 20)
-    response = await share.cluster.at_coordinator(
+async def test_deleted_offsets(env: Env, judge: Judge) -> None:
+    queue = await _drained(env, 20)
+    response = await env.cluster.at_coordinator(
         queue.group,
         "DeleteShareGroupOffsets",
         group_id=queue.group,
@@ -78,19 +78,19 @@ async def test_deleted_offsets(share: Share, judge: Judge) -> None:
     judge.equal(UNKNOWN, (await queue.offsets()).lag, "lag with the offsets deleted")
 
     consumer = await queue.holder(20)
-    done = share.rng.randint(1, 19)
+    done = env.rng.randint(1, 19)
     await consumer.acked(accept(20 - done, 19))
     judge.equal(20 - done, await queue.lag(20 - done), f"lag with {done} accepted anew")
 
 
 @check("LAG-24", crossed=AMONG)
-async def test_failed_write(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10)
+async def test_failed_write(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(10)
     await consumer.acked(accept(5, 6))
     judge.equal(8, await queue.lag(8), "lag before")
     # A share coordinator takes over the leader epoch of whoever reads (KIP-932 §Share coordinator),
     # and refuses the writes of an older leader.
-    read = await StateKey(share, queue.group, queue.topic.id).read(leader_epoch=1000)
+    read = await StateKey(env, queue.group, queue.topic.id).read(leader_epoch=1000)
     require_ok("ReadShareGroupState", read.error_code)
     part = await consumer.ack(accept(0, 4))
     if result(part) == "NONE":
@@ -99,8 +99,8 @@ async def test_failed_write(share: Share, judge: Judge) -> None:
 
 
 @check("LAG-10", crossed=RELOADED)
-async def test_always_within_the_log(share: Share, judge: Judge) -> None:
-    queue = await share.queue(group_config={"share.isolation.level": "read_committed"})
+async def test_always_within_the_log(env: Env, judge: Judge) -> None:
+    queue = await env.queue(group_config={"share.isolation.level": "read_committed"})
     first = await queue.produce(1)
     consumer = await queue.consumer()
     floor = 0
@@ -108,7 +108,7 @@ async def test_always_within_the_log(share: Share, judge: Judge) -> None:
     async def sample() -> None:
         # Unknown, or between 0 and the records there are.
         lag = (await queue.offsets()).lag
-        end = await queue.share.admin.log_offset(queue.topic)
+        end = await queue.env.admin.log_offset(queue.topic)
         fits = lag == UNKNOWN or 0 <= lag <= end - floor
         judge.holds(fits, f"the lag is {lag}, the log goes from {floor} to {end}")
         judge.saw(samples=1)
@@ -120,22 +120,22 @@ async def test_always_within_the_log(share: Share, judge: Judge) -> None:
         if number % 8 == 7:
             # Delete a third of the log and let the group notice: by a fetch, with nothing locked.
             start = (await queue.offsets()).start
-            end = await queue.share.admin.log_offset(queue.topic)
+            end = await queue.env.admin.log_offset(queue.topic)
             before = max(start, 0) + (end - max(start, 0)) // 3
-            await queue.share.admin.delete_records(queue.topic, before)
+            await queue.env.admin.delete_records(queue.topic, before)
             await sample()
             await consumer.close()
             await rewritten(consumer, await queue.produce(1))
             floor = before
         elif number % 5 == 4:
-            await aborted(queue, share.rng.randint(1, 4))
+            await aborted(queue, env.rng.randint(1, 4))
         else:
             # Batches of one record: a cut through a batch is another story (OFF-26).
-            size = share.rng.randint(1, 9)
+            size = env.rng.randint(1, 9)
             await queue.produce(size, batches=size)
         await sample()
-        held = await consumer.fetch(max_records=share.rng.randint(1, 20), max_wait_ms=50)
-        fates = [share.rng.choice([1, 1, 2, 3, None]) for _ in held.offsets]
+        held = await consumer.fetch(max_records=env.rng.randint(1, 20), max_wait_ms=50)
+        fates = [env.rng.choice([1, 1, 2, 3, None]) for _ in held.offsets]
         acks = [Ack(o, o, (f,)) for o, f in zip(held.offsets, fates, strict=True) if f]
         if acks:
             await consumer.acked(*acks)

@@ -10,13 +10,13 @@ pytestmark = pytest.mark.feature("lag")
 
 
 @check("LAG-01", fast=True, crossed=(BESIDE, RELOADED))
-async def test_mixed_states(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(20, 60)
-    queue, consumer = await share.with_holder(count, batches=share.rng.choice([1, 4]))
-    fates = {o: share.rng.choice([accept, reject, release, None]) for o in range(1, count)}
+async def test_mixed_states(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(20, 60)
+    queue, consumer = await env.with_holder(count, batches=env.rng.choice([1, 4]))
+    fates = {o: env.rng.choice([accept, reject, release, None]) for o in range(1, count)}
     await consumer.acked(*(fate(offset) for offset, fate in fates.items() if fate))
-    end = await queue.produce(share.rng.randint(1, 9)) + 1
-    end = await share.admin.log_offset(queue.topic)
+    end = await queue.produce(env.rng.randint(1, 9)) + 1
+    end = await env.admin.log_offset(queue.topic)
     finished = sum(fate in (accept, reject) for fate in fates.values())
 
     expected = end - 0 - finished
@@ -31,9 +31,9 @@ async def test_mixed_states(share: Share, judge: Judge) -> None:
 
 
 @check("LAG-02", fast=True, crossed=(BESIDE, RELOADED))
-async def test_drained(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(30, 80)
-    queue = await share.queue(count, batches=share.rng.choice([1, 5, count]))
+async def test_drained(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(30, 80)
+    queue = await env.queue(count, batches=env.rng.choice([1, 5, count]))
     members = [await queue.consumer(join=number == 0) for number in range(3)]
     done = 0
 
@@ -53,9 +53,9 @@ async def test_drained(share: Share, judge: Judge) -> None:
 
 
 @check("LAG-14", crossed=(BESIDE, RELOADED))
-async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(5, 20)
-    queue, consumer = await share.with_holder(count)
+async def test_view_may_stay_behind(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(5, 20)
+    queue, consumer = await env.with_holder(count)
     await consumer.acked(accept(0, count - 1))
 
     judge.equal(0, await queue.lag(0), f"lag with all {count} records accepted")
@@ -65,11 +65,11 @@ async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
 
 
 @check("LAG-03", fast=True, crossed=(BESIDE, RELOADED))
-async def test_unfinished_count(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(12)
+async def test_unfinished_count(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(12)
     await consumer.acked(release(1, 4))
     judge.equal(12, await queue.lag(12), "lag with eight held and four released")
-    more = share.rng.randint(1, 9)
+    more = env.rng.randint(1, 9)
     await queue.produce(more)
     judge.equal(12 + more, await queue.lag(12 + more), "lag with records never fetched")
 
@@ -77,36 +77,36 @@ async def test_unfinished_count(share: Share, judge: Judge) -> None:
 @check("LAG-04", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("finish", [accept, reject, None], ids=["accept", "reject", "given-up"])
 async def test_finished_do_not_count(
-    share: Share, judge: Judge, finish: Callable[[int, int], Ack] | None
+    env: Env, judge: Judge, finish: Callable[[int, int], Ack] | None
 ) -> None:
-    queue, consumer = await share.with_holder(5, lock_ms=share.bounds.longest_lock)
+    queue, consumer = await env.with_holder(5, lock_ms=env.bounds.longest_lock)
     if finish:
         await consumer.acked(finish(1, 4))
     else:
         helper = await queue.consumer(join=False)
         await consumer.acked(release(1, 4))
-        await hold_at(helper, 4, await delivery_limit(share))
+        await hold_at(helper, 4, await delivery_limit(env))
         await helper.acked(*(release(offset) for offset in range(1, 5)))
     judge.equal(1, await queue.lag(1), "lag with the first record held, four finished")
     judge.equal(0, (await queue.offsets()).start, "start offset of the admin's view")
 
 
 @check("LAG-04", crossed=(BESIDE, RELOADED))
-async def test_let_go_at_the_limit(share: Share, judge: Judge) -> None:
+async def test_let_go_at_the_limit(env: Env, judge: Judge) -> None:
     """The end of a session finishes what it held for the last time, of a batch in parts, too."""
-    queue, consumer = await share.with_holder(5, lock_ms=share.bounds.longest_lock)
+    queue, consumer = await env.with_holder(5, lock_ms=env.bounds.longest_lock)
     helper = await queue.consumer(join=False)
     await consumer.acked(release(1, 4))
-    await hold_at(helper, 4, await delivery_limit(share))
+    await hold_at(helper, 4, await delivery_limit(env))
     await helper.acked(accept(2))
     await helper.close()
     judge.equal(1, await queue.lag(1), "lag with the first record held, one accepted, three let go")
 
 
 @check("LAG-09", crossed=(BESIDE, RELOADED))
-async def test_expired_locks(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue, consumer = await share.with_holder(10, lock_ms=lock)
+async def test_expired_locks(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue, consumer = await env.with_holder(10, lock_ms=lock)
     await consumer.acked(accept(5, 6))
     judge.equal(8, await queue.lag(8), "lag with eight held")
 
@@ -119,8 +119,8 @@ async def test_expired_locks(share: Share, judge: Judge) -> None:
 
 
 @check("LAG-11", crossed=AMONG)
-async def test_markers_passed(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
+async def test_markers_passed(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
     outcomes = await jumble(queue)
     consumer = await queue.consumer()
     catch = await consumer.drain(until=max(outcomes.plain))
@@ -132,14 +132,14 @@ async def test_markers_passed(share: Share, judge: Judge) -> None:
 
 @check("LAG-12", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("noticed_by", ["released", "beyond"])
-async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str) -> None:
-    queue, consumer = await share.with_holder(20, lock_ms=share.bounds.longest_lock)
+async def test_deleted_leave_the_lag(env: Env, judge: Judge, noticed_by: str) -> None:
+    queue, consumer = await env.with_holder(20, lock_ms=env.bounds.longest_lock)
     await consumer.acked(accept(4, 7), release(8, 11))
     # Batches of one record: a cut through a batch is another story (OFF-26).
     await queue.produce(10, batches=10)
     # 0 to 3 held, 4 to 7 finished, 8 to 11 available, 12 to 19 held, 20 to 29 never fetched.
-    before = share.rng.randint(9, 18) if noticed_by == "released" else share.rng.randint(22, 29)
-    await share.admin.delete_records(queue.topic, before)
+    before = env.rng.randint(9, 18) if noticed_by == "released" else env.rng.randint(22, 29)
+    await env.admin.delete_records(queue.topic, before)
     stranger = await queue.consumer(join=False)
     last = await queue.produce(1)
     await stranger.drain(until=last)

@@ -7,12 +7,12 @@ BROKER_KEY = "group.share.{}record.lock.duration.ms"
 
 
 @check("LCK-11", crossed=AMONG)
-async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> None:
-    default = int((await share.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
-    lock = share.bounds.short_lock
+async def test_group_value_wins_over_the_broker(env: Env, judge: Judge) -> None:
+    default = int((await env.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
+    lock = env.bounds.short_lock
     if default <= lock:
         raise OutOfReach(f"the broker's lock of {default} ms is as short as a group's can be")
-    _, holder, other = await share.with_pair(1, lock_ms=lock)
+    _, holder, other = await env.with_pair(1, lock_ms=lock)
     sent = time.monotonic()
     await holder.acquire(1)
 
@@ -26,12 +26,12 @@ async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> N
 
 
 @check("LCK-11", timeout=150)
-async def test_longer_value_wins_over_the_broker(share: Share, judge: Judge) -> None:
-    default = int((await share.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
-    lock = share.bounds.locks.high
+async def test_longer_value_wins_over_the_broker(env: Env, judge: Judge) -> None:
+    default = int((await env.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
+    lock = env.bounds.locks.high
     if lock < default * SURE:
         raise OutOfReach(f"a group's lock cannot be longer than the broker's of {default} ms")
-    _, holder, other = await share.with_pair(1, lock_ms=lock)
+    _, holder, other = await env.with_pair(1, lock_ms=lock)
     sent = time.monotonic()
     await holder.acquire(1)
 
@@ -42,7 +42,7 @@ async def test_longer_value_wins_over_the_broker(share: Share, judge: Judge) -> 
 
 
 async def _judge_locks(
-    share: Share,
+    env: Env,
     judge: Judge,
     shortest: int,
     shorter: str,
@@ -54,35 +54,35 @@ async def _judge_locks(
     await judge_span(
         judge,
         "renewed lock" if renewed else "lock",
-        apart(shortest, share.bounds.locks.high),
-        partial(locks_of, share, renewed=renewed, holders=holders),
-        partial(waits_end_late, share),
+        apart(shortest, env.bounds.locks.high),
+        partial(locks_of, env, renewed=renewed, holders=holders),
+        partial(waits_end_late, env),
         shorter=shorter,
         longer=longer or shorter,
     )
 
 
 @check("LCK-01", "LCK-02", timeout=240)
-async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
-    await _judge_locks(share, judge, share.bounds.short_lock, "LCK-02", "LCK-01")
+async def test_locks_last_as_configured(env: Env, judge: Judge) -> None:
+    await _judge_locks(env, judge, env.bounds.short_lock, "LCK-02", "LCK-01")
 
 
 @check("LCK-07", crossed=AMONG, timeout=240)
-async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
-    await _judge_locks(share, judge, share.bounds.prompt_lock, "LCK-07", holders=3)
+async def test_others_change_no_lock(env: Env, judge: Judge) -> None:
+    await _judge_locks(env, judge, env.bounds.prompt_lock, "LCK-07", holders=3)
 
 
 @check("LCK-24", feature="renew", crossed=AMONG, timeout=240)
-async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> None:
-    await _judge_locks(share, judge, share.bounds.prompt_lock, "LCK-24", renewed=True)
+async def test_renewed_locks_last_as_configured(env: Env, judge: Judge) -> None:
+    await _judge_locks(env, judge, env.bounds.prompt_lock, "LCK-24", renewed=True)
 
 
 @check("LCK-14", fast=True, crossed=AMONG)
-async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None:
-    default = int((await share.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
-    wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
-    queue = await share.queue(1, lock_ms=wanted)
-    plain = await share.sibling(queue)
+async def test_fetch_tells_the_lock_duration(env: Env, judge: Judge) -> None:
+    default = int((await env.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
+    wanted = env.bounds.lock(env.rng.randint(15_000, 30_000))
+    queue = await env.queue(1, lock_ms=wanted)
+    plain = await env.sibling(queue)
 
     own = await (await queue.consumer()).acquire(1)
     other = await (await plain.consumer()).acquire(1)
@@ -92,9 +92,9 @@ async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None
 
 
 @check("LCK-15", feature="renew", fast=True, crossed=AMONG)
-async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -> None:
-    wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
-    _, consumer = await share.with_holder(2, lock_ms=wanted)
+async def test_acknowledge_tells_the_lock_duration(env: Env, judge: Judge) -> None:
+    wanted = env.bounds.lock(env.rng.randint(15_000, 30_000))
+    _, consumer = await env.with_holder(2, lock_ms=wanted)
 
     plain = await consumer.session.acknowledge({consumer.where: [accept(0)]})
     renewing = await consumer.session.acknowledge({consumer.where: [accept(1)]}, is_renew_ack=True)
@@ -104,15 +104,15 @@ async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -
 
 
 @check("LCK-12", fast=True, crossed=AMONG)
-async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None:
-    configs = await share.admin.broker_configs()
+async def test_bounds_of_the_broker_are_kept(env: Env, judge: Judge) -> None:
+    configs = await env.admin.broker_configs()
     low = int(configs.get(BROKER_KEY.format("min.")) or 15_000)
     high = int(configs.get(BROKER_KEY.format("max.")) or 60_000)
-    lock = share.bounds.lock(20_000)
-    queue = await share.queue(1, lock_ms=lock)
+    lock = env.bounds.lock(20_000)
+    queue = await env.queue(1, lock_ms=lock)
 
     for value in (low - 1, high + 1, 0):
-        response = await share.admin.try_group_config(queue.group, {GROUP_KEY: str(value)})
+        response = await env.admin.try_group_config(queue.group, {GROUP_KEY: str(value)})
         judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error of setting {value} ms")
 
     caught = await (await queue.consumer()).acquire(1)
@@ -120,11 +120,11 @@ async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None
 
 
 @check("LCK-13", crossed=AMONG)
-async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue, holder, other = await share.with_pair(2, lock_ms=lock)
+async def test_longer_duration_leaves_running_locks_alone(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue, holder, other = await env.with_pair(2, lock_ms=lock)
     await holder.acquire(2)
-    await reconfigure(queue, holder, lock_ms=share.bounds.long_lock)
+    await reconfigure(queue, holder, lock_ms=env.bounds.long_lock)
 
     seen = await watch(other, [0, 1], lock / 1000 + SLACK)
 
@@ -132,9 +132,9 @@ async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: J
 
 
 @check("LCK-13", crossed=AMONG)
-async def test_shorter_duration_is_for_later_acquisitions(share: Share, judge: Judge) -> None:
-    lock, long = share.bounds.short_lock, share.bounds.long_lock
-    queue, holder, other = await share.with_pair(1, lock_ms=long)
+async def test_shorter_duration_is_for_later_acquisitions(env: Env, judge: Judge) -> None:
+    lock, long = env.bounds.short_lock, env.bounds.long_lock
+    queue, holder, other = await env.with_pair(1, lock_ms=long)
     sent = time.monotonic()
     await holder.acquire(1)
     await reconfigure(queue, holder, lock_ms=lock)

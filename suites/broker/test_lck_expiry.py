@@ -4,9 +4,9 @@ from suites.broker.kit import *
 
 
 @check("LCK-01", "LCK-02", fast=True, crossed=(BESIDE, RELOADED))
-async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    _, holder, other = await share.with_pair(share.rng.randint(2, 30), lock_ms=lock)
+async def test_expired_lock_frees_the_records(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    _, holder, other = await env.with_pair(env.rng.randint(2, 30), lock_ms=lock)
     sent = time.monotonic()
     held = await holder.acquire(1)
 
@@ -20,9 +20,9 @@ async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> Non
 
 
 @check("LCK-01", crossed=(BESIDE, RELOADED))
-async def test_expired_records_come_back_to_their_own_member(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    _, consumer = await share.with_consumer(3, lock_ms=lock)
+async def test_expired_records_come_back_to_their_own_member(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    _, consumer = await env.with_consumer(3, lock_ms=lock)
     held = await consumer.acquire(3)
 
     seen = await watch(consumer, held.offsets, lock / 1000 + SLACK)
@@ -31,10 +31,10 @@ async def test_expired_records_come_back_to_their_own_member(share: Share, judge
 
 
 @check("LCK-02", crossed=(BESIDE, BEHIND))
-async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(2, 20)
-    lock = share.bounds.longest_lock
-    queue, holder, other = await share.with_pair(count, lock_ms=lock)
+async def test_locked_records_go_to_nobody_else(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(2, 20)
+    lock = env.bounds.longest_lock
+    queue, holder, other = await env.with_pair(count, lock_ms=lock)
     sent = time.monotonic()
     held = await holder.acquire(count)
 
@@ -46,9 +46,9 @@ async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> N
 
 
 @check("LCK-03", "LCK-04", fast=True, crossed=(BESIDE, RELOADED))
-async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue = await two_partitions(share, 3, lock_ms=lock)
+async def test_late_acknowledgement_is_refused(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue = await two_partitions(env, 3, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(3)
     await outlast(queue, lock_ms=lock)
@@ -63,12 +63,12 @@ async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> No
 
 
 @check("LCK-03", "LCK-04", crossed=(BESIDE, RELOADED))
-async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue, late, holder = await share.with_pair(1, lock_ms=lock)
+async def test_late_acknowledgement_spares_the_next_holder(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue, late, holder = await env.with_pair(1, lock_ms=lock)
     await late.acquire(1)
     # The next holder shall have time enough, however slow we are.
-    await reconfigure(queue, late, lock_ms=share.bounds.longest_lock)
+    await reconfigure(queue, late, lock_ms=env.bounds.longest_lock)
     await holder.acquire(1, within=lock / 1000 + SLACK)
 
     refused = await late.ack(reject(0))
@@ -81,14 +81,14 @@ async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: 
 
 
 @check("LCK-05", fast=True, crossed=AMONG)
-async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(6, 20)
-    lock = share.bounds.prompt_lock
-    queue, holder, other = await share.with_pair(count, lock_ms=lock)
+async def test_part_of_an_acquisition_expires(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(6, 20)
+    lock = env.bounds.prompt_lock
+    queue, holder, other = await env.with_pair(count, lock_ms=lock)
     sent = time.monotonic()
     await holder.acquire(count)
-    done = sorted(share.rng.sample(range(count), count // 2))
-    await holder.acked(*(share.rng.choice((accept, reject))(offset) for offset in done))
+    done = sorted(env.rng.sample(range(count), count // 2))
+    await holder.acked(*(env.rng.choice((accept, reject))(offset) for offset in done))
     in_time(sent, lock)
 
     rest = [offset for offset in range(count) if offset not in done]
@@ -100,9 +100,9 @@ async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> Non
 
 
 @check("LCK-06", crossed=AMONG)
-async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> None:
-    lock = share.bounds.prompt_lock
-    queue, holder, other = await share.with_pair(1, lock_ms=lock)
+async def test_each_acquisition_has_its_own_lock(env: Env, judge: Judge) -> None:
+    lock = env.bounds.prompt_lock
+    queue, holder, other = await env.with_pair(1, lock_ms=lock)
     await holder.acquire(1)
     await linger(other, lock / 1000 * 0.4)
     await queue.produce(1)
@@ -120,9 +120,9 @@ async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> 
 
 
 @check("LCK-07", crossed=AMONG)
-async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) -> None:
-    lock = share.bounds.prompt_lock
-    queue = await share.queue(5, lock_ms=lock)
+async def test_locks_of_two_members_are_independent(env: Env, judge: Judge) -> None:
+    lock = env.bounds.prompt_lock
+    queue = await env.queue(5, lock_ms=lock)
     first, second, other = [await queue.consumer(join=number == 0) for number in range(3)]
     sent = {first: time.monotonic()}
     held = {first: (await first.acquire(5)).offsets}
@@ -143,9 +143,9 @@ async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) 
 
 
 @check("LCK-08", fast=True, crossed=(BESIDE, RELOADED))
-async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    _, holder, other = await share.with_pair(2, lock_ms=lock)
+async def test_waiting_fetch_is_woken_by_an_expiry(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    _, holder, other = await env.with_pair(2, lock_ms=lock)
     await holder.acquire(2)
 
     sent = time.monotonic()
@@ -157,9 +157,9 @@ async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -
 
 
 @check("LCK-09", crossed=(BESIDE, BEHIND))
-async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    _, holder, other = await share.with_pair(2, lock_ms=lock)
+async def test_heartbeats_do_not_prolong_a_lock(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    _, holder, other = await env.with_pair(2, lock_ms=lock)
     held = await holder.acquire(2)
 
     beats, came = 0, False
@@ -175,9 +175,9 @@ async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> N
 
 
 @check("LCK-10", crossed=(BESIDE, BEHIND))
-async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue, consumer = await share.with_consumer(1, lock_ms=lock)
+async def test_fetching_does_not_prolong_a_lock(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue, consumer = await env.with_consumer(1, lock_ms=lock)
     sent = time.monotonic()
     await consumer.acquire(1)
 

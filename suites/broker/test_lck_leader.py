@@ -4,8 +4,8 @@ from suites.broker.kit import *
 
 
 @check("LCK-19", fast=True, crossed=AMONG)
-async def test_new_leader_knows_no_locks(share: Share, judge: Judge) -> None:
-    queue = await replicated(share, share.rng.randint(2, 20))
+async def test_new_leader_knows_no_locks(env: Env, judge: Judge) -> None:
+    queue = await replicated(env, env.rng.randint(2, 20))
     holder = await queue.consumer()
     began = time.monotonic()
     held = await holder.acquire(2)
@@ -14,14 +14,14 @@ async def test_new_leader_knows_no_locks(share: Share, judge: Judge) -> None:
     other = await after.consumer(join=False)
     seen = await watch(other, held.offsets, SLACK)
 
-    in_time(began, share.bounds.longest_lock)
+    in_time(began, env.bounds.longest_lock)
     judge.equal(held.offsets, sorted(seen), "offsets the new leader delivered at once")
     judge.saw(leader_moves=1, relocked=len(seen))
 
 
 @check("LCK-20", crossed=AMONG)
-async def test_old_lock_is_worth_nothing_at_the_new_leader(share: Share, judge: Judge) -> None:
-    queue = await replicated(share, 3)
+async def test_old_lock_is_worth_nothing_at_the_new_leader(env: Env, judge: Judge) -> None:
+    queue = await replicated(env, 3)
     holder = await queue.holder(3)
 
     after = await moved(queue)

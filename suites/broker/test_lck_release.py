@@ -4,10 +4,10 @@ from suites.broker.kit import *
 
 
 @check("LCK-18", fast=True, crossed=(BESIDE, BEHIND))
-async def test_closed_session_frees_interleaved_records(share: Share, judge: Judge) -> None:
-    first = share.rng.randint(1, 5)
-    last = share.rng.randint(first, first + 4)
-    queue = await share.queue(last + 6, lock_ms=share.bounds.longest_lock)
+async def test_closed_session_frees_interleaved_records(env: Env, judge: Judge) -> None:
+    first = env.rng.randint(1, 5)
+    last = env.rng.randint(first, first + 4)
+    queue = await env.queue(last + 6, lock_ms=env.bounds.longest_lock)
     leaver, stayer, other = [await queue.consumer(join=number == 0) for number in range(3)]
     held = await leaver.acquire(last + 6)
     await leaver.acked(release(first, last))
@@ -24,8 +24,8 @@ async def test_closed_session_frees_interleaved_records(share: Share, judge: Jud
 
 
 @check("LCK-18", crossed=(BESIDE, BEHIND))
-async def test_dropped_connection_frees_interleaved_records(share: Share, judge: Judge) -> None:
-    queue = await share.queue(12, lock_ms=share.bounds.longest_lock)
+async def test_dropped_connection_frees_interleaved_records(env: Env, judge: Judge) -> None:
+    queue = await env.queue(12, lock_ms=env.bounds.longest_lock)
     leaver, stayer, other = [await queue.consumer(join=number == 0) for number in range(3)]
     await leaver.acquire(12)
     await leaver.acked(release(2, 3), release(7))
@@ -39,9 +39,9 @@ async def test_dropped_connection_frees_interleaved_records(share: Share, judge:
 
 
 @check("LCK-16", crossed=(BESIDE, BEHIND))
-async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue, holder, other = await share.with_pair(1500, lock_ms=lock)
+async def test_acknowledgement_races_with_the_end_of_the_lock(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue, holder, other = await env.with_pair(1500, lock_ms=lock)
     await holder.acquire(1500, max_records=1500)
     await linger(other, (lock - 200) / 1000)
 
@@ -64,12 +64,12 @@ async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judg
 
 
 @check("LCK-17", crossed=AMONG)
-async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: Judge) -> None:
-    lock = share.bounds.lock(1500)
-    queue, holder, other = await share.with_pair(5, lock_ms=lock)
+async def test_expiry_does_not_need_the_share_coordinator(env: Env, judge: Judge) -> None:
+    lock = env.bounds.lock(1500)
+    queue, holder, other = await env.with_pair(5, lock_ms=lock)
     await holder.acquire(5)
     # Delete the share-partition's durable state, so that its leader's writes are refused.
-    if await StateKey(share, queue.group, queue.topic.id).delete() != "NONE":
+    if await StateKey(env, queue.group, queue.topic.id).delete() != "NONE":
         raise Undecided("DeleteShareGroupState is not served to clients here")
     if not (await holder.ack(accept(4))).ack_error:
         raise Undecided("the state was written although the share coordinator had deleted it")
@@ -81,12 +81,12 @@ async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: J
 
 
 @check("LCK-18", crossed=(BESIDE, RELOADED))
-async def test_sessions_that_close_together_free_all(share: Share, judge: Judge) -> None:
-    queue = await share.queue(30, batches=3, lock_ms=share.bounds.longest_lock)
+async def test_sessions_that_close_together_free_all(env: Env, judge: Judge) -> None:
+    queue = await env.queue(30, batches=3, lock_ms=env.bounds.longest_lock)
     members = [await queue.consumer(join=number == 0) for number in range(4)]
     first = members[0]
     await first.acquire(30)
-    given = sorted(share.rng.sample(range(30), 12))
+    given = sorted(env.rng.sample(range(30), 12))
     await first.acked(*(release(offset) for offset in given))
     for member in members[1:]:
         await member.fetch(max_records=4)

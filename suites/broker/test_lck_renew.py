@@ -16,9 +16,9 @@ async def _renewed(consumer: Consumer, since: float, *acks: Ack, lock_ms: int) -
 
 
 @check("LCK-21", "LCK-24", fast=True, crossed=AMONG)
-async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge) -> None:
-    lock = share.bounds.prompt_lock
-    _, holder, other = await share.with_pair(share.rng.randint(1, 10), lock_ms=lock)
+async def test_renewed_record_outlives_its_first_lock(env: Env, judge: Judge) -> None:
+    lock = env.bounds.prompt_lock
+    _, holder, other = await env.with_pair(env.rng.randint(1, 10), lock_ms=lock)
     began = time.monotonic()
     held = await holder.acquire(1)
     await linger(other, lock / 1000 * 0.5)
@@ -38,9 +38,9 @@ async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge
 
 
 @check("LCK-22", crossed=(BESIDE, BEHIND))
-async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
-    _, holder = await share.with_holder(2, lock_ms=share.bounds.longest_lock)
-    times = share.rng.randint(6, 12)
+async def test_renewal_is_no_delivery(env: Env, judge: Judge) -> None:
+    _, holder = await env.with_holder(2, lock_ms=env.bounds.longest_lock)
+    times = env.rng.randint(6, 12)
     for _ in range(times):
         await holder.acked(renew(0), is_renew_ack=True)
     await holder.acked(release(0, 1))
@@ -52,8 +52,8 @@ async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
 
 
 @check("LCK-23", fast=True, crossed=(BESIDE, BEHIND))
-async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None:
-    queue, holder = await share.with_holder(3)
+async def test_renewed_record_can_be_settled(env: Env, judge: Judge) -> None:
+    queue, holder = await env.with_holder(3)
     await holder.acked(renew(0, 2), is_renew_ack=True)
 
     part = await holder.ack(accept(0), release(1), reject(2))
@@ -64,12 +64,12 @@ async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None
 
 
 @check("LCK-25", crossed=AMONG)
-async def test_renewal_of_a_part(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(4, 12)
-    kept = sorted(share.rng.sample(range(count), count // 2))
+async def test_renewal_of_a_part(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(4, 12)
+    kept = sorted(env.rng.sample(range(count), count // 2))
     freed = [offset for offset in range(count) if offset not in kept]
-    lock, long = share.bounds.prompt_lock, share.bounds.long_lock
-    queue, holder, other = await share.with_pair(count, lock_ms=lock)
+    lock, long = env.bounds.prompt_lock, env.bounds.long_lock
+    queue, holder, other = await env.with_pair(count, lock_ms=lock)
     began = time.monotonic()
     await holder.acquire(count)
     # The renewed lock is so much longer that the two ends cannot be mistaken for each other.
@@ -84,13 +84,13 @@ async def test_renewal_of_a_part(share: Share, judge: Judge) -> None:
 
 
 @check("LCK-26", fast=True, crossed=(BESIDE, BEHIND))
-async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> None:
-    lock = share.bounds.longest_lock
-    queue, holder, other = await share.with_pair(8, lock_ms=lock)
+async def test_renewal_mixed_with_other_types(env: Env, judge: Judge) -> None:
+    lock = env.bounds.longest_lock
+    queue, holder, other = await env.with_pair(8, lock_ms=lock)
     began = time.monotonic()
     await holder.acquire(8)
     order = [renew, accept, release, reject] * 2
-    share.rng.shuffle(order)
+    env.rng.shuffle(order)
 
     part = await holder.ack(*(how(offset) for offset, how in enumerate(order)), is_renew_ack=True)
     sentinel, after = await up_to_new(queue, other)
@@ -104,9 +104,9 @@ async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> Non
 
 
 @check("LCK-27", crossed=AMONG)
-async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
-    lock = share.bounds.prompt_lock
-    _, holder, other = await share.with_pair(1, lock_ms=lock)
+async def test_renewals_have_no_bound(env: Env, judge: Judge) -> None:
+    lock = env.bounds.prompt_lock
+    _, holder, other = await env.with_pair(1, lock_ms=lock)
     began = sent = time.monotonic()
     await holder.acquire(1)
     times = 8 if lock <= 2000 else 3  # beyond two locks, and not for minutes
@@ -126,9 +126,9 @@ async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
 
 
 @check("LCK-28", crossed=(BESIDE, BEHIND))
-async def test_renewed_lock_lasts_as_configured_then(share: Share, judge: Judge) -> None:
-    lock, long = share.bounds.short_lock, share.bounds.long_lock
-    queue, holder, other = await share.with_pair(2, lock_ms=long)
+async def test_renewed_lock_lasts_as_configured_then(env: Env, judge: Judge) -> None:
+    lock, long = env.bounds.short_lock, env.bounds.long_lock
+    queue, holder, other = await env.with_pair(2, lock_ms=long)
     began = time.monotonic()
     await holder.acquire(2)
     await reconfigure(queue, holder, lock_ms=lock)
@@ -144,9 +144,9 @@ async def test_renewed_lock_lasts_as_configured_then(share: Share, judge: Judge)
 
 
 @check("LCK-34", "LCK-21", fast=True, crossed=(BESIDE, BEHIND))
-async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -> None:
-    lock, long = share.bounds.short_lock, share.bounds.long_lock
-    queue, holder, other = await share.with_pair(3, lock_ms=long)
+async def test_fetch_that_renews_brings_no_records(env: Env, judge: Judge) -> None:
+    lock, long = env.bounds.short_lock, env.bounds.long_lock
+    queue, holder, other = await env.with_pair(3, lock_ms=long)
     began = time.monotonic()
     await holder.acquire(3)
     await reconfigure(queue, holder, lock_ms=lock)
@@ -166,11 +166,11 @@ async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -
 
 
 @check("LCK-38", crossed=(BESIDE, BEHIND))
-async def test_log_start_passes_a_renewed_record(share: Share, judge: Judge) -> None:
-    cut = share.rng.randint(1, 7)
-    queue, holder = await share.with_holder(8, lock_ms=share.bounds.longest_lock)
+async def test_log_start_passes_a_renewed_record(env: Env, judge: Judge) -> None:
+    cut = env.rng.randint(1, 7)
+    queue, holder = await env.with_holder(8, lock_ms=env.bounds.longest_lock)
     await holder.acked(renew(0, 7), is_renew_ack=True)
-    await share.admin.delete_records(queue.topic, cut)
+    await env.admin.delete_records(queue.topic, cut)
     await queue.produce(1)
     await holder.acquire(1)
     part = await holder.ack(release(cut, 7))

@@ -7,14 +7,14 @@ INVALID = int(ErrorCode.INVALID_REQUEST)
 
 
 @check("LCK-29", feature="renew", crossed=(BESIDE, RELOADED))
-async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue = await two_partitions(share, 2, lock_ms=lock)
+async def test_expired_lock_cannot_be_renewed(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue = await two_partitions(env, 2, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(2)
     await outlast(queue, lock_ms=lock)
     # Were the records taken again, they would not come in time.
-    await reconfigure(queue, holder, lock_ms=share.bounds.long_lock)
+    await reconfigure(queue, holder, lock_ms=env.bounds.long_lock)
 
     part = await holder.ack(renew(0, 1), is_renew_ack=True)
     seen = await watch(other, [0, 1], SLACK)
@@ -24,12 +24,12 @@ async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> Non
 
 
 @check("LCK-30", feature="renew", crossed=(BESIDE, RELOADED))
-async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue, holder, other = await share.with_pair(1, lock_ms=lock)
+async def test_others_cannot_renew(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue, holder, other = await env.with_pair(1, lock_ms=lock)
     began = time.monotonic()
     await holder.acquire(1)
-    await reconfigure(queue, other, lock_ms=share.bounds.long_lock)
+    await reconfigure(queue, other, lock_ms=env.bounds.long_lock)
 
     part = await other.ack(renew(0), is_renew_ack=True)
     seen = await watch(other, [0], lock / 1000 + SLACK)
@@ -42,9 +42,9 @@ async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
 
 
 @check("LCK-31", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
-async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> None:
-    lock = share.bounds.longest_lock
-    queue, holder = await share.with_consumer(4, lock_ms=lock)
+async def test_settled_record_cannot_be_renewed(env: Env, judge: Judge) -> None:
+    lock = env.bounds.longest_lock
+    queue, holder = await env.with_consumer(4, lock_ms=lock)
     began = time.monotonic()
     await holder.acquire(4)
     # Offset 0 stays locked, so that the start offset stays below the others.
@@ -59,9 +59,9 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
     judge.equal({2: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
 
 
-async def judge_renewal_refused(share: Share, judge: Judge, by: str = "", **options: int) -> None:
+async def judge_renewal_refused(env: Env, judge: Judge, by: str = "", **options: int) -> None:
     """Demand that a plain RENEW is invalid by either API, and leaves the records as they were."""
-    _, holder = await share.with_holder(2)
+    _, holder = await env.with_holder(2)
 
     by_ack = await holder.ack(renew(0), **options)
     by_fetch = await holder.fetch(renew(0), max_wait_ms=0, **options)
@@ -73,37 +73,35 @@ async def judge_renewal_refused(share: Share, judge: Judge, by: str = "", **opti
 
 
 @check("LCK-32", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
-async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
-    await judge_renewal_refused(share, judge)
+async def test_renewal_has_to_be_announced(env: Env, judge: Judge) -> None:
+    await judge_renewal_refused(env, judge)
 
 
 @check("LCK-33", fast=True, crossed=(BESIDE, BEHIND))
-async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
-    await judge_renewal_refused(share, judge, " v1", version=1)
+async def test_version_1_cannot_renew(env: Env, judge: Judge) -> None:
+    await judge_renewal_refused(env, judge, " v1", version=1)
 
 
 @check("LCK-35", feature="renew", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("name", sorted(RENEW_ONLY))
-async def test_fetch_that_renews_may_not_ask_for_records(
-    share: Share, judge: Judge, name: str
-) -> None:
-    _, holder = await share.with_holder(1)
+async def test_fetch_that_renews_may_not_ask_for_records(env: Env, judge: Judge, name: str) -> None:
+    _, holder = await env.with_holder(1)
 
-    options = RENEW_ONLY | {name: share.rng.randint(1, 500)}
+    options = RENEW_ONLY | {name: env.rng.randint(1, 500)}
     response = await holder.fetch(renew(0), is_renew_ack=True, **options)
 
     judge.equal(INVALID, response.error, f"error of a renewing fetch with {name} set")
 
 
 @check("LCK-36", feature=("renew", "renew-switch"), crossed=(BESIDE, RELOADED))
-async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
-    lock = share.bounds.short_lock
-    queue, holder, other = await share.with_pair(
+async def test_renewal_that_is_turned_off(env: Env, judge: Judge) -> None:
+    lock = env.bounds.short_lock
+    queue, holder, other = await env.with_pair(
         2, lock_ms=lock, group_config={"share.renew.acknowledge.enable": "false"}
     )
     began = time.monotonic()
     await holder.acquire(2)
-    await reconfigure(queue, holder, lock_ms=share.bounds.long_lock)
+    await reconfigure(queue, holder, lock_ms=env.bounds.long_lock)
 
     part = await holder.ack(renew(0, 1), is_renew_ack=True)
     seen = await watch(other, [0, 1], lock / 1000 + SLACK)
@@ -115,9 +113,9 @@ async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
 
 
 @check("LCK-37", feature=("renew", "renew-switch"), fast=True, crossed=(BESIDE, BEHIND))
-async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -> None:
-    long = share.bounds.long_lock
-    queue, holder = await share.with_holder(4, lock_ms=long)
+async def test_renewal_is_switched_on_a_live_group(env: Env, judge: Judge) -> None:
+    long = env.bounds.long_lock
+    queue, holder = await env.with_holder(4, lock_ms=long)
     errors = [(await holder.ack(renew(0), is_renew_ack=True)).ack_error]
     await reconfigure(queue, holder, long - 1000, share_renew_acknowledge_enable="false")
     errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)

@@ -4,8 +4,8 @@ from suites.broker.kit import *
 
 
 @check("MEM-09", fast=True)
-async def test_quiet_heartbeat_has_no_assignment(share: Share, judge: Judge) -> None:
-    _, member = await share.with_member(partitions=share.rng.randint(1, 3))
+async def test_quiet_heartbeat_has_no_assignment(env: Env, judge: Judge) -> None:
+    _, member = await env.with_member(partitions=env.rng.randint(1, 3))
 
     repeated = []
     for _ in range(10):
@@ -18,8 +18,8 @@ async def test_quiet_heartbeat_has_no_assignment(share: Share, judge: Judge) -> 
 
 
 @check("MEM-10", fast=True)
-async def test_subscribing_again_tells_the_assignment(share: Share, judge: Judge) -> None:
-    queue, member = await share.with_member(partitions=share.rng.randint(1, 3))
+async def test_subscribing_again_tells_the_assignment(env: Env, judge: Judge) -> None:
+    queue, member = await env.with_member(partitions=env.rng.randint(1, 3))
 
     told = assigned_in(await good_beat(member, subscribed_topic_names=[queue.topic.name]))
 
@@ -27,10 +27,10 @@ async def test_subscribing_again_tells_the_assignment(share: Share, judge: Judge
 
 
 @check("MEM-11")
-async def test_changed_subscription(share: Share, judge: Judge) -> None:
-    first = await share.admin.create_topic(share.rng.randint(1, 3))
-    second = await share.admin.create_topic(share.rng.randint(1, 3))
-    member = await share.member(share.cluster.fresh_name("g"), first)
+async def test_changed_subscription(env: Env, judge: Judge) -> None:
+    first = await env.admin.create_topic(env.rng.randint(1, 3))
+    second = await env.admin.create_topic(env.rng.randint(1, 3))
+    member = await env.member(env.cluster.fresh_name("g"), first)
 
     await good_beat(member, subscribed_topic_names=[first.name, second.name])
     await beating([member], lambda: member.assigned == every(first, second))
@@ -45,9 +45,9 @@ async def test_changed_subscription(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-11")
-async def test_replaced_subscription(share: Share, judge: Judge) -> None:
-    first, second = await share.admin.create_topic(), await share.admin.create_topic()
-    member = await share.member(share.cluster.fresh_name("g"), first)
+async def test_replaced_subscription(env: Env, judge: Judge) -> None:
+    first, second = await env.admin.create_topic(), await env.admin.create_topic()
+    member = await env.member(env.cluster.fresh_name("g"), first)
 
     responses = [await good_beat(member, subscribed_topic_names=[second.name])]
     responses += await beating([member], lambda: member.assigned == every(second))
@@ -59,30 +59,30 @@ async def test_replaced_subscription(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-12")
-async def test_added_partitions_are_assigned(share: Share, judge: Judge) -> None:
-    queue, member = await share.with_member()
+async def test_added_partitions_are_assigned(env: Env, judge: Judge) -> None:
+    queue, member = await env.with_member()
 
-    larger = await share.admin.create_partitions(queue.topic, share.rng.randint(2, 5))
+    larger = await env.admin.create_partitions(queue.topic, env.rng.randint(2, 5))
     await beating([member], lambda: member.assigned == every(larger))
 
     judge.equal(every(larger), member.assigned, "assignment after adding partitions")
 
 
 @check("MEM-13")
-async def test_deleted_topic_is_not_assigned(share: Share, judge: Judge) -> None:
-    stays = await share.admin.create_topic(share.rng.randint(1, 3))
-    goes = await share.admin.create_topic(share.rng.randint(1, 3))
-    member = await share.member(share.cluster.fresh_name("g"), stays, goes)
+async def test_deleted_topic_is_not_assigned(env: Env, judge: Judge) -> None:
+    stays = await env.admin.create_topic(env.rng.randint(1, 3))
+    goes = await env.admin.create_topic(env.rng.randint(1, 3))
+    member = await env.member(env.cluster.fresh_name("g"), stays, goes)
 
-    await share.admin.delete_topics(goes.name)
+    await env.admin.delete_topics(goes.name)
     await beating([member], lambda: member.assigned == every(stays))
 
     judge.equal(every(stays), member.assigned, "assignment after deleting a topic")
 
 
 @check("MEM-14")
-async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_consumer(records=1)
+async def test_assigned_partition_can_be_fetched(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_consumer(records=1)
 
     # Leaders and coordinators may still be on their way, which their own errors say; an
     # uninitialised state would be another error, or silence.
@@ -100,15 +100,15 @@ async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> 
 
 
 @check("MEM-15")
-async def test_heartbeat_interval_follows_the_group(share: Share, judge: Judge) -> None:
-    before, after = (share.bounds.heartbeats.at_least(interval) for interval in (6000, 7000))
+async def test_heartbeat_interval_follows_the_group(env: Env, judge: Judge) -> None:
+    before, after = (env.bounds.heartbeats.at_least(interval) for interval in (6000, 7000))
     if before == after:
         raise OutOfReach(f"the heartbeat interval is {before} ms here and nothing else")
-    queue = await share.queue(group_config={HEARTBEAT: str(before)})
-    member = await share.member(queue.group)
+    queue = await env.queue(group_config={HEARTBEAT: str(before)})
+    member = await env.member(queue.group)
 
     joined = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
-    await share.admin.group_config(queue.group, {HEARTBEAT: str(after)})
+    await env.admin.group_config(queue.group, {HEARTBEAT: str(after)})
     changed = await beat(member)
     await member.leave()
 

@@ -10,9 +10,9 @@ INTERVAL = 3.0  # Seconds of share.assignment.interval.ms where that is what is 
 
 
 @check("MEM-16", fast=True)
-async def test_lone_member_has_everything(share: Share, judge: Judge) -> None:
-    topics = [await share.admin.create_topic(share.rng.randint(1, 4)) for _ in range(3)]
-    member = await share.member(share.cluster.fresh_name("g"))
+async def test_lone_member_has_everything(env: Env, judge: Judge) -> None:
+    topics = [await env.admin.create_topic(env.rng.randint(1, 4)) for _ in range(3)]
+    member = await env.member(env.cluster.fresh_name("g"))
 
     await good_beat(member, subscribed_topic_names=[topic.name for topic in topics])
     await beating([member], lambda: member.assigned == every(*topics))
@@ -22,21 +22,21 @@ async def test_lone_member_has_everything(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-17")
-async def test_more_members_than_partitions(share: Share, judge: Judge) -> None:
-    await judge_served(share, judge, partitions=(1, 3), members=(4, 8))
+async def test_more_members_than_partitions(env: Env, judge: Judge) -> None:
+    await judge_served(env, judge, partitions=(1, 3), members=(4, 8))
 
 
 @check("MEM-18")
-async def test_fewer_members_than_partitions(share: Share, judge: Judge) -> None:
-    await judge_served(share, judge, partitions=(5, 8), members=(2, 4))
+async def test_fewer_members_than_partitions(env: Env, judge: Judge) -> None:
+    await judge_served(env, judge, partitions=(5, 8), members=(2, 4))
 
 
 async def judge_served(
-    share: Share, judge: Judge, partitions: tuple[int, int], members: tuple[int, int]
+    env: Env, judge: Judge, partitions: tuple[int, int], members: tuple[int, int]
 ) -> None:
     """Demand that each partition gets a member and each member a partition; numbers are drawn."""
-    queue = await share.queue(partitions=share.rng.randint(*partitions))
-    crew = await crowd(share, queue, share.rng.randint(*members))
+    queue = await env.queue(partitions=env.rng.randint(*partitions))
+    crew = await crowd(env, queue, env.rng.randint(*members))
 
     await beating(crew, lambda: served(crew, queue))
 
@@ -52,11 +52,11 @@ def served(members: list[Member], queue: Queue) -> bool:
 
 
 @check("MEM-19")
-async def test_mixed_subscriptions(share: Share, judge: Judge) -> None:
-    group = share.cluster.fresh_name("g")
-    left, right = [await share.admin.create_topic(share.rng.randint(1, 4)) for _ in range(2)]
+async def test_mixed_subscriptions(env: Env, judge: Judge) -> None:
+    group = env.cluster.fresh_name("g")
+    left, right = [await env.admin.create_topic(env.rng.randint(1, 4)) for _ in range(2)]
     wishes = [(left,), (right,), (left, right), (left, right)]
-    members = [await share.member(group) for _ in wishes]
+    members = [await env.member(group) for _ in wishes]
 
     wrong: list[object] = []
     for member, topics in zip(members, wishes, strict=True):
@@ -74,34 +74,34 @@ async def test_mixed_subscriptions(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-20")
-async def test_last_member_takes_over(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(3, 6))
-    members = await crowd(share, queue, share.rng.randint(3, 6))
+async def test_last_member_takes_over(env: Env, judge: Judge) -> None:
+    queue = await env.queue(partitions=env.rng.randint(3, 6))
+    members = await crowd(env, queue, env.rng.randint(3, 6))
     await beating(members, lambda: served(members, queue))
-    last = members.pop(share.rng.randrange(len(members)))
+    last = members.pop(env.rng.randrange(len(members)))
 
     for member in members:
         await good_beat(member, member_epoch=-1)
     await beating([last], lambda: last.assigned == every(queue.topic))
 
     judge.equal(every(queue.topic), last.assigned, "assignment of the last member")
-    judge.equal([last.member_id], await member_ids(share, queue.group), "members left")
+    judge.equal([last.member_id], await member_ids(env, queue.group), "members left")
 
 
 @check("MEM-21")
-async def test_joins_are_assigned_together(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=2)
+async def test_joins_are_assigned_together(env: Env, judge: Judge) -> None:
+    queue = await env.queue(partitions=2)
     config = {"share.assignment.interval.ms": str(int(INTERVAL * 1000))}
-    response = await share.admin.try_group_config(queue.group, config)
+    response = await env.admin.try_group_config(queue.group, config)
     if response.error_code == ErrorCode.INVALID_CONFIG:
         raise OutOfReach(f"no share.assignment.interval.ms here: {response.error_message}")
-    await share.admin.group_config(queue.group, config)
-    first = await share.member(queue.group)
+    await env.admin.group_config(queue.group, config)
+    first = await env.member(queue.group)
     await good_beat(first, subscribed_topic_names=[queue.topic.name])
 
-    looks = await watched(share, queue, [first])
-    members = [first, *await crowd(share, queue, 3)]
-    looks += await watched(share, queue, members)
+    looks = await watched(env, queue, [first])
+    members = [first, *await crowd(env, queue, 3)]
+    looks += await watched(env, queue, members)
 
     judge.holds(served(members, queue), "the joins were never served by an assignment")
     gaps = between_assignments(looks)
@@ -116,14 +116,14 @@ Look = tuple[float, float, int]
 """When ShareGroupDescribe was sent, when it was answered, and the assignment epoch it showed."""
 
 
-async def watched(share: Share, queue: Queue, members: list[Member]) -> list[Look]:
+async def watched(env: Env, queue: Queue, members: list[Member]) -> list[Look]:
     """Let members heartbeat until all are served; return looks at the group on the way."""
     looks = []
     async for _ in attempts(WITHIN):
         for member in members:
             await good_beat(member)
         sent = time.monotonic()
-        epoch = int((await share.admin.describe_group(queue.group)).assignment_epoch)
+        epoch = int((await env.admin.describe_group(queue.group)).assignment_epoch)
         looks.append((sent, time.monotonic(), epoch))
         if served(members, queue):
             break

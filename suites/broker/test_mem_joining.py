@@ -4,12 +4,12 @@ from suites.broker.kit import *
 
 
 @check("MEM-01", fast=True)
-async def test_first_heartbeat_makes_a_member(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group)
+async def test_first_heartbeat_makes_a_member(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
+    member = await env.member(queue.group)
 
     response = await beat(member, subscribed_topic_names=[queue.topic.name])
-    listed = await member_ids(share, queue.group)
+    listed = await member_ids(env, queue.group)
     await member.leave()
 
     judge.equal(ErrorCode.NONE, response.error_code, "error of the join")
@@ -22,14 +22,14 @@ async def test_first_heartbeat_makes_a_member(share: Share, judge: Judge) -> Non
 
 
 @check("MEM-02")
-async def test_topic_that_comes_later_is_assigned(share: Share, judge: Judge) -> None:
-    name = share.cluster.fresh_name("t")
-    member = await share.member(share.cluster.fresh_name("g"))
+async def test_topic_that_comes_later_is_assigned(env: Env, judge: Judge) -> None:
+    name = env.cluster.fresh_name("t")
+    member = await env.member(env.cluster.fresh_name("g"))
 
     joined = await beat(member, subscribed_topic_names=[name])
     judge.equal(ErrorCode.NONE, joined.error_code, "error of the join")
     judge.equal(frozenset(), assigned_in(joined), "assignment without a topic")
-    topic = await share.admin.create_topic(share.rng.randint(1, 4), name=name)
+    topic = await env.admin.create_topic(env.rng.randint(1, 4), name=name)
     await beating([member], lambda: member.assigned == every(topic))
 
     judge.equal(every(topic), member.assigned, "assignment once the topic exists")
@@ -38,13 +38,13 @@ async def test_topic_that_comes_later_is_assigned(share: Share, judge: Judge) ->
 
 
 @check("MEM-03", fast=True)
-async def test_leaving(share: Share, judge: Judge) -> None:
-    queue, stays = await share.with_member()
-    goes = await share.member(queue.group, queue.topic)
+async def test_leaving(env: Env, judge: Judge) -> None:
+    queue, stays = await env.with_member()
+    goes = await env.member(queue.group, queue.topic)
     last = goes.epoch
 
     left = await beat(goes, member_epoch=-1)
-    listed = await member_ids(share, queue.group)
+    listed = await member_ids(env, queue.group)
     after = await beat(goes, member_epoch=last)
 
     judge.equal((0, -1), (left.error_code, left.member_epoch), "error and epoch")
@@ -53,8 +53,8 @@ async def test_leaving(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-04", fast=True)
-async def test_coming_back_after_leaving(share: Share, judge: Judge) -> None:
-    queue, member = await share.with_member(partitions=share.rng.randint(1, 3))
+async def test_coming_back_after_leaving(env: Env, judge: Judge) -> None:
+    queue, member = await env.with_member(partitions=env.rng.randint(1, 3))
     highest = member.epoch
     await good_beat(member, member_epoch=-1)
     member.assigned = frozenset()
@@ -69,13 +69,13 @@ async def test_coming_back_after_leaving(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-05")
-async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
-    queue, member = await share.with_member()
-    other = await share.member(queue.group, queue.topic)
+async def test_joining_while_still_a_member(env: Env, judge: Judge) -> None:
+    queue, member = await env.with_member()
+    other = await env.member(queue.group, queue.topic)
     fenced = await beat(member, member_epoch=member.epoch + 1000)
 
     again = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
-    listed = await member_ids(share, queue.group)
+    listed = await member_ids(env, queue.group)
 
     told = (fenced.error_code, again.error_code)
     expected = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.NONE)
@@ -85,18 +85,18 @@ async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-06", fast=True)
-async def test_joins_and_leaves_raise_epochs(share: Share, judge: Judge) -> None:
-    queue, stays = await share.with_member()
-    comes = await share.member(queue.group)
+async def test_joins_and_leaves_raise_epochs(env: Env, judge: Judge) -> None:
+    queue, stays = await env.with_member()
+    comes = await env.member(queue.group)
     seen = [stays.epoch]
 
     for change in ("join", "leave", "join"):
-        before, floor = await group_epoch(share, queue.group), stays.epoch
+        before, floor = await group_epoch(env, queue.group), stays.epoch
         if change == "join":
             await comes.join(queue.topic)
         else:
             await good_beat(comes, member_epoch=-1)
-        after = await group_epoch(share, queue.group)
+        after = await group_epoch(env, queue.group)
         seen += await risen(stays, floor)
         judge.holds(after > before, f"{change}: group epoch {before}, then {after}")
         judge.holds(stays.epoch > floor, f"{change}: member epoch stayed at {floor}")
@@ -105,16 +105,16 @@ async def test_joins_and_leaves_raise_epochs(share: Share, judge: Judge) -> None
 
 
 @check("MEM-07")
-async def test_same_member_id_in_two_groups(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    other = await share.sibling(queue)
-    here = await share.member(queue.group, queue.topic)
-    there = Member(share.cluster, other.group, here.member_id)
+async def test_same_member_id_in_two_groups(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
+    other = await env.sibling(queue)
+    here = await env.member(queue.group, queue.topic)
+    there = Member(env.cluster, other.group, here.member_id)
     await there.join(queue.topic)
 
     await good_beat(here, member_epoch=-1)
     still = await beat(there)
-    listed = await member_ids(share, other.group)
+    listed = await member_ids(env, other.group)
     await there.leave()
 
     judge.equal(ErrorCode.NONE, still.error_code, "error in the group it did not leave")
@@ -122,16 +122,16 @@ async def test_same_member_id_in_two_groups(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-08")
-async def test_rack_and_subscription_are_remembered(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    member = await share.member(queue.group)
+async def test_rack_and_subscription_are_remembered(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
+    member = await env.member(queue.group)
     names = [queue.topic.name]
 
     await good_beat(member, member_epoch=0, rack_id="first", subscribed_topic_names=names)
     await good_beat(member)
-    kept = (await share.admin.describe_group(queue.group)).members
+    kept = (await env.admin.describe_group(queue.group)).members
     await good_beat(member, rack_id="second")
-    moved = (await share.admin.describe_group(queue.group)).members
+    moved = (await env.admin.describe_group(queue.group)).members
 
     seen = [(found.rack_id, found.subscribed_topic_names) for found in (*kept, *moved)]
     judge.equal([("first", names), ("second", names)], seen, "rack and subscription")

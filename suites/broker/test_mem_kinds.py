@@ -2,30 +2,30 @@
 
 from suites.broker.kit import *
 
-Beats = Callable[[Share, str, str, str, int], Awaitable[Struct]]
+Beats = Callable[[Env, str, str, str, int], Awaitable[Struct]]
 
 
-async def intact(share: Share, judge: Judge, member: Member) -> None:
+async def intact(env: Env, judge: Judge, member: Member) -> None:
     """Judge that a share group still has its one member, which can go on."""
     after = await beat(member)
     judge.equal(ErrorCode.NONE, after.error_code, "error of the share member's heartbeat")
-    listed = await member_ids(share, member.group)
+    listed = await member_ids(env, member.group)
     judge.equal([member.member_id], listed, "members of the share group")
-    judge.equal(["share"], await kind_of(share, member.group), "kind of the group")
+    judge.equal(["share"], await kind_of(env, member.group), "kind of the group")
 
 
 @check("MEM-44")
-async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    insider = await consumer_group(share, queue, queue.group)
-    intruder = await share.member(queue.group)
+async def test_share_member_in_a_consumer_group(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
+    insider = await consumer_group(env, queue, queue.group)
+    intruder = await env.member(queue.group)
 
     response = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
     after = await ask_coordinator(
-        share, queue.group, "ConsumerGroupDescribe", group_ids=[queue.group]
+        env, queue.group, "ConsumerGroupDescribe", group_ids=[queue.group]
     )
-    seen = await kind_of(share, queue.group)
-    await consumer_beat(share, queue.group, insider, queue.topic.name, -1)
+    seen = await kind_of(env, queue.group)
+    await consumer_beat(env, queue.group, insider, queue.topic.name, -1)
 
     refusal = f"a share heartbeat on a consumer group got {error_name(response.error_code)}"
     judge.holds(response.error_code not in SILENT, refusal)
@@ -34,77 +34,77 @@ async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> N
 
 
 @check("MEM-44")
-async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> None:
-    queue = await share.queue()
-    await classic_group(share, queue, queue.group)
-    intruder = await share.member(queue.group)
+async def test_share_member_in_a_classic_group(env: Env, judge: Judge) -> None:
+    queue = await env.queue()
+    await classic_group(env, queue, queue.group)
+    intruder = await env.member(queue.group)
 
     response = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
 
     refusal = f"a share heartbeat on a classic group got {error_name(response.error_code)}"
     judge.holds(response.error_code not in SILENT, refusal)
-    judge.equal(["classic"], await kind_of(share, queue.group), "kind of the group")
-    stored = await committed_offsets(share, queue.group)
+    judge.equal(["classic"], await kind_of(env, queue.group), "kind of the group")
+    stored = await committed_offsets(env, queue.group)
     judge.equal({(queue.topic.name, 0): 1}, stored, "committed offsets of the group")
 
 
 @check("MEM-45")
-async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> None:
-    queue, member = await share.with_member()
+async def test_classic_requests_on_a_share_group(env: Env, judge: Judge) -> None:
+    queue, member = await env.with_member()
     who = {"group_id": queue.group, "member_id": member.member_id}
     requests: list[tuple[str, dict[str, object]]] = [
         ("SyncGroup", who | {"generation_id": 1, "assignments": [], "version": 3}),
         ("Heartbeat", who | {"generation_id": 1, "version": 3}),
         ("LeaveGroup", who | {"version": 2}),
     ]
-    responses = [("JoinGroup", await classic_join(share, queue.group))]
+    responses = [("JoinGroup", await classic_join(env, queue.group))]
     for api, fields in requests:
-        responses.append((api, await ask_coordinator(share, queue.group, api, **fields)))
+        responses.append((api, await ask_coordinator(env, queue.group, api, **fields)))
     for api, response in responses:
         refusal = f"{api} on a share group got {error_name(response.error_code)}"
         judge.holds(response.error_code not in SILENT, refusal)
-    await intact(share, judge, member)
+    await intact(env, judge, member)
 
 
 @check("MEM-46", fast=True)
 @pytest.mark.parametrize("beats", [consumer_beat, streams_beat], ids=["consumer", "streams"])
-async def test_foreign_member_in_a_share_group(share: Share, judge: Judge, beats: Beats) -> None:
-    queue, member = await share.with_member()
+async def test_foreign_member_in_a_share_group(env: Env, judge: Judge, beats: Beats) -> None:
+    queue, member = await env.with_member()
     if beats is streams_beat:
-        await streams_group(share, queue, share.cluster.fresh_name("g"))
+        await streams_group(env, queue, env.cluster.fresh_name("g"))
 
-    for who, epoch in ((share.member_id(), 0), (member.member_id, member.epoch)):
-        response = await beats(share, queue.group, who, queue.topic.name, epoch)
+    for who, epoch in ((env.member_id(), 0), (member.member_id, member.epoch)):
+        response = await beats(env, queue.group, who, queue.topic.name, epoch)
         refusal = f"a foreign heartbeat on a share group got {error_name(response.error_code)}"
         judge.holds(response.error_code not in SILENT, refusal)
-    await intact(share, judge, member)
+    await intact(env, judge, member)
 
 
 @check("MEM-47")
 @pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
-async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, empty: bool) -> None:
-    queue, member = await share.with_member()
+async def test_offset_commit_on_a_share_group(env: Env, judge: Judge, *, empty: bool) -> None:
+    queue, member = await env.with_member()
     if empty:
         await good_beat(member, member_epoch=-1)
 
-    error = await commit_offset(share, queue, queue.group)
-    stored = await committed_offsets(share, queue.group)
+    error = await commit_offset(env, queue, queue.group)
+    stored = await committed_offsets(env, queue.group)
 
     judge.holds(error not in SILENT, f"OffsetCommit on a share group got {error_name(error)}")
     judge.equal({}, stored, "committed offsets")
-    judge.equal(["share"], await kind_of(share, queue.group), "kind of the group")
+    judge.equal(["share"], await kind_of(env, queue.group), "kind of the group")
 
 
 @check("MEM-49", fast=True)
-async def test_states_of_a_group(share: Share, judge: Judge) -> None:
-    queue, other = await share.queue(), await share.admin.create_topic()
-    first, second = [await share.member(queue.group) for _ in range(2)]
+async def test_states_of_a_group(env: Env, judge: Judge) -> None:
+    queue, other = await env.queue(), await env.admin.create_topic()
+    first, second = [await env.member(queue.group) for _ in range(2)]
     names = [queue.topic.name]
     seen: list[str] = []
 
     async def after(member: Member, **fields: object) -> None:
         await good_beat(member, **fields)
-        seen.append((await share.admin.describe_group(queue.group)).group_state)
+        seen.append((await env.admin.describe_group(queue.group)).group_state)
 
     await after(first, member_epoch=0, subscribed_topic_names=names)
     await after(second, member_epoch=0, subscribed_topic_names=names)

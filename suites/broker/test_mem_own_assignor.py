@@ -9,15 +9,15 @@ ASSIGNOR = "OneTakesAll"
 @pytest.fixture
 async def assigning(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript]
-) -> AsyncIterator[Share]:
+) -> AsyncIterator[Env]:
     """A world on a broker that was told to assign by our class."""
     properties = {"group.share.assignors": ASSIGNOR}
-    async with plugged(run_options, ASSIGNOR, properties, rng, transcripts) as share:
-        yield share
+    async with plugged(run_options, ASSIGNOR, properties, rng, transcripts) as env:
+        yield env
 
 
 @check("MEM-22", solo={})
-async def test_named_assignor_assigns(assigning: Share, judge: Judge) -> None:
+async def test_named_assignor_assigns(assigning: Env, judge: Judge) -> None:
     # Ours gives all to the member whose id comes first, whatever the order in which members
     # joined.
     for _ in range(2):

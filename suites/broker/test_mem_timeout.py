@@ -7,30 +7,30 @@ safer. Where the harness itself was too slow to heartbeat in time, nothing is ju
 from suites.broker.kit import *
 
 
-async def hasty(share: Share, timeout_ms: int, partitions: int = 1) -> Queue:
+async def hasty(env: Env, timeout_ms: int, partitions: int = 1) -> Queue:
     """Return a queue whose group removes members after ``timeout_ms`` of silence."""
-    timing = {SESSION: str(timeout_ms), HEARTBEAT: str(share.bounds.short_heartbeat)}
-    return await share.queue(partitions=partitions, group_config=timing)
+    timing = {SESSION: str(timeout_ms), HEARTBEAT: str(env.bounds.short_heartbeat)}
+    return await env.queue(partitions=partitions, group_config=timing)
 
 
-async def gone(share: Share, member: Member, within: float) -> float | None:
+async def gone(env: Env, member: Member, within: float) -> float | None:
     """Return when a member was first not listed any more, ``None`` if it always was."""
     async for _ in attempts(within):
-        if member.member_id not in await member_ids(share, member.group):
+        if member.member_id not in await member_ids(env, member.group):
             return time.monotonic()
     return None
 
 
 @check("MEM-37")
-async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
-    timeout_ms = share.bounds.session(share.rng.randint(1000, 2500))
-    queue = await hasty(share, timeout_ms)
-    member = await share.member(queue.group, queue.topic)
+async def test_silent_member_is_removed(env: Env, judge: Judge) -> None:
+    timeout_ms = env.bounds.session(env.rng.randint(1000, 2500))
+    queue = await hasty(env, timeout_ms)
+    member = await env.member(queue.group, queue.topic)
 
     before = time.monotonic()
     await good_beat(member)
     within = timeout_ms / 1000 + WITHIN
-    at = await gone(share, member, within)
+    at = await gone(env, member, within)
     after = await beat(member)
 
     judge.holds(at is not None, f"a silent member was still listed after {within:g} s")
@@ -41,24 +41,24 @@ async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-37", timeout=240)
-async def test_session_timeouts_last_as_configured(share: Share, judge: Judge) -> None:
+async def test_session_timeouts_last_as_configured(env: Env, judge: Judge) -> None:
     await judge_span(
         judge,
         "session timeout",
-        apart(share.bounds.session(2000), share.bounds.longest_session),
-        partial(silences_of, share),
-        partial(waits_end_late, share),
+        apart(env.bounds.session(2000), env.bounds.longest_session),
+        partial(silences_of, env),
+        partial(waits_end_late, env),
         shorter="MEM-37",
         longer="MEM-37",
     )
 
 
 @check("MEM-38")
-async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
-    timeout_ms = share.bounds.session(1500)
+async def test_heartbeats_keep_a_member(env: Env, judge: Judge) -> None:
+    timeout_ms = env.bounds.session(1500)
     timeout = timeout_ms / 1000
-    queue = await hasty(share, timeout_ms)
-    member = await share.member(queue.group, queue.topic)
+    queue = await hasty(env, timeout_ms)
+    member = await env.member(queue.group, queue.topic)
 
     start = last = time.monotonic()
     beats = 0
@@ -72,18 +72,18 @@ async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
         judge.equal(ErrorCode.NONE, response.error_code, error)
         last, beats = sent, beats + 1
 
-    listed = await member_ids(share, queue.group)
+    listed = await member_ids(env, queue.group)
     judge.equal([member.member_id], listed, "members after several session timeouts")
     judge.saw(heartbeats=beats, milliseconds=int(1000 * (last - start)))
 
 
 @check("MEM-39")
-async def test_removed_member_joins_again(share: Share, judge: Judge) -> None:
-    timeout_ms = share.bounds.short_session
-    queue = await hasty(share, timeout_ms)
-    member = await share.member(queue.group, queue.topic)
+async def test_removed_member_joins_again(env: Env, judge: Judge) -> None:
+    timeout_ms = env.bounds.short_session
+    queue = await hasty(env, timeout_ms)
+    member = await env.member(queue.group, queue.topic)
     highest = member.epoch
-    if await gone(share, member, timeout_ms / 1000 + WITHIN) is None:
+    if await gone(env, member, timeout_ms / 1000 + WITHIN) is None:
         raise Undecided("a silent member was not removed, so it could not come back")
 
     again = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
@@ -94,18 +94,18 @@ async def test_removed_member_joins_again(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-40")
-async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
-    timeout_ms, longer_ms = share.bounds.short_session, share.bounds.longest_session
+async def test_session_timeout_changes_live(env: Env, judge: Judge) -> None:
+    timeout_ms, longer_ms = env.bounds.short_session, env.bounds.longest_session
     if timeout_ms == longer_ms:
         raise OutOfReach(f"session timeouts are {longer_ms} ms here and nothing else")
-    queue = await hasty(share, longer_ms)
-    member = await share.member(queue.group, queue.topic)
+    queue = await hasty(env, longer_ms)
+    member = await env.member(queue.group, queue.topic)
 
-    await share.admin.group_config(queue.group, {SESSION: str(timeout_ms)})
+    await env.admin.group_config(queue.group, {SESSION: str(timeout_ms)})
     await good_beat(member)
     # The longer one must not be over by then.
     within = min(timeout_ms + WITHIN * 1000, longer_ms * EARLY) / 1000
-    at = await gone(share, member, within)
+    at = await gone(env, member, within)
 
     still = f"still listed {within:g} s after a heartbeat under a timeout of {timeout_ms} ms"
     judge.holds(at is not None, still)
@@ -114,10 +114,10 @@ async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
 
 
 @check("MEM-41")
-async def test_partitions_of_a_removed_member(share: Share, judge: Judge) -> None:
-    timeout_ms = share.bounds.session(3000)
-    queue = await hasty(share, timeout_ms, partitions=4)
-    stays, silent = [await share.member(queue.group) for _ in range(2)]
+async def test_partitions_of_a_removed_member(env: Env, judge: Judge) -> None:
+    timeout_ms = env.bounds.session(3000)
+    queue = await hasty(env, timeout_ms, partitions=4)
+    stays, silent = [await env.member(queue.group) for _ in range(2)]
     for member in (stays, silent):
         await good_beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
 
@@ -127,7 +127,7 @@ async def test_partitions_of_a_removed_member(share: Share, judge: Judge) -> Non
     listed = [stays.member_id, silent.member_id]
     async for _ in attempts(timeout_ms / 1000 + WITHIN):
         await good_beat(stays)
-        listed = await member_ids(share, queue.group)
+        listed = await member_ids(env, queue.group)
         if listed == [stays.member_id] and stays.assigned == every(queue.topic):
             break
 

@@ -7,33 +7,33 @@ from suites.broker.kit import *
 INVALID = ErrorCode.INVALID_REQUEST
 
 
-async def refused(share: Share, judge: Judge, what: str, **fields: object) -> None:
+async def refused(env: Env, judge: Judge, what: str, **fields: object) -> None:
     """Judge that a heartbeat, good but for some fields, is answered with INVALID_REQUEST."""
-    topic = await share.admin.create_topic()
+    topic = await env.admin.create_topic()
     body: dict[str, object] = {"member_epoch": 0, "subscribed_topic_names": [topic.name]}
-    member = await share.member(share.cluster.fresh_name("g"))
+    member = await env.member(env.cluster.fresh_name("g"))
     response = await beat(member, **(body | fields))
     judge.equal(INVALID, response.error_code, f"error of a heartbeat with {what}")
 
 
 @check("MEM-29", fast=True)
-async def test_empty_member_id(share: Share, judge: Judge) -> None:
-    await refused(share, judge, "an empty member id", member_id="")
+async def test_empty_member_id(env: Env, judge: Judge) -> None:
+    await refused(env, judge, "an empty member id", member_id="")
 
 
 @check("MEM-30")
-async def test_long_member_id(share: Share, judge: Judge) -> None:
-    for length in (37, share.rng.randint(38, 5000)):
-        await refused(share, judge, f"an id of {length} letters", member_id="m" * length)
+async def test_long_member_id(env: Env, judge: Judge) -> None:
+    for length in (37, env.rng.randint(38, 5000)):
+        await refused(env, judge, f"an id of {length} letters", member_id="m" * length)
 
 
 @check("MEM-31")
 @pytest.mark.parametrize("length", [1, 10, 36])
-async def test_any_member_id_will_do(share: Share, judge: Judge, length: int) -> None:
-    queue = await share.queue(records=1)
+async def test_any_member_id_will_do(env: Env, judge: Judge, length: int) -> None:
+    queue = await env.queue(records=1)
     # Each group is the check's own, so that an id of one letter is taken by nobody else.
-    letters = share.rng.choices(string.ascii_letters + string.digits + " .:/_-+=äß", k=length)
-    member = Member(share.cluster, queue.group, "".join(letters))
+    letters = env.rng.choices(string.ascii_letters + string.digits + " .:/_-+=äß", k=length)
+    member = Member(env.cluster, queue.group, "".join(letters))
 
     await good_beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
     await member.join(queue.topic)
@@ -48,33 +48,33 @@ async def test_any_member_id_will_do(share: Share, judge: Judge, length: int) ->
 
 
 @check("MEM-32", fast=True)
-async def test_empty_group_id(share: Share, judge: Judge) -> None:
-    await refused(share, judge, "an empty group id", group_id="")
+async def test_empty_group_id(env: Env, judge: Judge) -> None:
+    await refused(env, judge, "an empty group id", group_id="")
 
 
 @check("MEM-33", fast=True)
-async def test_empty_rack(share: Share, judge: Judge) -> None:
-    await refused(share, judge, "an empty rack id", rack_id="")
+async def test_empty_rack(env: Env, judge: Judge) -> None:
+    await refused(env, judge, "an empty rack id", rack_id="")
 
 
 @check("MEM-34", fast=True)
-async def test_epoch_below_minus_one(share: Share, judge: Judge) -> None:
-    for epoch in (-2, -(2**31), share.rng.randint(-(2**31), -3)):
-        await refused(share, judge, f"epoch {epoch}", member_epoch=epoch)
+async def test_epoch_below_minus_one(env: Env, judge: Judge) -> None:
+    for epoch in (-2, -(2**31), env.rng.randint(-(2**31), -3)):
+        await refused(env, judge, f"epoch {epoch}", member_epoch=epoch)
 
 
 @check("MEM-35", fast=True)
 @pytest.mark.parametrize("names", [None, []], ids=["null", "empty"])
-async def test_join_without_topics(share: Share, judge: Judge, names: list[str] | None) -> None:
-    await refused(share, judge, f"topics {names}", subscribed_topic_names=names)
+async def test_join_without_topics(env: Env, judge: Judge, names: list[str] | None) -> None:
+    await refused(env, judge, f"topics {names}", subscribed_topic_names=names)
 
 
 @check("MEM-36", solo={"group.share.max.size": "2"})
-async def test_full_group(solo_share: Share, judge: Judge) -> None:
-    share = solo_share
-    queue, first = await share.with_member()
-    second = await share.member(queue.group, queue.topic)
-    third = await share.member(queue.group)
+async def test_full_group(solo_env: Env, judge: Judge) -> None:
+    env = solo_env
+    queue, first = await env.with_member()
+    second = await env.member(queue.group, queue.topic)
+    third = await env.member(queue.group)
     names = [queue.topic.name]
 
     refusal = await beat(third, member_epoch=0, subscribed_topic_names=names)

@@ -10,59 +10,59 @@ def _codes(response: Struct) -> dict[int, int]:
 
 async def _alter(judge: Judge, queue: Queue, offset: int) -> None:
     """Alter the start offset of partition 0 and demand that the response says it was done."""
-    response = await queue.share.admin.alter_offset(queue.group, queue.topic, offset)
+    response = await queue.env.admin.alter_offset(queue.group, queue.topic, offset)
     done = (response.error_code, _codes(response))
     judge.equal((0, {0: 0}), done, f"error and partitions altered to {offset}")
 
 
-async def _used(share: Share) -> Queue:
+async def _used(env: Env) -> Queue:
     """Return a queue of ten records, 0 to 4 accepted, the others released, nobody in the group."""
-    queue, consumer = await share.with_holder(10, batches=share.rng.choice([1, 5, 10]))
+    queue, consumer = await env.with_holder(10, batches=env.rng.choice([1, 5, 10]))
     await consumer.acked(accept(0, 4), release(5, 9))
     await consumer.depart()
     return queue
 
 
 @check("OFF-30", fast=True, crossed=RELOADED)
-async def test_alter_sets_the_start(share: Share, judge: Judge) -> None:
-    queue = await _used(share)
-    to = share.rng.choice([0, share.rng.randint(1, 4), share.rng.randint(5, 9)])
+async def test_alter_sets_the_start(env: Env, judge: Judge) -> None:
+    queue = await _used(env)
+    to = env.rng.choice([0, env.rng.randint(1, 4), env.rng.randint(5, 9)])
     await _alter(judge, queue, to)
 
     judge.equal(list(range(to, 11)), sorted(await given_anew(queue)), f"delivered from {to} on")
 
 
 @check("OFF-34", fast=True, crossed=RELOADED)
-async def test_alter_discards_state(share: Share, judge: Judge) -> None:
-    queue = await _used(share)
+async def test_alter_discards_state(env: Env, judge: Judge) -> None:
+    queue = await _used(env)
     await _alter(judge, queue, 0)
 
     judge.equal(dict.fromkeys(range(11), 1), await given_anew(queue), "delivery counts")
 
 
 @check("ADM-48", fast=True, crossed=RELOADED)
-async def test_alter_raises_the_epoch(share: Share, judge: Judge) -> None:
-    queue = await _used(share)
-    seen = [await group_epoch(share, queue.group)]
-    for to in share.rng.sample(range(10), k=2):
+async def test_alter_raises_the_epoch(env: Env, judge: Judge) -> None:
+    queue = await _used(env)
+    seen = [await group_epoch(env, queue.group)]
+    for to in env.rng.sample(range(10), k=2):
         await _alter(judge, queue, to)
-        seen.append(await group_epoch(share, queue.group))
+        seen.append(await group_epoch(env, queue.group))
 
     told = f"group epoch before and after two alterations: {seen}"
     judge.holds(seen[0] < seen[1] < seen[2], told)
 
 
 @check("OFF-35", crossed=RELOADED)
-async def test_alter_is_shown(share: Share, judge: Judge) -> None:
-    queue = await _used(share)
-    for to in share.rng.sample(range(10), k=3):
+async def test_alter_is_shown(env: Env, judge: Judge) -> None:
+    queue = await _used(env)
+    for to in env.rng.sample(range(10), k=3):
         await _alter(judge, queue, to)
         judge.equal(to, await queue.spso(to, within=5), "start offset that is shown")
 
 
 @check("OFF-31", crossed=RELOADED)
-async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
-    queue = await _used(share)
+async def test_alter_to_the_end(env: Env, judge: Judge) -> None:
+    queue = await _used(env)
     await _alter(judge, queue, 10)
 
     judge.equal({10: 1}, await given_anew(queue), "delivered")
@@ -70,9 +70,9 @@ async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
 
 @check("OFF-32", crossed=AMONG)
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
-async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) -> None:
-    queue = await _used(share)
-    await share.admin.group_config(queue.group, {"share.auto.offset.reset": reset})
+async def test_alter_to_uninitialised(env: Env, judge: Judge, reset: str) -> None:
+    queue = await _used(env)
+    await env.admin.group_config(queue.group, {"share.auto.offset.reset": reset})
     await _alter(judge, queue, -1)
 
     if reset == "earliest":
@@ -84,12 +84,12 @@ async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) ->
 
 
 @check("OFF-33", fast=True, crossed=(BESIDE, RELOADED))
-async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_holder(10, batches=10)
+async def test_alter_needs_an_empty_group(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_holder(10, batches=10)
     await consumer.acked(accept(0, 2))
     before = await queue.offsets()
 
-    response = await share.admin.alter_offset(queue.group, queue.topic, share.rng.randint(0, 9))
+    response = await env.admin.alter_offset(queue.group, queue.topic, env.rng.randint(0, 9))
 
     code = response.error_code or _codes(response).get(0, 0)
     judge.equal(ErrorCode.NON_EMPTY_GROUP, code, "error of the alteration")
@@ -101,8 +101,8 @@ async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-36", crossed=RELOADED)
-async def test_alter_one_partition(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=6, partitions=2)
+async def test_alter_one_partition(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=6, partitions=2)
     await queue.produce(6, 1)
     for index in (0, 1):
         consumer = await queue.holder(6, index)
@@ -118,14 +118,14 @@ async def test_alter_one_partition(share: Share, judge: Judge) -> None:
 
 @check("OFF-38", crossed=RELOADED)
 @pytest.mark.parametrize("closed", [False, True], ids=["session open", "connection open"])
-async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> None:
-    queue, former = await share.with_holder(10, batches=10)
+async def test_alter_holds_at_once(env: Env, judge: Judge, closed: bool) -> None:
+    queue, former = await env.with_holder(10, batches=10)
     await former.acked(accept(0, 4), release(5, 9))
     # For the group this member is gone, as one that was paused too long; its connection is not.
     await former.member.leave()
     if closed:
         await former.close()
-    to = share.rng.randint(0, 4)
+    to = env.rng.randint(0, 4)
     await _alter(judge, queue, to)
 
     counts = await given_anew(queue)
@@ -135,11 +135,11 @@ async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> 
 
 
 @check("OFF-39", crossed=RELOADED)
-async def test_alter_below_the_log(share: Share, judge: Judge) -> None:
-    queue = await _used(share)
-    start = share.rng.randint(3, 8)
-    await share.admin.delete_records(queue.topic, start)
-    await _alter(judge, queue, share.rng.randint(0, start - 1))
+async def test_alter_below_the_log(env: Env, judge: Judge) -> None:
+    queue = await _used(env)
+    start = env.rng.randint(3, 8)
+    await env.admin.delete_records(queue.topic, start)
+    await _alter(judge, queue, env.rng.randint(0, start - 1))
 
     counts = await given_anew(queue)
 

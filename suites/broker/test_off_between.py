@@ -53,9 +53,9 @@ async def _reloaded(queue: Queue, steps: int) -> tuple[dict[int, int], Consumer]
 
 
 @check("OFF-44", "DLV-31", "PER-39", fast=True, meets=("reload", "two batches"))
-async def test_reload_after_any_step(share: Share, judge: Judge) -> None:
-    first = await share.queue(RECORDS, batches=BATCHES)
-    groups = [first, *[await share.sibling(first) for _ in STEPS[1:]]]
+async def test_reload_after_any_step(env: Env, judge: Judge) -> None:
+    first = await env.queue(RECORDS, batches=BATCHES)
+    groups = [first, *[await env.sibling(first) for _ in STEPS[1:]]]
     seen = await asyncio.gather(
         *(_reloaded(queue, steps) for steps, queue in enumerate(groups, start=1))
     )

@@ -9,12 +9,12 @@ from suites.broker.kit import *
 
 
 @check("OFF-40", crossed=AMONG)
-async def test_operations_table(share: Share, judge: Judge) -> None:
+async def test_operations_table(env: Env, judge: Judge) -> None:
     # Of the records that expire in the table, and of all others.
-    short, long = share.bounds.lock(5000), share.bounds.longest_lock
+    short, long = env.bounds.lock(5000), env.bounds.longest_lock
     # The share-partition begins at 100, the log's end.
-    queue = await share.queue(records=100, lock_ms=long)
-    response = await share.admin.alter_offset(queue.group, queue.topic, 100)
+    queue = await env.queue(records=100, lock_ms=long)
+    response = await env.admin.alter_offset(queue.group, queue.topic, 100)
     if response.error_code or not response.responses:
         # 4.1 takes no alteration: the hundred records are consumed instead.
         one = await queue.holder(100)
@@ -28,11 +28,11 @@ async def test_operations_table(share: Share, judge: Judge) -> None:
     await one.acked(accept(100, 109))
 
     # Fetch records 110-119: 110 to 112 with a lock that runs out in the course of the table.
-    await share.admin.group_config(queue.group, {LOCK: str(short)})
+    await env.admin.group_config(queue.group, {LOCK: str(short)})
     sent = time.monotonic()
     await _fetch(judge, queue, one, dict.fromkeys(range(110, 113), 1), produce=3)
     expires = time.monotonic() + short / 1000
-    await share.admin.group_config(queue.group, {LOCK: str(long)})
+    await env.admin.group_config(queue.group, {LOCK: str(long)})
     await _fetch(judge, queue, one, dict.fromkeys(range(113, 120), 1), produce=7)
 
     # Release 110, acknowledge 119, fetch records 110 and 120.
@@ -83,10 +83,10 @@ async def _fetch(
     judge.equal(expected, seen.counts, "delivery counts of the records fetched")
 
 
-async def _figure(share: Share) -> tuple[Queue, Consumer]:
+async def _figure(env: Env) -> tuple[Queue, Consumer]:
     """Bring about the states of the figure: offsets 0 to 8, with 2 and 4 held by one member."""
-    queue = await share.queue(
-        records=9, batches=share.rng.choice([1, 3, 9]), lock_ms=share.bounds.longest_lock
+    queue = await env.queue(
+        records=9, batches=env.rng.choice([1, 3, 9]), lock_ms=env.bounds.longest_lock
     )
     consumer = await queue.holder(9)
     await consumer.acked(accept(0), reject(1))
@@ -100,8 +100,8 @@ async def _figure(share: Share) -> tuple[Queue, Consumer]:
 
 
 @check("OFF-41", fast=True, crossed=(BESIDE, RELOADED))
-async def test_in_flight_example(share: Share, judge: Judge) -> None:
-    queue, holder = await _figure(share)
+async def test_in_flight_example(env: Env, judge: Judge) -> None:
+    queue, holder = await _figure(env)
     judge.equal(2, await queue.spso(2, within=5), "start offset")
 
     counts = await given_anew(queue, join=False)
@@ -115,8 +115,8 @@ async def test_in_flight_example(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-42", crossed=AMONG)
-async def test_in_flight_example_is_durable(share: Share, judge: Judge) -> None:
-    queue, _ = await _figure(share)
+async def test_in_flight_example_is_durable(env: Env, judge: Judge) -> None:
+    queue, _ = await _figure(env)
     judge.equal(2, await queue.spso(2, within=5), "start offset that the admin sees")
 
     stored = await read_state(queue)

@@ -6,13 +6,13 @@ from suites.broker.kit import *
 STATES = ["acquired", "released", "accepted"]
 
 
-async def _ten_of_twenty(share: Share, batches: int = 20) -> tuple[Queue, Consumer]:
+async def _ten_of_twenty(env: Env, batches: int = 20) -> tuple[Queue, Consumer]:
     """Return a queue of records 0 to 19 of which 0 to 9 are held by one member.
 
     A batch of its own for each record keeps the rule about batches that a deletion cuts, OFF-26,
     out of the checks of the others.
     """
-    queue, consumer = await share.with_consumer(records=20, batches=batches)
+    queue, consumer = await env.with_consumer(records=20, batches=batches)
     await consumer.acquire(10, max_records=10)
     return queue, consumer
 
@@ -25,16 +25,16 @@ async def _settle(holder: Consumer, state: str) -> None:
 
 async def _after_deletion(queue: Queue, start: int) -> dict[int, int]:
     """Delete below ``start``; return what another member is given up to a new last record."""
-    await queue.share.admin.delete_records(queue.topic, start)
+    await queue.env.admin.delete_records(queue.topic, start)
     return await given_anew(queue, join=False)
 
 
 @check("OFF-20", fast=True, crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("state", STATES)
-async def test_deleted_past_the_window(share: Share, judge: Judge, state: str) -> None:
-    queue, holder = await _ten_of_twenty(share)
+async def test_deleted_past_the_window(env: Env, judge: Judge, state: str) -> None:
+    queue, holder = await _ten_of_twenty(env)
     await _settle(holder, state)
-    start = share.rng.randint(11, 20)
+    start = env.rng.randint(11, 20)
 
     counts = await _after_deletion(queue, start)
 
@@ -45,12 +45,10 @@ async def test_deleted_past_the_window(share: Share, judge: Judge, state: str) -
 @check("OFF-26", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("in_flight", [True, False], ids=["in-flight", "not-yet-fetched"])
-async def test_deleted_inside_a_batch(
-    share: Share, judge: Judge, state: str, in_flight: bool
-) -> None:
-    queue, holder = await _ten_of_twenty(share, batches=2)
+async def test_deleted_inside_a_batch(env: Env, judge: Judge, state: str, in_flight: bool) -> None:
+    queue, holder = await _ten_of_twenty(env, batches=2)
     await _settle(holder, state)
-    start = share.rng.randint(1, 9) if in_flight else share.rng.randint(11, 19)
+    start = env.rng.randint(1, 9) if in_flight else env.rng.randint(11, 19)
 
     counts = await _after_deletion(queue, start)
 
@@ -66,7 +64,7 @@ async def _judge_deletion(
     judge: Judge, queue: Queue, consumer: Consumer, start: int, *, released: int
 ) -> None:
     """Delete below ``start``; demand what is left of those released below ``released``, and new."""
-    await queue.share.admin.delete_records(queue.topic, start)
+    await queue.env.admin.delete_records(queue.topic, start)
     sentinel = await queue.produce(1)
 
     catch = await consumer.drain(until=sentinel)
@@ -76,18 +74,18 @@ async def _judge_deletion(
 
 
 @check("OFF-21", crossed=(BESIDE, RELOADED))
-async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
-    queue, consumer = await _ten_of_twenty(share)
+async def test_deleted_inside_available(env: Env, judge: Judge) -> None:
+    queue, consumer = await _ten_of_twenty(env)
     await consumer.acked(release(0, 9))
-    await _judge_deletion(judge, queue, consumer, share.rng.randint(1, 9), released=10)
+    await _judge_deletion(judge, queue, consumer, env.rng.randint(1, 9), released=10)
 
 
 @check("OFF-22", crossed=(BESIDE, RELOADED))
-async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
-    queue, holder = await _ten_of_twenty(share)
+async def test_deleted_inside_acquired(env: Env, judge: Judge) -> None:
+    queue, holder = await _ten_of_twenty(env)
     other = await queue.consumer(join=False)
-    start = share.rng.randint(2, 7)
-    await share.admin.delete_records(queue.topic, start)
+    start = env.rng.randint(2, 7)
+    await env.admin.delete_records(queue.topic, start)
     first = await queue.produce(1)
 
     fresh = await other.drain(until=first)
@@ -106,9 +104,9 @@ async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
     judge.equal({9: 2, second: 1}, rest.counts, "delivered after the holder is gone")
 
 
-async def _two_acquisitions(share: Share) -> tuple[Queue, Consumer]:
+async def _two_acquisitions(env: Env) -> tuple[Queue, Consumer]:
     """Return a queue of 15 records of which one member holds 5 to 14, having released 0 to 4."""
-    queue, holder = await share.with_consumer(records=15, batches=15)
+    queue, holder = await env.with_consumer(records=15, batches=15)
     await holder.acquire(5, max_records=5)
     await holder.acquire(10, max_records=10)
     await holder.acked(release(0, 4))
@@ -116,9 +114,9 @@ async def _two_acquisitions(share: Share) -> tuple[Queue, Consumer]:
 
 
 @check("OFF-21")
-async def test_deleted_before_another_acquisition(share: Share, judge: Judge) -> None:
-    queue, holder = await _two_acquisitions(share)
-    start = share.rng.randint(5, 9)
+async def test_deleted_before_another_acquisition(env: Env, judge: Judge) -> None:
+    queue, holder = await _two_acquisitions(env)
+    start = env.rng.randint(5, 9)
     await holder.acked(release(10, 14))
 
     counts = await _after_deletion(queue, start)
@@ -128,10 +126,10 @@ async def test_deleted_before_another_acquisition(share: Share, judge: Judge) ->
 
 
 @check("OFF-22", "LCK-18")
-async def test_deleted_into_another_acquisition(share: Share, judge: Judge) -> None:
-    queue, holder = await _two_acquisitions(share)
-    start = share.rng.randint(6, 13)
-    await share.admin.delete_records(queue.topic, start)
+async def test_deleted_into_another_acquisition(env: Env, judge: Judge) -> None:
+    queue, holder = await _two_acquisitions(env)
+    start = env.rng.randint(6, 13)
+    await env.admin.delete_records(queue.topic, start)
     other = await queue.consumer(join=False)
 
     sentinel, fresh = await up_to_new(queue, other)
@@ -146,17 +144,17 @@ async def test_deleted_into_another_acquisition(share: Share, judge: Judge) -> N
 
 
 @check("OFF-23", crossed=(BESIDE, RELOADED))
-async def test_deleted_inside_finished(share: Share, judge: Judge) -> None:
-    queue, consumer = await _ten_of_twenty(share)
+async def test_deleted_inside_finished(env: Env, judge: Judge) -> None:
+    queue, consumer = await _ten_of_twenty(env)
     await consumer.acked(release(0, 4), accept(5, 9))
-    await _judge_deletion(judge, queue, consumer, share.rng.randint(1, 8), released=5)
+    await _judge_deletion(judge, queue, consumer, env.rng.randint(1, 8), released=5)
 
 
 @check("OFF-24", crossed=(BESIDE, RELOADED))
-async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
-    queue, holder = await _ten_of_twenty(share)
+async def test_deleted_below_the_start(env: Env, judge: Judge) -> None:
+    queue, holder = await _ten_of_twenty(env)
     await holder.acked(accept(0, 5))
-    await share.admin.delete_records(queue.topic, share.rng.randint(1, 6))
+    await env.admin.delete_records(queue.topic, env.rng.randint(1, 6))
 
     sentinel, catch = await up_to_new(queue, await queue.consumer(join=False))
     kept = await holder.ack(accept(6, 9))
@@ -166,11 +164,11 @@ async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-25", crossed=(BESIDE, RELOADED))
-async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
-    queue, consumer = await _ten_of_twenty(share)
+async def test_start_offset_follows_the_log(env: Env, judge: Judge) -> None:
+    queue, consumer = await _ten_of_twenty(env)
     await consumer.acked(release(0, 9))
-    start = share.rng.randint(5, 20)
-    await share.admin.delete_records(queue.topic, start)
+    start = env.rng.randint(5, 20)
+    await env.admin.delete_records(queue.topic, start)
     last = await queue.produce(1)
 
     # Two rounds: the first writes what the second one's write then carries as the start offset.
@@ -186,14 +184,14 @@ async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
 @check("OFF-47", solo={}, timeout=120)
 async def test_deleted_while_an_acknowledgement_fails(between: Proxied, judge: Judge) -> None:
     """The log's start passes records whose final acknowledgement is taken back after that."""
-    share = between.share
-    queue, holder, other = await share.with_pair(10, batches=10, lock_ms=share.bounds.short_lock)
+    env = between.env
+    queue, holder, other = await env.with_pair(10, batches=10, lock_ms=env.bounds.short_lock)
     await holder.acquire(5, max_records=5)
-    final = share.rng.choice([accept, reject])
+    final = env.rng.choice([accept, reject])
     with between.state_writes_refused():
         pending = asyncio.create_task(holder.ack(final(0, 4), timeout=2 * WITHIN + 40))
         await asyncio.wait([pending], timeout=0.5)
-        await share.admin.delete_records(queue.topic, 7)
+        await env.admin.delete_records(queue.topic, 7)
         # The leader learns of the log's start from the fetch that reads at it.
         await other.acquire(3)
         if (told := result(await pending)) == "NONE":

@@ -18,9 +18,9 @@ class Window:
         self._spare = RECORDS
 
     @classmethod
-    async def held(cls, share: Share, spare: int = 3) -> "Window":
+    async def held(cls, env: Env, spare: int = 3) -> "Window":
         """Return a window whose records and spares are all held by one member."""
-        queue = await share.queue(RECORDS, batches=share.rng.choice([1, 2, RECORDS]))
+        queue = await env.queue(RECORDS, batches=env.rng.choice([1, 2, RECORDS]))
         await queue.produce(spare, batches=spare)
         consumer = await queue.consumer()
         await consumer.acquire(RECORDS + spare)
@@ -37,9 +37,9 @@ class Window:
         return await self.queue.spso(expected, within=5)
 
 
-async def _finished(share: Share, judge: Judge, finish: Callable[..., Ack]) -> None:
-    window = await Window.held(share)
-    done = share.rng.randint(1, RECORDS)
+async def _finished(env: Env, judge: Judge, finish: Callable[..., Ack]) -> None:
+    window = await Window.held(env)
+    done = env.rng.randint(1, RECORDS)
 
     await window.consumer.acked(finish(0, done - 1))
 
@@ -47,18 +47,18 @@ async def _finished(share: Share, judge: Judge, finish: Callable[..., Ack]) -> N
 
 
 @check("OFF-10", fast=True, crossed=(BESIDE, RELOADED))
-async def test_moves_past_accepted(share: Share, judge: Judge) -> None:
-    await _finished(share, judge, accept)
+async def test_moves_past_accepted(env: Env, judge: Judge) -> None:
+    await _finished(env, judge, accept)
 
 
 @check("OFF-10")
-async def test_moves_past_one_acquisition_of_several(share: Share, judge: Judge) -> None:
-    fetches, count = share.rng.randint(4, 6), share.rng.randint(2, 4)
-    queue, consumer = await share.with_consumer()
+async def test_moves_past_one_acquisition_of_several(env: Env, judge: Judge) -> None:
+    fetches, count = env.rng.randint(4, 6), env.rng.randint(2, 4)
+    queue, consumer = await env.with_consumer()
     for _ in range(fetches):
         await queue.produce(count)
         await consumer.acquire(count)
-    done = share.rng.randint(1, count)
+    done = env.rng.randint(1, count)
 
     await consumer.acked(accept(0, done - 1))
     await consumer.acked(release(fetches * count - 1))
@@ -68,19 +68,19 @@ async def test_moves_past_one_acquisition_of_several(share: Share, judge: Judge)
 
 
 @check("OFF-11", fast=True, crossed=(BESIDE, RELOADED))
-async def test_moves_past_rejected(share: Share, judge: Judge) -> None:
-    await _finished(share, judge, reject)
+async def test_moves_past_rejected(env: Env, judge: Judge) -> None:
+    await _finished(env, judge, reject)
 
 
 @check("OFF-12", crossed=(BESIDE, RELOADED))
-async def test_moves_past_gaps(share: Share, judge: Judge) -> None:
-    await _finished(share, judge, gap)
+async def test_moves_past_gaps(env: Env, judge: Judge) -> None:
+    await _finished(env, judge, gap)
 
 
 @check("OFF-13", crossed=(BESIDE, RELOADED))
-async def test_moves_past_exhausted(share: Share, judge: Judge) -> None:
-    limit = int((await share.admin.broker_configs())["group.share.delivery.count.limit"])
-    window = await Window.held(share)
+async def test_moves_past_exhausted(env: Env, judge: Judge) -> None:
+    limit = int((await env.admin.broker_configs())["group.share.delivery.count.limit"])
+    window = await Window.held(env)
     for _ in range(limit - 1):
         await window.consumer.acked(release(0))
         await window.consumer.acquire(1)
@@ -90,10 +90,10 @@ async def test_moves_past_exhausted(share: Share, judge: Judge) -> None:
     judge.saw(deliveries=limit)
 
 
-async def _with_hole(share: Share) -> tuple[Window, int]:
+async def _with_hole(env: Env) -> tuple[Window, int]:
     """Return a window in which all records are accepted but one, which is still held."""
-    window = await Window.held(share, spare=4)
-    hole = share.rng.randrange(RECORDS)
+    window = await Window.held(env, spare=4)
+    hole = env.rng.randrange(RECORDS)
     parts = [(0, hole - 1), (hole + 1, RECORDS - 1)]
     acks = [accept(first, last) for first, last in parts if first <= last]
     await window.consumer.acked(*acks)
@@ -101,8 +101,8 @@ async def _with_hole(share: Share) -> tuple[Window, int]:
 
 
 @check("OFF-14", fast=True, crossed=(BESIDE, RELOADED))
-async def test_released_record_holds(share: Share, judge: Judge) -> None:
-    window, hole = await _with_hole(share)
+async def test_released_record_holds(env: Env, judge: Judge) -> None:
+    window, hole = await _with_hole(env)
     await window.consumer.acked(release(hole))
     await window.write()
 
@@ -110,8 +110,8 @@ async def test_released_record_holds(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-15", "OFF-16", fast=True, crossed=(BESIDE, RELOADED))
-async def test_acquired_record_holds(share: Share, judge: Judge) -> None:
-    window, hole = await _with_hole(share)
+async def test_acquired_record_holds(env: Env, judge: Judge) -> None:
+    window, hole = await _with_hole(env)
     await window.write()
     judge["OFF-15"].equal(hole, await window.shown(hole), "start offset with an acquired record")
 
@@ -121,10 +121,10 @@ async def test_acquired_record_holds(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-17", crossed=(BESIDE, RELOADED))
-async def test_view_never_runs_ahead(share: Share, judge: Judge) -> None:
-    window = await Window.held(share)
+async def test_view_never_runs_ahead(env: Env, judge: Judge) -> None:
+    window = await Window.held(env)
     finished: set[int] = set()
-    for offset in share.rng.sample(range(RECORDS), k=RECORDS):
+    for offset in env.rng.sample(range(RECORDS), k=RECORDS):
         await window.consumer.acked(accept(offset))
         finished.add(offset)
         first = next(n for n in range(RECORDS + 1) if n not in finished)
@@ -136,17 +136,17 @@ async def test_view_never_runs_ahead(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-18", crossed=(BESIDE, RELOADED))
-async def test_view_never_goes_back(share: Share, judge: Judge) -> None:
+async def test_view_never_goes_back(env: Env, judge: Judge) -> None:
     total = 60
-    queue = await share.queue(total, batches=share.rng.choice([1, 6, 20]))
+    queue = await env.queue(total, batches=env.rng.choice([1, 6, 20]))
     views: list[int] = [-1]
     finished: set[int] = set()
     async for _ in attempts(within=60):
         consumer = await queue.consumer()
-        for _ in range(share.rng.randint(1, 3)):
+        for _ in range(env.rng.randint(1, 3)):
             counts = consumer.sound(await consumer.fetch(max_records=15)).only.counts
             # A third delivery is accepted, so that no record runs out of deliveries.
-            kept = {o for o, count in counts.items() if count > 2 or share.rng.random() < 0.5}
+            kept = {o for o, count in counts.items() if count > 2 or env.rng.random() < 0.5}
             if counts:
                 acks = [accept(o) if o in kept else release(o) for o in sorted(counts)]
                 await consumer.acked(*acks)
@@ -165,10 +165,10 @@ async def test_view_never_goes_back(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-19", fast=True, crossed=BESIDE)
-async def test_unfetched_partition_shows_none(share: Share, judge: Judge) -> None:
-    queue = await share.queue(records=3, untouched=True)
-    by_policy = share.rng.randint(1, 3)
-    await share.admin.delete_records(queue.topic, by_policy)
+async def test_unfetched_partition_shows_none(env: Env, judge: Judge) -> None:
+    queue = await env.queue(records=3, untouched=True)
+    by_policy = env.rng.randint(1, 3)
+    await env.admin.delete_records(queue.topic, by_policy)
     await queue.consumer()
 
     seen = await queue.offsets()

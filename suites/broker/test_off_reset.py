@@ -11,7 +11,7 @@ async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[i
     """
     seen: list[int] = []
     partition = consumer.where[1]
-    end = await queue.share.admin.log_offset(queue.topic, partition=partition)
+    end = await queue.env.admin.log_offset(queue.topic, partition=partition)
     async for _ in attempts():
         seen += consumer.sound(await consumer.fetch()).offsets
         if seen:
@@ -21,8 +21,8 @@ async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[i
 
 
 @check("OFF-01", fast=True, crossed=AMONG)
-async def test_default_is_latest(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer(records=5, reset=None)
+async def test_default_is_latest(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer(records=5, reset=None)
 
     end, first = await _first_delivery(queue, consumer)
     last = await queue.produce(4) + 3
@@ -35,11 +35,11 @@ async def test_default_is_latest(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-45", fast=True, meets=IDLE)
-async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=2, reset=None)
+async def test_neighbours_of_an_altered_partition(env: Env, judge: Judge) -> None:
+    queue = await env.queue(partitions=2, reset=None)
     for partition in queue.topic.partitions:
         await queue.produce(5, partition)
-    told = await alter_offsets(share, queue.group, {(queue.topic.name, 0): share.rng.randint(0, 5)})
+    told = await alter_offsets(env, queue.group, {(queue.topic.name, 0): env.rng.randint(0, 5)})
     if refusals(told) != {NONE}:
         raise Undecided(f"the alteration of partition 0 was answered {told}")
 
@@ -51,10 +51,10 @@ async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) ->
 
 @check("OFF-02", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("deleted", [0, 3], ids=["from 0", "after DeleteRecords"])
-async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
-    queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
+async def test_earliest(env: Env, judge: Judge, deleted: int) -> None:
+    queue = await env.queue(records=10, batches=env.rng.choice([1, 2, 10]))
     if deleted:
-        await share.admin.delete_records(queue.topic, deleted)
+        await env.admin.delete_records(queue.topic, deleted)
     heir = await queue.consumer()
     catch = await heir.take(10 - deleted)
 
@@ -62,13 +62,13 @@ async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
 
 
 @check("OFF-03", crossed=AMONG)
-async def test_by_duration(share: Share, judge: Judge) -> None:
-    hours = share.rng.randint(1, 5)
-    queue = await share.queue(reset=f"by_duration:PT{hours}H30M")
+async def test_by_duration(env: Env, judge: Judge) -> None:
+    hours = env.rng.randint(1, 5)
+    queue = await env.queue(reset=f"by_duration:PT{hours}H30M")
     now = int(time.time() * 1000)
     for age in range(6, 0, -1):
         record = Record(offset=0, timestamp=now - age * 3_600_000, value=b"%d hours old" % age)
-        await share.admin.append(queue.topic, encode_batch([record]))
+        await env.admin.append(queue.topic, encode_batch([record]))
 
     catch = await (await queue.consumer()).acquire(hours)
 
@@ -76,9 +76,9 @@ async def test_by_duration(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-05", fast=True, crossed=AMONG)
-async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
-    early = await share.queue(records=6)
-    late = await share.sibling(early, **{RESET: "latest"})
+async def test_each_group_by_its_own(env: Env, judge: Judge) -> None:
+    early = await env.queue(records=6)
+    late = await env.sibling(early, **{RESET: "latest"})
     first, second = await early.consumer(), await late.consumer()
 
     _, newest = await _first_delivery(late, second)
@@ -89,14 +89,14 @@ async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
 
 @check("OFF-06", crossed=AMONG)
 @pytest.mark.parametrize("later", ["latest", "earliest", "by_duration:PT1S"])
-async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> None:
-    queue, consumer = await share.with_consumer(records=10, batches=10)
+async def test_stored_offset_wins(env: Env, judge: Judge, later: str) -> None:
+    queue, consumer = await env.with_consumer(records=10, batches=10)
     held = await consumer.acquire(10)
-    done = share.rng.randint(1, 8)
+    done = env.rng.randint(1, 8)
     await consumer.acked(accept(0, done - 1))
     await consumer.depart()
 
-    await share.admin.group_config(queue.group, {RESET: later})
+    await env.admin.group_config(queue.group, {RESET: later})
     back = await (await queue.consumer()).acquire(10 - done)
 
     judge.equal(list(range(done, 10)), back.offsets, "delivered after coming back")
@@ -104,8 +104,8 @@ async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> Non
 
 
 @check("OFF-46", crossed=AMONG)
-async def test_decided_once(share: Share, judge: Judge) -> None:
-    queue = await replicated(share, 5, reset=None)
+async def test_decided_once(env: Env, judge: Judge) -> None:
+    queue = await replicated(env, 5, reset=None)
     _, held = await _first_delivery(queue, await queue.consumer())
 
     after = await moved(queue)
@@ -126,12 +126,12 @@ async def test_decided_once(share: Share, judge: Judge) -> None:
 
 
 @check("OFF-07", crossed=AMONG)
-async def test_added_partition_begins_at_zero(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer(records=1, reset=None)
+async def test_added_partition_begins_at_zero(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer(records=1, reset=None)
     await _first_delivery(queue, consumer)
 
-    grown = await share.admin.create_partitions(queue.topic, 2)
-    await share.admin.produce(grown, 5, 1)
+    grown = await env.admin.create_partitions(queue.topic, 2)
+    await env.admin.produce(grown, 5, 1)
     await consumer.member.subscribe(grown)
     session = await consumer.member.session(grown.leaders[1])
     seen: set[int] = set()
@@ -143,7 +143,7 @@ async def test_added_partition_begins_at_zero(share: Share, judge: Judge) -> Non
         if sentinel in seen:
             break
         # One more record each time round: at the latest it is delivered, and shows what was not.
-        sentinel = await share.admin.produce(grown, 1, 1)
+        sentinel = await env.admin.produce(grown, 1, 1)
 
     judge.holds(seen, "no record of the new partition was delivered")
     missing = sorted(set(range(max(seen))) - seen)

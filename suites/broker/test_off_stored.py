@@ -5,9 +5,9 @@ from suites.broker.kit import *
 
 @check("OFF-43", meets="stored start", solo={})
 @pytest.mark.parametrize("lie", ["ends before it begins", "unknown delivery state"])
-async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, lie: str) -> None:
+async def test_impossible_state_is_not_served(solo_env: Env, judge: Judge, lie: str) -> None:
     # On a cluster of its own: such a batch has stopped a share coordinator for good.
-    queue, consumer = await solo_share.with_consumer(records=10, batches=10)
+    queue, consumer = await solo_env.with_consumer(records=10, batches=10)
     backwards, unknown = (5, 3, ACKNOWLEDGED, 1), (5, 5, 77, 1)
     try:
         await write_state(queue, 0, [backwards if lie.startswith("ends") else unknown])
@@ -32,8 +32,8 @@ async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, l
 
 @check("OFF-44", fast=True)
 @pytest.mark.parametrize("batches", [1, 3, 12])
-async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: int) -> None:
-    queue, consumer = await share.with_consumer(records=12, batches=batches)
+async def test_stored_state_is_taken_over(env: Env, judge: Judge, batches: int) -> None:
+    queue, consumer = await env.with_consumer(records=12, batches=batches)
     states = [(3, 4, ACKNOWLEDGED, 1), (5, 5, AVAILABLE, 1), (8, 9, ARCHIVED, 2)]
     await write_state(queue, 2, states)
 
@@ -43,8 +43,8 @@ async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: i
 
 
 @check("OFF-10")
-async def test_start_moves_past_what_was_stored(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer(records=10, batches=10)
+async def test_start_moves_past_what_was_stored(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer(records=10, batches=10)
     await write_state(queue, 0, [(3, 4, ACKNOWLEDGED, 1), (8, 9, ACKNOWLEDGED, 1)])
     await consumer.acquire(6)
     await consumer.acked(accept(0, 2))
@@ -59,32 +59,32 @@ RETENTION = {"offsets.retention.minutes": "1", "offsets.retention.check.interval
 
 
 @check("OFF-48", meets="reload", solo=RETENTION, timeout=240)
-async def test_empty_group_outlives_retention(solo_share: Share, judge: Judge) -> None:
-    share = solo_share
-    queue = await share.queue()
+async def test_empty_group_outlives_retention(solo_env: Env, judge: Judge) -> None:
+    env = solo_env
+    queue = await env.queue()
     await use(queue)
-    before, other = await stored(queue), share.cluster.fresh_name("g")
-    await classic_group(share, queue, other)
+    before, other = await stored(queue), env.cluster.fresh_name("g")
+    await classic_group(env, queue, other)
 
     async def expired() -> bool | None:
-        return None if await committed_offsets(share, other) else True
+        return None if await committed_offsets(env, other) else True
 
     await eventually("the end of a classic group's committed offsets", expired, 150.0)
     judge.equal(before, await stored(queue), "stored state once other offsets have expired")
-    found = await listed(share, [queue.group])
+    found = await listed(env, [queue.group])
     judge.equal({queue.group: ("share", "Empty")}, found, "the empty share group")
     judge.equal({7: 2, 8: 2, 9: 2, 10: 1}, await given_anew(queue), "delivered then")
 
 
 @check("COO-08", meets=IDLE, solo={"group.share.initialize.retry.interval.ms": "2000"})
-async def test_beginning_while_no_state_is_taken(solo_share: Share, judge: Judge) -> None:
-    share, queue = solo_share, await solo_share.queue(6)
-    await use(await share.queue())  # makes the state topic
-    await limit_state(share, "1")
-    member = await share.member(queue.group)
+async def test_beginning_while_no_state_is_taken(solo_env: Env, judge: Judge) -> None:
+    env, queue = solo_env, await solo_env.queue(6)
+    await use(await env.queue())  # makes the state topic
+    await limit_state(env, "1")
+    member = await env.member(queue.group)
     await good_beat(member, subscribed_topic_names=[queue.topic.name])
     await beating([member], lambda: bool(member.assigned), NOT_FOR)
-    await limit_state(share, None)
+    await limit_state(env, None)
 
     await beating([member], lambda: member.assigned == every(queue.topic), TAKEN_OVER)
     judge.equal(every(queue.topic), member.assigned, "assigned once state is taken again")

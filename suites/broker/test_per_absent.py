@@ -36,7 +36,7 @@ async def test_write_before_initialize(store: Store, judge: Judge) -> None:
 
 @check("PER-21", fast=True, crossed=KEYS)
 async def test_summary_changes_nothing(store: Store, judge: Judge) -> None:
-    rng = store.share.rng
+    rng = store.env.rng
     state, leader = rng.randint(0, 99), rng.randint(1, 99)
     key = await store.initialized(state, 10)
     await key.read(leader_epoch=leader)
@@ -90,13 +90,13 @@ async def test_deleting_nothing(store: Store, judge: Judge) -> None:
 
 @check("PER-38", meets="second partition")
 async def test_deleted_topic(store: Store, judge: Judge) -> None:
-    topic = await store.share.admin.create_topic(3)
+    topic = await store.env.admin.create_topic(3)
     keys = [*await store.on(topic), *await store.on(topic)]
     for key in keys:
         await key.initialize(1, 10)
         await key.written(*SOME, state_epoch=1, start=10)
     trails = [await key.trail() for key in keys]
-    await store.share.admin.delete_topics(topic.name)
+    await store.env.admin.delete_topics(topic.name)
 
     gone = 0
     async for _ in attempts():
@@ -105,6 +105,6 @@ async def test_deleted_topic(store: Store, judge: Judge) -> None:
         if gone == len(keys):
             break
     judge.equal(len(keys), gone, "keys of a deleted topic that end with a tombstone")
-    anew = await store.share.admin.create_topic(3, name=topic.name)
+    anew = await store.env.admin.create_topic(3, name=topic.name)
     for key in [k for old in (keys[0], keys[3]) for k in await store.on(anew, old.group)]:
         judge.equal(("NONE", -1), await start_in_summary(key), "summary of the new topic")

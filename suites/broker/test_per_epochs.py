@@ -24,7 +24,7 @@ async def led(store: Store, epoch: int) -> StateKey:
 @pytest.mark.parametrize("start", [-1, 0, 5_000_000_000])
 async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> None:
     key = await store.key()
-    epoch = store.share.rng.randint(0, 1000)
+    epoch = store.env.rng.randint(0, 1000)
     judge.equal("NONE", await key.initialize(epoch, start), "error of the first Initialize")
 
     expected = ("NONE", epoch, start, ())
@@ -33,7 +33,7 @@ async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> No
 
 @check("PER-02", fast=True, crossed=KEYS)
 async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
-    epoch = store.share.rng.randint(1, 1000)
+    epoch = store.env.rng.randint(1, 1000)
     key = await store.initialized(epoch, 10)
     await key.written(*SOME, state_epoch=epoch, start=10)
     trail = await key.trail()
@@ -50,7 +50,7 @@ async def test_initialize_replaces(store: Store, judge: Judge) -> None:
     key = await store.initialized(1, 10)
     await key.written(StateBatch(10, 20, ARCHIVED, 9), state_epoch=1, start=10)
     trail = await key.trail()
-    start = store.share.rng.randint(0, 15)
+    start = store.env.rng.randint(0, 15)
     judge.equal("NONE", await key.initialize(2, start), "error of a newer epoch")
 
     expected = ("NONE", 2, start, ())
@@ -65,7 +65,7 @@ async def test_initialize_replaces(store: Store, judge: Judge) -> None:
 
 @check("PER-06", fast=True, crossed=KEYS)
 async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
-    epoch = store.share.rng.randint(1, 1000)
+    epoch = store.env.rng.randint(1, 1000)
     key = await led(store, epoch)
 
     for older in (0, epoch - 1):
@@ -78,7 +78,7 @@ async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
 
 @check("PER-07", "PER-10", fast=True, crossed=KEYS)
 async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
-    epoch = store.share.rng.randint(1, 1000)
+    epoch = store.env.rng.randint(1, 1000)
     key = await store.initialized(start=10)
     await key.written(*SOME, start=10)
     part = await key.read(leader_epoch=epoch)
@@ -88,7 +88,7 @@ async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
     late = StateBatch(12, 30, ARCHIVED, 9)
     error = await key.write(late, leader_epoch=epoch - 1, start=20)
     judge["PER-07"].equal(FENCED_LEADER, error, "error of the former leader's Write")
-    newest = epoch + store.share.rng.randint(1, 5)
+    newest = epoch + store.env.rng.randint(1, 5)
     await key.read(leader_epoch=newest)
     before = await trail.records()
     for older in (0, epoch, newest - 1):
@@ -116,7 +116,7 @@ async def test_read_without_leader_epoch(store: Store, judge: Judge) -> None:
 
 @check("PER-11", fast=True, crossed=KEYS)
 async def test_write_of_older_state(store: Store, judge: Judge) -> None:
-    epoch = store.share.rng.randint(1, 1000)
+    epoch = store.env.rng.randint(1, 1000)
     key = await store.initialized(epoch - 1, 10)
     await key.initialize(epoch, 10)
     trail = await key.trail()

@@ -7,16 +7,16 @@ KEPT = {accept: (ACKNOWLEDGED, 1), reject: (ARCHIVED, 1), release: (AVAILABLE, 1
 
 
 @check("PER-39", fast=True)
-async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(20, 40)
-    queue, consumer = await share.with_holder(count, batches=share.rng.choice([1, 4]))
+async def test_answered_is_persisted(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(20, 40)
+    queue, consumer = await env.with_holder(count, batches=env.rng.choice([1, 4]))
     offsets = list(range(1, count))
-    share.rng.shuffle(offsets)
+    env.rng.shuffle(offsets)
     expected: dict[int, tuple[int, int]] = {}
     while offsets:
         fates = {
-            offsets.pop(): share.rng.choice(list(KEPT))
-            for _ in range(min(len(offsets), share.rng.randint(1, 4)))
+            offsets.pop(): env.rng.choice(list(KEPT))
+            for _ in range(min(len(offsets), env.rng.randint(1, 4)))
         }
         acks: list[Ack] = [fate(offset) for offset, fate in sorted(fates.items())]
         await consumer.acked(*acks)
@@ -28,8 +28,8 @@ async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
 
 
 @check("PER-33", "PER-40", fast=True, crossed=AMONG)
-async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
-    queue, store = await share.queue(30, batches=6), Store(share)
+async def test_log_of_a_live_group(env: Env, judge: Judge) -> None:
+    queue, store = await env.queue(30, batches=6), Store(env)
     key = store.of(queue)
     since = await key.trail()
     consumer = await queue.consumer()
@@ -43,7 +43,7 @@ async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
         written = [r.offset for r in records if r.value and batches_of(r.value)]
         appended = written if first else [r.offset for r in records]
         judge["PER-40"].equal([], appended, "records written by a fetch that acquires")
-        fates = [share.rng.choice([accept, reject, release, None]) for _ in caught.offsets]
+        fates = [env.rng.choice([accept, reject, release, None]) for _ in caught.offsets]
         acks = [f(o) for f, o in zip(fates, caught.offsets, strict=True) if f]
         if acks:
             await consumer.acked(*acks)
@@ -61,9 +61,9 @@ async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
 
 @check("PER-41", crossed=AMONG)
 @pytest.mark.parametrize("gives_up", ["release", "timeout"])
-async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> None:
-    lock = share.bounds.short_lock
-    queue, consumer = await share.with_consumer(4, lock_ms=lock)
+async def test_count_is_persisted(env: Env, judge: Judge, gives_up: str) -> None:
+    lock = env.bounds.short_lock
+    queue, consumer = await env.with_consumer(4, lock_ms=lock)
     for count in (1, 2):
         await consumer.acquire(4, within=lock / 1000 + WITHIN)
         if gives_up == "release":
@@ -78,8 +78,8 @@ async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> 
 
 
 @check("PER-45", crossed=AMONG)
-async def test_archiving_is_finished(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer(10, batches=share.rng.choice([1, 10]))
+async def test_archiving_is_finished(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer(10, batches=env.rng.choice([1, 10]))
     await write_state(queue, 0, [(0, 1, ARCHIVING, 1), (4, 4, ARCHIVING, 2)])
 
     sentinel = await queue.produce(1)

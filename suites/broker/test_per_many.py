@@ -14,7 +14,7 @@ START = 4
 
 async def _neighbours(store: Store) -> list[list[StateKey]]:
     """Return keys that one coordinator serves: three of each of three topics of one group."""
-    group = store.share.cluster.fresh_name("g")
+    group = store.env.cluster.fresh_name("g")
     for _ in range(4):
         topics: list[dict[int, list[StateKey]]] = []
         for _ in range(MANY):
@@ -55,8 +55,8 @@ def _shown(api: str, part: Struct) -> object:
 async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> None:
     keys = await _neighbours(store)
     node = await keys[0][0].node()
-    connection = await store.share.cluster.to(node)
-    counted = store.share.cluster.supports(WRITE, 1)
+    connection = await store.env.cluster.to(node)
+    counted = store.env.cluster.supports(WRITE, 1)
     expected = {READ: (START, [tuple(b) for b in BATCHES]), SUMMARY: START}
     for api in (INITIALIZE, WRITE, READ, SUMMARY, DELETE):
         fields = _fields(api, counted=counted)
@@ -91,10 +91,10 @@ async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> N
 @AT
 async def test_one_unknown_topic(store: Store, judge: Judge, position: str) -> None:
     keys = await _neighbours(store)
-    share = store.share
-    connection = await share.cluster.to(await keys[0][0].node())
-    counted = share.cluster.supports(WRITE, 1)
-    nowhere = uuid.UUID(bytes=share.rng.randbytes(16))
+    env = store.env
+    connection = await env.cluster.to(await keys[0][0].node())
+    counted = env.cluster.supports(WRITE, 1)
+    nowhere = uuid.UUID(bytes=env.rng.randbytes(16))
     for api in (INITIALIZE, WRITE, READ, SUMMARY, DELETE):
         fields = _fields(api, counted=counted)
         good = [

@@ -27,7 +27,7 @@ class _Seen:
 
 async def _histories(store: Store, writes: int) -> AsyncIterator[_Seen]:
     """Write at random; tell now and then what is read and what was written."""
-    rng = store.share.rng
+    rng = store.env.rng
     start = rng.randint(0, 40)
     key = await store.initialized(start=start)
     model = Coordinator(store.release)
@@ -101,7 +101,7 @@ async def test_start_offset_left_out(store: Store, judge: Judge) -> None:
 @check("PER-15", fast=True, crossed=KEYS)
 async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
     key = await store.initialized(start=0)
-    high = store.share.rng.randint(10, 50)
+    high = store.env.rng.randint(10, 50)
     await key.written(start=high)
     await key.write(StateBatch(high, high, AVAILABLE, 1), start=high - 3)
 
@@ -113,7 +113,7 @@ async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
 @check("PER-15", feature="complete-count", fast=True, crossed=KEYS)
 async def test_complete_count_goes_back(store: Store, judge: Judge) -> None:
     key = await store.initialized(start=0)
-    high = store.share.rng.randint(10, 50)
+    high = store.env.rng.randint(10, 50)
     await key.written(start=high, complete=4)
     await key.write(StateBatch(high, high, AVAILABLE, 1), start=high - 3, complete=9)
 
@@ -125,7 +125,7 @@ async def test_complete_count_goes_back(store: Store, judge: Judge) -> None:
 
 @check("PER-16", fast=True, crossed=KEYS)
 async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
-    rng = store.share.rng
+    rng = store.env.rng
     key = await store.initialized(start=0)
     low, high = StateBatch(0, 9, ACKNOWLEDGED, 1), StateBatch(40, 49, ARCHIVED, 2)
     middle = StateBatch(20, 29, AVAILABLE, 3)
@@ -140,8 +140,8 @@ async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
 @check("PER-18", fast=True, crossed=KEYS)
 async def test_single_offsets_become_one_batch(store: Store, judge: Judge) -> None:
     key = await store.initialized(start=0)
-    offsets = list(range(store.share.rng.randint(10, 30)))
-    store.share.rng.shuffle(offsets)
+    offsets = list(range(store.env.rng.randint(10, 30)))
+    store.env.rng.shuffle(offsets)
     for offset in offsets:
         await key.written(StateBatch(offset, offset, ACKNOWLEDGED, 1))
 
@@ -161,11 +161,11 @@ async def test_alternating_batches(store: Store, judge: Judge) -> None:
     if (refused := await key.initialize(0, 0)) != "NONE":
         raise Undecided(f"an Initialize that should succeed answered {refused}")
     # As many as the largest in-flight window that a group can be given.
-    broker = await store.share.admin.broker_configs()
+    broker = await store.env.admin.broker_configs()
     names = ("group.share.max.partition.max.record.locks", "group.share.partition.max.record.locks")
     count = next(int(broker[name]) for name in names if name in broker)
     node = await key.node()
-    configs = await store.share.admin.configs(BROKER_RESOURCE, str(node), node=node)
+    configs = await store.env.admin.configs(BROKER_RESOURCE, str(node), node=node)
     limit = int(configs["share.coordinator.write.timeout.ms"]) / 1000
     first = [StateBatch(o, o, (ACKNOWLEDGED, ARCHIVED)[o % 2], 1) for o in range(count)]
     second = [StateBatch(o, o, (ARCHIVED, ACKNOWLEDGED)[o % 2], 2) for o in range(count)]
@@ -185,7 +185,7 @@ async def test_alternating_batches(store: Store, judge: Judge) -> None:
 
 @check("PER-20", feature="complete-count", fast=True, crossed=KEYS)
 async def test_complete_count(store: Store, judge: Judge) -> None:
-    rng = store.share.rng
+    rng = store.env.rng
     key = await store.initialized(start=0)
     start = 0
     for _ in range(4):

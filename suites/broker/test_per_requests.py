@@ -11,7 +11,7 @@ INVALID, UNKNOWN = "INVALID_REQUEST", "UNKNOWN_TOPIC_OR_PARTITION"
 @pytest.mark.parametrize("api", STATE_RPCS)
 async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
     key = await store.initialized()
-    connection = await store.share.cluster.to(await key.node())
+    connection = await store.env.cluster.to(await key.node())
     whole: dict[str, Any] = {
         "group_id": key.group,
         "topics": [
@@ -42,9 +42,9 @@ async def _refusal(key: StateKey, api: str) -> str:
 async def test_malformed_keys(store: Store, judge: Judge, api: str) -> None:
     key = await store.key()
     for partition in (-1, -(2**31)):
-        error = await _refusal(StateKey(store.share, key.group, key.topic_id, partition), api)
+        error = await _refusal(StateKey(store.env, key.group, key.topic_id, partition), api)
         judge.equal(INVALID, error, f"error of {api} for partition {partition}")
-    nowhere = StateKey(store.share, key.group, uuid.UUID(int=0), 0)
+    nowhere = StateKey(store.env, key.group, uuid.UUID(int=0), 0)
     what = f"error of {api} for the null topic id"
     allowed = {
         INVALID: "ReadShareGroupStateResponse ErrorCode: what is malformed is invalid",
@@ -60,9 +60,9 @@ async def test_unknown_topics(store: Store, judge: Judge, api: str) -> None:
     allowed = {UNKNOWN: "WriteShareGroupStateResponse ErrorCode: no such topic or partition"}
     if api in (READ, WRITE):
         allowed[INVALID] = "PER-04 about a share-partition that was never initialised"
-    stranger = uuid.UUID(bytes=store.share.rng.randbytes(16))
+    stranger = uuid.UUID(bytes=store.env.rng.randbytes(16))
     for topic_id, partition in ((stranger, 0), (key.topic_id, 1), (key.topic_id, 2**31 - 1)):
-        part = await StateKey(store.share, key.group, topic_id, partition).ask(
+        part = await StateKey(store.env, key.group, topic_id, partition).ask(
             api, **STATE_FIELDS[api]
         )
         what = f"error of {api} for partition {partition} of 1, topic {topic_id}"
@@ -76,7 +76,7 @@ async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
     for key in await store.keys(10):
         homes[await key.node()].append(key)
     keys = max(homes.values(), key=len)
-    good = set(store.share.rng.sample(range(len(keys)), k=len(keys) // 2))
+    good = set(store.env.rng.sample(range(len(keys)), k=len(keys) // 2))
     for index in good:
         if (error := await keys[index].initialize(0, 1)) != "NONE":
             raise Undecided(f"an Initialize that should succeed answered {error}")
@@ -85,7 +85,7 @@ async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
     topics = [{"topic_id": keys[0].topic_id, "partitions": wanted}]
 
     async def ask() -> dict[int, Struct] | None:
-        connection = await store.share.cluster.to(await keys[0].node())
+        connection = await store.env.cluster.to(await keys[0].node())
         response = await connection.call(api, group_id=keys[0].group, topics=topics)
         parts = {p.partition: p for result in response.results for p in result.partitions}
         moving = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE)

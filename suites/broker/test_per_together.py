@@ -27,12 +27,12 @@ async def _holder(queue: Queue, count: int, *, join: bool = False) -> tuple[Cons
 @check("PER-47", solo={}, timeout=120)
 async def test_none_means_stored(between: Proxied, judge: Judge) -> None:
     total = RECORDS + PAIRS * (RECORDS + 1)
-    queue = await between.share.queue(total, batches=total, lock_ms=60_000)
+    queue = await between.env.queue(total, batches=total, lock_ms=60_000)
     # What the first one holds stays unfinished, so that the start offset passes nothing.
     alone, first = await _holder(queue, RECORDS, join=True)
     large = [await _holder(queue, RECORDS) for _ in range(PAIRS)]
     small = [await _holder(queue, 1) for _ in range(PAIRS)]
-    await limit_state(between.share, SMALL)
+    await limit_state(between.env, SMALL)
     if (refused := result(await alone.ack(each(first, IN_TURNS)))) == "NONE":
         raise OutOfReach(f"the state of {RECORDS} records fits into {SMALL} bytes")
 

@@ -16,13 +16,13 @@ UNUSUAL = {
 
 
 @check("PER-29", "PER-30", solo=UNUSUAL)
-async def test_first_use(solo_share: Share, judge: Judge) -> None:
-    share = solo_share
-    await without_state_topic(share)
-    key = share_key(share.cluster.fresh_name("g"), (await share.admin.create_topic()).id, 0)
+async def test_first_use(solo_env: Env, judge: Judge) -> None:
+    env = solo_env
+    await without_state_topic(env)
+    key = share_key(env.cluster.fresh_name("g"), (await env.admin.create_topic()).id, 0)
     codes: list[int] = []
     async for _ in attempts():
-        connection = await share.cluster.any()
+        connection = await env.cluster.any()
         response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
         codes.append(response.coordinators[0].error_code)
         if codes[-1] not in PASSING:
@@ -30,13 +30,13 @@ async def test_first_use(solo_share: Share, judge: Judge) -> None:
     responses = [*map(error_name, codes)]
     judge["PER-29"].equal("NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
     judge["PER-29"].saw(responses=len(responses))
-    _, consumer = await share.with_holder(1)
+    _, consumer = await env.with_holder(1)
     part = await consumer.ack(accept(0))
     judge["PER-29"].equal(ErrorCode.NONE, part.ack_error, "error of the first acknowledgement")
 
-    topic = await share.cluster.topic(STATE_TOPIC)
+    topic = await env.cluster.topic(STATE_TOPIC)
     judge["PER-30"].equal(7, len(topic.leaders), f"partitions of {STATE_TOPIC}")
-    described = await (await share.cluster.any()).call("Metadata", topics=[{"name": STATE_TOPIC}])
+    described = await (await env.cluster.any()).call("Metadata", topics=[{"name": STATE_TOPIC}])
     replicas = {len(p.replica_nodes) for p in described.topics[0].partitions}
     judge["PER-30"].equal({1}, replicas, f"replicas of {STATE_TOPIC}'s partitions")
     expected = {
@@ -46,7 +46,7 @@ async def test_first_use(solo_share: Share, judge: Judge) -> None:
         "segment.bytes": "23456789",
         "min.insync.replicas": "1",
     }
-    configs = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
+    configs = await env.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
     seen = {name: configs.get(name) for name in expected}
     judge["PER-30"].equal(expected, seen, f"configs of {STATE_TOPIC}")
 
@@ -61,14 +61,14 @@ FIRST_WITHIN = 10.0
     solo={"group.coordinator.rebalance.protocols": "classic,consumer"},
     draft="passes on Kafka 4.4.0, and no alteration was played against it yet",
 )
-async def test_first_use_with_an_old_list_of_protocols(solo_share: Share, judge: Judge) -> None:
-    share = solo_share
-    await without_state_topic(share)
-    queues = [await share.queue(1) for _ in range(3)]
+async def test_first_use_with_an_old_list_of_protocols(solo_env: Env, judge: Judge) -> None:
+    env = solo_env
+    await without_state_topic(env)
+    queues = [await env.queue(1) for _ in range(3)]
     began = time.monotonic()
     took = await gather_all(_first_record(queue) for queue in queues)
     again = time.monotonic()
-    warm = await _first_record(await share.queue(1)) - again
+    warm = await _first_record(await env.queue(1)) - again
     said = f"seconds until three groups had a record: {[round(at - began, 1) for at in took]}"
     # A machine on which the same takes long afterwards says nothing.
     judge["COO-40"].holds(
@@ -79,7 +79,7 @@ async def test_first_use_with_an_old_list_of_protocols(solo_share: Share, judge:
     apis = ("ListGroups", "ShareGroupDescribe", "DescribeShareGroupOffsets")
     told = {"ShareFetch": NONE}
     for api in apis:
-        answer = await ask_coordinator(share, group, api, **fields_of(api, group, name))
+        answer = await ask_coordinator(env, group, api, **fields_of(api, group, name))
         told[api] = ",".join(sorted({error_name(code) for code in codes_in(answer)}))
     judge["CFG-34"].equal(dict.fromkeys(told, NONE), told, "errors where one group fetches")
 
@@ -96,7 +96,7 @@ async def _first_record(queue: Queue) -> float:
 
 async def _worked(store: Store, key: StateKey, judge: Judge) -> list[StateRecord]:
     """Read and write a key at random; judge what its records add up to; return them."""
-    rng = store.share.rng
+    rng = store.env.rng
     trail = await key.trail()
     await key.initialize(0, 0)
     start = epoch = 0
@@ -134,16 +134,16 @@ SPACING = "share.coordinator.snapshot.update.records.per.snapshot"
 
 
 @check("PER-33", "PER-34", meets="second partition", solo={SPACING: 3})
-async def test_snapshots_and_updates(solo_share: Share, judge: Judge) -> None:
-    store = Store(solo_share)
+async def test_snapshots_and_updates(solo_env: Env, judge: Judge) -> None:
+    store = Store(solo_env)
     keys = await store.keys(3)
     for records in await asyncio.gather(*(_worked(store, key, judge["PER-33"]) for key in keys)):
         _judge_spacing(judge["PER-34"], records, 3)
 
 
 @check("PER-33", "PER-34", solo={SPACING: 0})
-async def test_snapshots_only(solo_share: Share, judge: Judge) -> None:
-    store = Store(solo_share)
+async def test_snapshots_only(solo_env: Env, judge: Judge) -> None:
+    store = Store(solo_env)
     _judge_spacing(judge["PER-34"], await _worked(store, await store.key(), judge["PER-33"]), 0)
 
 
@@ -158,8 +158,8 @@ COLD_MS = 800
         "share.coordinator.state.topic.num.partitions": 1,
     },
 )
-async def test_cold_snapshot(solo_share: Share, judge: Judge) -> None:
-    _, key, _ = await Store(solo_share).keys(3)
+async def test_cold_snapshot(solo_env: Env, judge: Judge) -> None:
+    _, key, _ = await Store(solo_env).keys(3)
     await key.initialize(0, 5)
     trail = await key.trail()
     batch = StateBatch(7, 9, ACKNOWLEDGED, 1)
@@ -190,29 +190,29 @@ PRUNING = {
 
 
 @check("PER-36", meets="second partition", solo=PRUNING)
-async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
-    store = Store(solo_share)
+async def test_log_is_pruned(solo_env: Env, judge: Judge) -> None:
+    store = Store(solo_env)
     busy, idle = await store.initialized(), await store.initialized()
-    topic = await solo_share.admin.create_topic(3)
+    topic = await solo_env.admin.create_topic(3)
     doomed = (await store.on(topic))[1]
     await doomed.initialize(0, 0)
     for key in (busy, idle, doomed):
         await key.written(StateBatch(3, 5, ACKNOWLEDGED, 1), start=0)
     trail = await doomed.trail()
-    await solo_share.admin.delete_topics(topic.name)
+    await solo_env.admin.delete_topics(topic.name)
 
     async def gone() -> bool | None:
         records = await trail.records()
         return True if records and records[-1].tombstone else None
 
     await eventually("a tombstone for the deleted topic", gone)
-    goal = await solo_share.admin.log_offset(trail.topic, partition=trail.partition)
+    goal = await solo_env.admin.log_offset(trail.topic, partition=trail.partition)
     # Keep a share-partition busy until the log of the state topic begins above an offset.
     start, number = 0, 0
     async for _ in attempts():
         number += 1
         await busy.written(StateBatch(number, number, AVAILABLE, 1), start=number)
-        start = await busy.share.admin.log_offset(trail.topic, EARLIEST, trail.partition)
+        start = await busy.env.admin.log_offset(trail.topic, EARLIEST, trail.partition)
         if start > goal:
             break
     judge.holds(start > goal, f"the log still begins at {start}, not above {goal}")
@@ -221,8 +221,8 @@ async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
 
 
 @check("PER-46", meets=ACROSS_BATCHES, solo={"group.share.persister.class.name": ""})
-async def test_persister_that_keeps_nothing(solo_share: Share, judge: Judge) -> None:
-    queue, consumer = await solo_share.with_consumer(10, batches=5)
+async def test_persister_that_keeps_nothing(solo_env: Env, judge: Judge) -> None:
+    queue, consumer = await solo_env.with_consumer(10, batches=5)
     judge.equal(list(range(10)), (await consumer.acquire(10)).offsets, "acquired")
     part = await consumer.ack(accept(0, 4), release(5, 9))
     judge.equal(ErrorCode.NONE, part.ack_error, "error of the acknowledgement")

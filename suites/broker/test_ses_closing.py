@@ -8,10 +8,10 @@ from suites.broker.kit import *
 
 
 @check("SES-13", fast=True, crossed=(BESIDE, BEHIND))
-async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(3, 8)
-    _, consumer, other = await holder_and_heir(share, count)
-    kept = share.rng.randrange(count)
+async def test_closing_by_acknowledge(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(3, 8)
+    _, consumer, other = await holder_and_heir(env, count)
+    kept = env.rng.randrange(count)
 
     closed = await consumer.close(accept(kept))
     rest = [offset for offset in range(count) if offset != kept]
@@ -23,13 +23,13 @@ async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
 
 
 @check("SES-13")
-async def test_closing_releases_every_acquisition(share: Share, judge: Judge) -> None:
-    fetches, count = share.rng.randint(3, 5), share.rng.randint(2, 4)
-    queue, consumer, other = await holder_and_heir(share, count)
+async def test_closing_releases_every_acquisition(env: Env, judge: Judge) -> None:
+    fetches, count = env.rng.randint(3, 5), env.rng.randint(2, 4)
+    queue, consumer, other = await holder_and_heir(env, count)
     for _ in range(1, fetches):
         await queue.produce(count)
         await consumer.acquire(count)
-    kept = share.rng.randrange(1, count)
+    kept = env.rng.randrange(1, count)
 
     closed = await consumer.close(accept(kept))
     rest = [offset for offset in range(fetches * count) if offset != kept]
@@ -41,10 +41,10 @@ async def test_closing_releases_every_acquisition(share: Share, judge: Judge) ->
 
 
 @check("SES-14", fast=True, crossed=(BESIDE, BEHIND))
-async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(3, 8)
-    queue, consumer, other = await holder_and_heir(share, count)
-    kept = share.rng.randrange(count)
+async def test_closing_by_fetch(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(3, 8)
+    queue, consumer, other = await holder_and_heir(env, count)
+    kept = env.rng.randrange(count)
     await queue.produce(2)
 
     closed = await consumer.fetch(accept(kept), epoch=CLOSE, max_wait_ms=1000)
@@ -58,8 +58,8 @@ async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
 
 
 @check("SES-15", crossed=(BESIDE, BEHIND))
-async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holder_and_heir(share, 2)
+async def test_closing_fetch_that_names_partitions(env: Env, judge: Judge) -> None:
+    queue, consumer, other = await holder_and_heir(env, 2)
     more = await queue.produce(3)
 
     closed = await consumer.session.fetch(consumer.where, epoch=CLOSE, max_wait_ms=1000)
@@ -76,8 +76,8 @@ async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -
 
 @check("SES-16", fast=True, crossed=(BESIDE, BEHIND))
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
-async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: bool) -> None:
-    queue, consumer, _ = await holder_and_heir(share, 1)
+async def test_closed_session_is_gone(env: Env, judge: Judge, *, by_fetch: bool) -> None:
+    queue, consumer, _ = await holder_and_heir(env, 1)
     following = consumer.session.epoch
     await consumer.session.close({consumer.where: [accept(0)]}, by_fetch=by_fetch)
 
@@ -93,8 +93,8 @@ async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: b
 
 
 @check("SES-17", crossed=AMONG)
-async def test_closing_releases_every_partition(share: Share, judge: Judge) -> None:
-    queue = await share.queue(2, partitions=3, lock_ms=share.bounds.longest_lock)
+async def test_closing_releases_every_partition(env: Env, judge: Judge) -> None:
+    queue = await env.queue(2, partitions=3, lock_ms=env.bounds.longest_lock)
     node = queue.topic.leaders[0]
     led = [p for p in queue.topic.partitions if queue.topic.leaders[p] == node]
     for partition in led[1:]:
@@ -107,7 +107,7 @@ async def test_closing_releases_every_partition(share: Share, judge: Judge) -> N
 
     await consumer.close()
     other = await bystander.member.new_session(node)
-    other.member_id = share.member_id()
+    other.member_id = env.member_id()
     back = await acquired(other, *places, count=2 * len(places))
 
     judge.equal(held, back, "records that came back, by partition")
@@ -117,8 +117,8 @@ async def test_closing_releases_every_partition(share: Share, judge: Judge) -> N
 
 
 @check("SES-45", crossed=AMONG)
-async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge) -> None:
-    _, consumer, other = await holder_and_heir(share, 2)
+async def test_closing_releases_forgotten_partitions(env: Env, judge: Judge) -> None:
+    _, consumer, other = await holder_and_heir(env, 2)
     await consumer.session.fetch(forget=[consumer.where], max_wait_ms=0)
 
     closed = await consumer.session.acknowledge({}, epoch=CLOSE)
@@ -129,10 +129,10 @@ async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge)
 
 
 @check("SES-18", fast=True, crossed=(BESIDE, BEHIND))
-async def test_opening_replaces(share: Share, judge: Judge) -> None:
-    queue, consumer, _ = await holder_and_heir(share, 1)
-    other_topic = await share.admin.create_topic()
-    for _ in range(share.rng.randint(1, 3)):
+async def test_opening_replaces(env: Env, judge: Judge) -> None:
+    queue, consumer, _ = await holder_and_heir(env, 1)
+    other_topic = await env.admin.create_topic()
+    for _ in range(env.rng.randint(1, 3)):
         await consumer.fetch(max_wait_ms=0)
     old = consumer.session.epoch
 
@@ -149,9 +149,9 @@ async def test_opening_replaces(share: Share, judge: Judge) -> None:
 
 
 @check("SES-19", crossed=AMONG)
-async def test_opening_releases(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(2, 6)
-    _, consumer, other = await holder_and_heir(share, count)
+async def test_opening_releases(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(2, 6)
+    _, consumer, other = await holder_and_heir(env, count)
 
     await consumer.session.fetch(epoch=OPEN, max_wait_ms=0)
     back = (await other.take(range(count), within=5)).counts
@@ -160,10 +160,10 @@ async def test_opening_releases(share: Share, judge: Judge) -> None:
 
 
 @check("SES-20", crossed=BEHIND)
-async def test_last_session_of_a_group(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(5, 12)
-    queue, consumer, _ = await holder_and_heir(share, count)
-    settled = sorted(share.rng.sample(range(count), 2))
+async def test_last_session_of_a_group(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(5, 12)
+    queue, consumer, _ = await holder_and_heir(env, count)
+    settled = sorted(env.rng.sample(range(count), 2))
 
     await consumer.acked(*(accept(offset) for offset in settled))
     await consumer.close()

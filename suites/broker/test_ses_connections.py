@@ -9,9 +9,9 @@ from suites.broker.kit import *
 
 
 @check("SES-36", fast=True, crossed=(BESIDE, BEHIND))
-async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(2, 8)
-    _, consumer, other = await holder_and_heir(share, count)
+async def test_reset_connection_releases(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(2, 8)
+    _, consumer, other = await holder_and_heir(env, count)
 
     consumer.session.connection.abort()
     back = (await other.take(range(count))).counts
@@ -21,9 +21,9 @@ async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
 
 
 @check("SES-37", fast=True, crossed=(BESIDE, BEHIND))
-async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
-    count = share.rng.randint(2, 8)
-    _, consumer, other = await holder_and_heir(share, count)
+async def test_closed_connection_releases(env: Env, judge: Judge) -> None:
+    count = env.rng.randint(2, 8)
+    _, consumer, other = await holder_and_heir(env, count)
     await consumer.acked(accept(0))
 
     await consumer.session.connection.close()
@@ -34,8 +34,8 @@ async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
 
 
 @check("SES-37", crossed=(BESIDE, BEHIND))
-async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holder_and_heir(share, 2)
+async def test_connection_closed_in_a_fetch(env: Env, judge: Judge) -> None:
+    queue, consumer, other = await holder_and_heir(env, 2)
     await other.fetch(max_wait_ms=0)
 
     # Sent, and nobody waits for the response. A broker may look at the connection again only when
@@ -55,8 +55,8 @@ async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
 
 
 @check("SES-38", crossed=AMONG)
-async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holder_and_heir(share, 2)
+async def test_session_ends_with_its_connection(env: Env, judge: Judge) -> None:
+    queue, consumer, other = await holder_and_heir(env, 2)
     following = consumer.session.epoch
     consumer.session.connection.abort()
     # The broker has noticed when the records are back.
@@ -74,8 +74,8 @@ async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> N
 
 
 @check("SES-39", crossed=(BESIDE, RELOADED))
-async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
-    queue, consumer, _ = await holder_and_heir(share, 1)
+async def test_end_of_an_old_connection(env: Env, judge: Judge) -> None:
+    queue, consumer, _ = await holder_and_heir(env, 1)
     old = consumer.session.connection
     await consumer.reconnect()
     opened = await consumer.fetch(epoch=OPEN, max_wait_ms=0)
@@ -97,9 +97,9 @@ async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
 
 
 @check("SES-41", crossed=BEHIND)
-async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holder_and_heir(share, 2)
-    spare = await share.cluster.dial(queue.topic.leaders[0], consumer.member_id)
+async def test_end_of_another_connection(env: Env, judge: Judge) -> None:
+    queue, consumer, other = await holder_and_heir(env, 2)
+    spare = await env.cluster.dial(queue.topic.leaders[0], consumer.member_id)
     await spare.call("ShareGroupDescribe", group_ids=[queue.group])
     await spare.call("Metadata", topics=[{"name": queue.topic.name}])
 
@@ -115,10 +115,10 @@ async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
 
 
 @check("SES-46", crossed=AMONG)
-async def test_end_of_a_shared_connection(share: Share, judge: Judge) -> None:
-    queue = await share.queue(4, batches=4, lock_ms=share.bounds.longest_lock)
+async def test_end_of_a_shared_connection(env: Env, judge: Judge) -> None:
+    queue = await env.queue(4, batches=4, lock_ms=env.bounds.longest_lock)
     first, other = await queue.consumer(), await queue.consumer()
-    session = Session(first.session.connection, queue.group, share.member_id())
+    session = Session(first.session.connection, queue.group, env.member_id())
     second = Consumer(first.member, session, first.where)
     await first.acquire(2, max_records=2)
     await second.acquire(2, max_records=2)

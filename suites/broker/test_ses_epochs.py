@@ -7,9 +7,9 @@ NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND
 BELOW = (-2, -(2**31))  # Epochs that mean nothing.
 
 
-async def holding(share: Share, records: int, more: int = 0) -> tuple[Queue, Consumer]:
+async def holding(env: Env, records: int, more: int = 0) -> tuple[Queue, Consumer]:
     """Return a queue and a consumer that holds some records and has left others, one per batch."""
-    queue, consumer = await share.with_consumer(records + more, batches=records + more)
+    queue, consumer = await env.with_consumer(records + more, batches=records + more)
     await consumer.acquire(records, max_records=records)
     return queue, consumer
 
@@ -24,10 +24,10 @@ async def untouched(judge: Judge, consumer: Consumer, held: int) -> None:
 
 
 @check("SES-01", fast=True)
-async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_consumer(records=8, batches=8)
+async def test_epochs_count_requests(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_consumer(records=8, batches=8)
     await consumer.acquire(1, epoch=OPEN, max_records=1)
-    session, steps = consumer.session, share.rng.choices(["fetch", "piggyback", "ack"], k=7)
+    session, steps = consumer.session, env.rng.choices(["fetch", "piggyback", "ack"], k=7)
 
     session.epoch, held = 1, [0]
     for epoch, step in enumerate(steps, start=1):
@@ -44,11 +44,11 @@ async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
 
 
 @check("SES-02", fast=True, crossed=AMONG)
-async def test_fetch_epoch_above(share: Share, judge: Judge) -> None:
-    _, consumer = await holding(share, 2, more=2)
+async def test_fetch_epoch_above(env: Env, judge: Judge) -> None:
+    _, consumer = await holding(env, 2, more=2)
     expected = consumer.session.epoch
 
-    for epoch in (expected + 1, expected + share.rng.randint(2, 1000), 2**31 - 1):
+    for epoch in (expected + 1, expected + env.rng.randint(2, 1000), 2**31 - 1):
         response = await consumer.fetch(accept(0, 1), epoch=epoch)
         judge.equal(BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
         judge.equal([], response.offsets, f"offsets acquired by epoch {epoch}")
@@ -57,8 +57,8 @@ async def test_fetch_epoch_above(share: Share, judge: Judge) -> None:
 
 
 @check("SES-03", fast=True, crossed=AMONG)
-async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
-    _, consumer = await holding(share, 2, more=2)
+async def test_fetch_epoch_repeated(env: Env, judge: Judge) -> None:
+    _, consumer = await holding(env, 2, more=2)
     for _ in range(2):
         await consumer.fetch(max_records=0, max_wait_ms=0)
     expected = consumer.session.epoch
@@ -72,8 +72,8 @@ async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
 
 
 @check("SES-04", fast=True, crossed=AMONG)
-async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
-    queue, consumer = await holding(share, 2)
+async def test_acknowledge_with_wrong_epoch(env: Env, judge: Judge) -> None:
+    queue, consumer = await holding(env, 2)
     await consumer.fetch(max_wait_ms=0)
     expected = consumer.session.epoch
 
@@ -89,12 +89,12 @@ async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
 
 
 @check("SES-05", crossed=AMONG)
-async def test_wrong_epochs_leave_the_session(share: Share, judge: Judge) -> None:
-    _, consumer = await holding(share, 2, more=2)
+async def test_wrong_epochs_leave_the_session(env: Env, judge: Judge) -> None:
+    _, consumer = await holding(env, 2, more=2)
     await consumer.fetch(max_records=0, max_wait_ms=0)
     expected = consumer.session.epoch
 
-    for epoch in share.rng.sample([expected - 1, expected + 1, expected + 2, 2**31 - 1], 4):
+    for epoch in env.rng.sample([expected - 1, expected + 1, expected + 2, 2**31 - 1], 4):
         await consumer.fetch(epoch=epoch, max_wait_ms=0)
         await consumer.session.acknowledge({}, epoch=epoch)
     part = await consumer.ack(accept(0), epoch=expected)
@@ -105,8 +105,8 @@ async def test_wrong_epochs_leave_the_session(share: Share, judge: Judge) -> Non
 
 
 @check("SES-06", fast=True, crossed=AMONG)
-async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -> None:
-    queue, consumer = await holding(share, 2)
+async def test_opening_fetch_with_acknowledgements(env: Env, judge: Judge) -> None:
+    queue, consumer = await holding(env, 2)
 
     response = await consumer.fetch(accept(0, 1), epoch=OPEN)
     await consumer.close()
@@ -118,8 +118,8 @@ async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -
 
 
 @check("SES-07", fast=True, crossed=AMONG)
-async def test_opening_acknowledge(share: Share, judge: Judge) -> None:
-    queue, consumer = await holding(share, 2)
+async def test_opening_acknowledge(env: Env, judge: Judge) -> None:
+    queue, consumer = await holding(env, 2)
     stranger = await queue.consumer(join=False)
 
     for who, name in ((consumer, "with a session"), (stranger, "without a session")):
@@ -131,8 +131,8 @@ async def test_opening_acknowledge(share: Share, judge: Judge) -> None:
 
 
 @check("SES-08", fast=True)
-async def test_fetch_without_session(share: Share, judge: Judge) -> None:
-    queue, consumer = await share.with_consumer(records=1)
+async def test_fetch_without_session(env: Env, judge: Judge) -> None:
+    queue, consumer = await env.with_consumer(records=1)
 
     for epoch in (1, 2, 2**31 - 1):
         response = await consumer.session.fetch(consumer.where, epoch=epoch)
@@ -142,8 +142,8 @@ async def test_fetch_without_session(share: Share, judge: Judge) -> None:
 
 
 @check("SES-09", fast=True, crossed=AMONG)
-async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
-    queue, consumer = await holding(share, 2)
+async def test_acknowledge_without_session(env: Env, judge: Judge) -> None:
+    queue, consumer = await holding(env, 2)
     stranger = await queue.consumer(join=False)
 
     for epoch in (1, 2, 2**31 - 1):
@@ -155,8 +155,8 @@ async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
 
 
 @check("SES-10", fast=True)
-async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
-    _, consumer = await share.with_consumer()
+async def test_final_epoch_without_session(env: Env, judge: Judge) -> None:
+    _, consumer = await env.with_consumer()
 
     by_fetch = await consumer.session.fetch(epoch=CLOSE)
     by_ack = await consumer.session.acknowledge({}, epoch=CLOSE)
@@ -166,11 +166,11 @@ async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
 
 
 @check("SES-11", crossed=AMONG)
-async def test_epoch_below_the_final_one(share: Share, judge: Judge) -> None:
-    _, consumer = await holding(share, 2, more=2)
+async def test_epoch_below_the_final_one(env: Env, judge: Judge) -> None:
+    _, consumer = await holding(env, 2, more=2)
     expected = consumer.session.epoch
 
-    for epoch in (*BELOW, share.rng.randint(-(2**31), -2)):
+    for epoch in (*BELOW, env.rng.randint(-(2**31), -2)):
         fetched = await consumer.fetch(accept(0, 1), epoch=epoch)
         sent = await consumer.session.acknowledge({consumer.where: [accept(0, 1)]}, epoch=epoch)
         for api, error in (("ShareFetch", fetched.error), ("ShareAcknowledge", sent.error)):

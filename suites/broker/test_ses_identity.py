@@ -7,15 +7,15 @@ BAD_IDS = pytest.mark.parametrize("bad", [None, "", "m" * 37], ids=["null", "emp
 
 
 @check("SES-30", fast=True, crossed=AMONG)
-async def test_sessions_of_two_members(share: Share, judge: Judge) -> None:
-    queue = await share.queue(4, batches=4, lock_ms=share.bounds.longest_lock)
+async def test_sessions_of_two_members(env: Env, judge: Judge) -> None:
+    queue = await env.queue(4, batches=4, lock_ms=env.bounds.longest_lock)
     one, two = await queue.consumer(), await queue.consumer()
     await one.acquire(2, max_records=2)
     await two.acquire(2, max_records=2)
     expected = one.session.epoch
 
     wrong = await two.fetch(epoch=two.session.epoch + 1)
-    stranger = await one.session.fetch(epoch=expected, member_id=share.member_id())
+    stranger = await one.session.fetch(epoch=expected, member_id=env.member_id())
     judge.equal(NO_SESSION, stranger.error, "error of an unknown member's epoch")
     closed = await two.close()
     one.session.epoch = expected
@@ -28,14 +28,14 @@ async def test_sessions_of_two_members(share: Share, judge: Judge) -> None:
 
 
 @check("SES-31")
-async def test_sessions_of_one_member_id_in_two_groups(share: Share, judge: Judge) -> None:
-    queue = await share.queue(2, lock_ms=share.bounds.longest_lock)
-    sibling = await share.sibling(queue)
+async def test_sessions_of_one_member_id_in_two_groups(env: Env, judge: Judge) -> None:
+    queue = await env.queue(2, lock_ms=env.bounds.longest_lock)
+    sibling = await env.sibling(queue)
     here, there = await queue.consumer(), await sibling.consumer()
     there.session.member_id = here.member_id
     await here.acquire(2)
     await there.acquire(2)
-    for _ in range(share.rng.randint(1, 4)):
+    for _ in range(env.rng.randint(1, 4)):
         await there.fetch(max_wait_ms=0)
 
     part = await here.ack(accept(0), epoch=1)
@@ -46,18 +46,18 @@ async def test_sessions_of_one_member_id_in_two_groups(share: Share, judge: Judg
 
 
 @check("SES-32")
-async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
-    nodes = sorted(share.cluster.brokers)
+async def test_sessions_on_two_brokers(env: Env, judge: Judge) -> None:
+    nodes = sorted(env.cluster.brokers)
     if len(nodes) < 2:
         raise OutOfReach("needs a cluster of at least two brokers")
     homes = [[node] for node in nodes[:2]]
-    queue = await share.queue(2, partitions=2, assignments=homes, lock_ms=share.bounds.longest_lock)
+    queue = await env.queue(2, partitions=2, assignments=homes, lock_ms=env.bounds.longest_lock)
     await queue.produce(2, 1)
     near = await queue.consumer()
     far = Consumer(near.member, await near.member.session(nodes[1]), (queue.topic, 1))
     await near.acquire(2)
     await far.acquire(2)
-    for _ in range(share.rng.randint(1, 4)):
+    for _ in range(env.rng.randint(1, 4)):
         await far.fetch(max_wait_ms=0)
 
     part = await near.ack(accept(0), epoch=1)
@@ -69,8 +69,8 @@ async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
     judge.equal(ErrorCode.NONE, still.ack_error, "error on the other broker, later")
 
 
-async def _judge_bad_id(share: Share, judge: Judge, said: str, **bad: Any) -> None:
-    _, consumer = await share.with_consumer()
+async def _judge_bad_id(env: Env, judge: Judge, said: str, **bad: Any) -> None:
+    _, consumer = await env.with_consumer()
 
     fetched = await consumer.fetch(epoch=OPEN, max_wait_ms=0, **bad)
     sent = await consumer.session.acknowledge({consumer.where: [accept(0)]}, epoch=1, **bad)
@@ -81,20 +81,20 @@ async def _judge_bad_id(share: Share, judge: Judge, said: str, **bad: Any) -> No
 
 
 @check("SES-33", fast=True, crossed=AMONG)
-async def test_null_group_id(share: Share, judge: Judge) -> None:
-    await _judge_bad_id(share, judge, "", group_id=None)
+async def test_null_group_id(env: Env, judge: Judge) -> None:
+    await _judge_bad_id(env, judge, "", group_id=None)
 
 
 @check("SES-34", fast=True, crossed=AMONG)
 @BAD_IDS
-async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> None:
-    await _judge_bad_id(share, judge, f" as {bad!r}", member_id=bad)
+async def test_bad_member_id(env: Env, judge: Judge, bad: str | None) -> None:
+    await _judge_bad_id(env, judge, f" as {bad!r}", member_id=bad)
 
 
 @check("SES-35", crossed=AMONG)
 @BAD_IDS
-async def test_bad_ids_are_the_clients_fault(share: Share, judge: Judge, bad: str | None) -> None:
-    _, consumer = await share.with_consumer()
+async def test_bad_ids_are_the_clients_fault(env: Env, judge: Judge, bad: str | None) -> None:
+    _, consumer = await env.with_consumer()
     fields: list[dict[str, Any]] = [{"member_id": bad}]
     if bad is None:
         fields.append({"group_id": None})
@@ -108,18 +108,18 @@ async def test_bad_ids_are_the_clients_fault(share: Share, judge: Judge, bad: st
 
 
 @check("SES-40", crossed=AMONG)
-async def test_sessions_on_one_connection(share: Share, judge: Judge) -> None:
-    queue = await share.queue(6, batches=6, lock_ms=share.bounds.longest_lock)
+async def test_sessions_on_one_connection(env: Env, judge: Judge) -> None:
+    queue = await env.queue(6, batches=6, lock_ms=env.bounds.longest_lock)
     consumers = [await queue.consumer()]
     connection = consumers[0].session.connection
     for _ in range(2):
-        member = await share.member(queue.group, queue.topic)
+        member = await env.member(queue.group, queue.topic)
         session = Session(connection, queue.group, member.member_id)
         consumers.append(Consumer(member, session, consumers[0].where))
 
     held = [(await consumer.acquire(2, max_records=2)).offsets for consumer in consumers]
-    for _ in range(share.rng.randint(1, 4)):
-        await share.rng.choice(consumers).fetch(max_wait_ms=0)
+    for _ in range(env.rng.randint(1, 4)):
+        await env.rng.choice(consumers).fetch(max_wait_ms=0)
     errors = [
         (await consumer.ack(*map(accept, offsets))).ack_error
         for consumer, offsets in zip(consumers, held, strict=True)

@@ -7,9 +7,9 @@ TWO_SESSIONS = {"group.share.max.share.sessions": LIMIT, "group.share.max.size":
 FULL = ErrorCode.SHARE_SESSION_LIMIT_REACHED
 
 
-async def crowded(share: Share) -> tuple[Queue, list[Consumer], Consumer]:
+async def crowded(env: Env) -> tuple[Queue, list[Consumer], Consumer]:
     """Return a queue, as many consumers with a session as there may be, and one without."""
-    queue = await share.queue()
+    queue = await env.queue()
     inside = [await queue.consumer(join=number == 0) for number in range(LIMIT)]
     for consumer in inside:
         consumer.sound(await consumer.fetch(epoch=OPEN, max_wait_ms=0))
@@ -17,9 +17,9 @@ async def crowded(share: Share) -> tuple[Queue, list[Consumer], Consumer]:
 
 
 @check("SES-42", solo=TWO_SESSIONS)
-async def test_one_session_too_many(solo_share: Share, judge: Judge) -> None:
-    _, _, outside = await crowded(solo_share)
-    wait_ms = solo_share.rng.randint(500, 2000)
+async def test_one_session_too_many(solo_env: Env, judge: Judge) -> None:
+    _, _, outside = await crowded(solo_env)
+    wait_ms = solo_env.rng.randint(500, 2000)
 
     start = time.monotonic()
     refused = await outside.fetch(epoch=OPEN, max_wait_ms=wait_ms)
@@ -29,8 +29,8 @@ async def test_one_session_too_many(solo_share: Share, judge: Judge) -> None:
 
 
 @check("SES-44", solo=TWO_SESSIONS)
-async def test_open_sessions_go_on(solo_share: Share, judge: Judge) -> None:
-    queue, inside, outside = await crowded(solo_share)
+async def test_open_sessions_go_on(solo_env: Env, judge: Judge) -> None:
+    queue, inside, outside = await crowded(solo_env)
     await outside.fetch(epoch=OPEN, max_wait_ms=100)
 
     fresh = await queue.produce(1)
@@ -42,8 +42,8 @@ async def test_open_sessions_go_on(solo_share: Share, judge: Judge) -> None:
 
 
 @check("SES-43", solo=TWO_SESSIONS)
-async def test_sessions_make_room(solo_share: Share, judge: Judge) -> None:
-    queue, inside, outside = await crowded(solo_share)
+async def test_sessions_make_room(solo_env: Env, judge: Judge) -> None:
+    queue, inside, outside = await crowded(solo_env)
 
     for turn in range(4 * LIMIT):
         leaver = inside.pop(0)

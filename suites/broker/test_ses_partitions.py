@@ -13,17 +13,17 @@ NOT_KNOWN = {
 World = tuple[Queue, Consumer, Where, Where]
 
 
-async def consumer_of_two(share: Share, records: int = 2) -> World:
+async def consumer_of_two(env: Env, records: int = 2) -> World:
     """Return a queue with two partitions on one broker, each with records, and a consumer."""
-    queue = await share.queue(records, partitions=2, assignments=share.together(2))
+    queue = await env.queue(records, partitions=2, assignments=env.together(2))
     if records:
         await queue.produce(records, 1)
     return queue, await queue.consumer(), (queue.topic, 0), (queue.topic, 1)
 
 
 @check("SES-21", fast=True, crossed=BEHIND)
-async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
-    queue, consumer, first, second = await consumer_of_two(share, records=0)
+async def test_partitions_are_remembered(env: Env, judge: Judge) -> None:
+    queue, consumer, first, second = await consumer_of_two(env, records=0)
     await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
     await queue.produce(2, 0)
     await queue.produce(2, 1)
@@ -40,8 +40,8 @@ async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
 
 
 @check("SES-22", crossed=RELOADED)
-async def test_partition_added_later(share: Share, judge: Judge) -> None:
-    queue, consumer, first, second = await consumer_of_two(share)
+async def test_partition_added_later(env: Env, judge: Judge) -> None:
+    queue, consumer, first, second = await consumer_of_two(env)
     before = await acquired(consumer.session, first, count=2)
     after = await acquired(consumer.session, second, count=2)
     await queue.produce(1, 0)
@@ -55,8 +55,8 @@ async def test_partition_added_later(share: Share, judge: Judge) -> None:
 
 
 @check("SES-23", fast=True)
-async def test_forgotten_partition(share: Share, judge: Judge) -> None:
-    queue, consumer, first, second = await consumer_of_two(share, records=0)
+async def test_forgotten_partition(env: Env, judge: Judge) -> None:
+    queue, consumer, first, second = await consumer_of_two(env, records=0)
     await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
     await queue.produce(2, 0)
     await queue.produce(2, 1)
@@ -78,8 +78,8 @@ async def test_forgotten_partition(share: Share, judge: Judge) -> None:
 
 
 @check("SES-24", crossed=RELOADED)
-async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
-    queue, consumer, first, _ = await consumer_of_two(share)
+async def test_forgetting_releases_nothing(env: Env, judge: Judge) -> None:
+    queue, consumer, first, _ = await consumer_of_two(env)
     await acquired(consumer.session, first, count=2)
 
     await consumer.session.fetch(forget=[first], max_wait_ms=0)
@@ -92,8 +92,8 @@ async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
 
 
 @check("SES-25", crossed=RELOADED)
-async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
-    queue, consumer, first, _ = await consumer_of_two(share)
+async def test_forgetting_and_acknowledging(env: Env, judge: Judge) -> None:
+    queue, consumer, first, _ = await consumer_of_two(env)
     await acquired(consumer.session, first, count=2)
     await queue.produce(2, 0)
 
@@ -109,8 +109,8 @@ async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
 
 
 @check("SES-26")
-async def test_session_without_partitions(share: Share, judge: Judge) -> None:
-    _, consumer, first, _ = await consumer_of_two(share)
+async def test_session_without_partitions(env: Env, judge: Judge) -> None:
+    _, consumer, first, _ = await consumer_of_two(env)
     session = consumer.session
 
     opened = await session.fetch(epoch=OPEN, max_wait_ms=0)
@@ -126,9 +126,9 @@ async def test_session_without_partitions(share: Share, judge: Judge) -> None:
 
 
 @check("SES-27", crossed=RELOADED)
-async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
-    _, consumer, first, _ = await consumer_of_two(share)
-    unknown = (dataclasses.replace(first[0], id=uuid.UUID(int=share.rng.getrandbits(128))), 0)
+async def test_unknown_topic_id(env: Env, judge: Judge) -> None:
+    _, consumer, first, _ = await consumer_of_two(env)
+    unknown = (dataclasses.replace(first[0], id=uuid.UUID(int=env.rng.getrandbits(128))), 0)
 
     opened = await consumer.session.fetch(unknown, first, epoch=OPEN, max_wait_ms=10000)
     again = await consumer.session.fetch(max_wait_ms=0)
@@ -141,9 +141,9 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
 
 
 @check("SES-28", crossed=AMONG)
-async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
-    node = share.rng.choice(sorted(share.cluster.brokers))
-    queue, consumer = await share.with_consumer(2, assignments=[[node]])
+async def test_partition_that_comes_later(env: Env, judge: Judge) -> None:
+    node = env.rng.choice(sorted(env.cluster.brokers))
+    queue, consumer = await env.with_consumer(2, assignments=[[node]])
     first, second = (queue.topic, 0), (queue.topic, 1)
 
     opened = await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=10000)
@@ -153,36 +153,36 @@ async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
     judge.equal([0, 1], offsets_in(opened, first), "offsets of the partition there is")
 
     # New partitions get their leader from the cluster, so only one on this broker can heal here.
-    larger = await share.admin.create_partitions(queue.topic, 2, assignments=[[node]])
+    larger = await env.admin.create_partitions(queue.topic, 2, assignments=[[node]])
     await beating([consumer.member], lambda: consumer.member.assigned >= every(larger))
-    await share.admin.produce(larger, 1, 1)
+    await env.admin.produce(larger, 1, 1)
     healed = await acquired(consumer.session, second, count=1)
     judge.equal({second: [0]}, healed, "records once the partition exists")
 
 
 @check("SES-29", crossed=AMONG)
-async def test_deleted_topic(share: Share, judge: Judge) -> None:
-    node = share.rng.choice(sorted(share.cluster.brokers))
-    queue = await share.queue(1, assignments=[[node]])
-    stays = await share.admin.create_topic(assignments=[[node]])
+async def test_deleted_topic(env: Env, judge: Judge) -> None:
+    node = env.rng.choice(sorted(env.cluster.brokers))
+    queue = await env.queue(1, assignments=[[node]])
+    stays = await env.admin.create_topic(assignments=[[node]])
     consumer = await queue.holder(1)
     member, names = consumer.member, [queue.topic.name, stays.name]
     await good_beat(member, subscribed_topic_names=names)
     await beating([member], lambda: member.assigned == every(queue.topic, stays))
     await consumer.session.fetch((stays, 0), max_wait_ms=0)
 
-    await share.admin.delete_topics(queue.topic.name)
+    await env.admin.delete_topics(queue.topic.name)
     top, error = await first_error(consumer)
     judge.equal(ErrorCode.NONE, top, "error of the whole fetch after the deletion")
     judge.one_of(NOT_KNOWN, error, "error of the deleted topic's partition")
-    await share.admin.produce(stays, 1)
+    await env.admin.produce(stays, 1)
     served = await acquired(consumer.session, (stays, 0), count=1)
     judge.equal({(stays, 0): [0]}, served, "records of the other topic")
 
 
 @check("SES-47", crossed=AMONG)
-async def test_topic_created_again(share: Share, judge: Judge) -> None:
-    consumer, again = await created_again(share)
+async def test_topic_created_again(env: Env, judge: Judge) -> None:
+    consumer, again = await created_again(env)
 
     # The order of partitions rotates, so each fetch may meet the old id first, or not at all.
     served = []
@@ -190,14 +190,14 @@ async def test_topic_created_again(share: Share, judge: Judge) -> None:
         served += (await acquired(consumer.session, (again, 0), count=1))[again, 0]
         if served != list(range(offset + 1)):
             break
-        await share.admin.produce(again, 1)
+        await env.admin.produce(again, 1)
 
     judge.equal([0, 1, 2, 3], served, "records of the topic created again")
 
 
 @check("SES-48", crossed=AMONG)
-async def test_old_id_of_a_topic_created_again(share: Share, judge: Judge) -> None:
-    consumer, _ = await created_again(share)
+async def test_old_id_of_a_topic_created_again(env: Env, judge: Judge) -> None:
+    consumer, _ = await created_again(env)
 
     told = await first_error(consumer)
 
@@ -216,14 +216,14 @@ async def first_error(consumer: Consumer) -> tuple[int, int | None]:
     return seen
 
 
-async def created_again(share: Share) -> tuple[Consumer, Topic]:
+async def created_again(env: Env) -> tuple[Consumer, Topic]:
     """Return a consumer whose session remembers a deleted topic, and one of the same name."""
-    node = share.rng.choice(sorted(share.cluster.brokers))
-    queue, consumer = await share.with_holder(1, untouched=True, assignments=[[node]])
+    node = env.rng.choice(sorted(env.cluster.brokers))
+    queue, consumer = await env.with_holder(1, untouched=True, assignments=[[node]])
 
-    await share.admin.delete_topics(queue.topic.name)
-    again = await share.admin.create_topic(name=queue.topic.name, assignments=[[node]])
+    await env.admin.delete_topics(queue.topic.name)
+    again = await env.admin.create_topic(name=queue.topic.name, assignments=[[node]])
     member = consumer.member
     await beating([member], lambda: member.assigned == every(again))
-    await share.admin.produce(again, 1)
+    await env.admin.produce(again, 1)
     return consumer, again

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts, gather_all
 from fixtures.clients.member import renew
 from spec.verdict import OutOfReach, Stalled, Undecided
+from suites.broker.env import BYSTANDING, Consumer, Env, Queue, goes_on
 from suites.broker.groups import good_beat, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
-from suites.broker.share import BYSTANDING, Consumer, Queue, Share, goes_on
 from suites.judge import Judge
 
 # A lock is judged from both sides. It may not end before its duration has passed since the request
@@ -103,11 +103,11 @@ def in_time(since: float, lock_ms: int) -> None:
         raise Undecided(f"the harness needed longer than the lock's {lock_ms} ms for its part")
 
 
-async def two_partitions(share: Share, records: int, lock_ms: int, **group_config: str) -> Queue:
+async def two_partitions(env: Env, records: int, lock_ms: int, **group_config: str) -> Queue:
     """Return a queue for :func:`outlast`: two partitions with one leader, records in the first."""
-    node = min(share.cluster.brokers)
+    node = min(env.cluster.brokers)
     assigned = [[node], [node]]
-    return await share.queue(
+    return await env.queue(
         records, assignments=assigned, lock_ms=lock_ms, group_config=group_config
     )
 
@@ -134,7 +134,7 @@ async def reconfigure(queue: Queue, consumer: Consumer, lock_ms: int, **more: st
     """
     wanted = {"share.record.lock.duration.ms": str(lock_ms)}
     wanted |= {name.replace("_", "."): value for name, value in more.items()}  # type: ignore[misc]
-    await queue.share.admin.group_config(queue.group, wanted)
+    await queue.env.admin.group_config(queue.group, wanted)
     async for _ in attempts(WITHIN):
         if consumer.sound(await consumer.fetch(max_records=0, max_wait_ms=0)).lock_ms == lock_ms:
             return
@@ -199,9 +199,9 @@ async def judge_span(
     raise Undecided(f"too slow here to tell how long a {what} of {durations} s lasts")
 
 
-async def waits_end_late(share: Share, seconds: float) -> float:
+async def waits_end_late(env: Env, seconds: float) -> float:
     """Return how many seconds late fetches are that find nothing and wait: the median of many."""
-    consumer = await idle_consumer(share)
+    consumer = await idle_consumer(env)
     began = time.monotonic()
     late: list[float] = []
     while time.monotonic() - began < seconds or not late:
@@ -211,9 +211,9 @@ async def waits_end_late(share: Share, seconds: float) -> float:
     return statistics.median(late)
 
 
-async def idle_consumer(share: Share) -> Consumer:
+async def idle_consumer(env: Env) -> Consumer:
     """Return a consumer with an open session and nothing to acquire."""
-    consumer = await (await share.queue()).consumer()
+    consumer = await (await env.queue()).consumer()
     consumer.sound(await consumer.fetch(max_wait_ms=0))
     return consumer
 
@@ -227,14 +227,14 @@ def apart(shortest: int, longest: int) -> tuple[float, float]:
 
 
 async def locks_of(
-    share: Share, seconds: float, *, renewed: bool = False, holders: int = 1, count: int = 6
+    env: Env, seconds: float, *, renewed: bool = False, holders: int = 1, count: int = 6
 ) -> list[Span]:
     """Return how long locks last that a group has for so many seconds.
 
     Each record has an acquisition of its own, or a renewal. Another member asks for them all the
     time. Of several holders, who acquire in turns, it is the locks of the last.
     """
-    queue = await share.queue(count, batches=count, lock_ms=int(seconds * 1000))
+    queue = await env.queue(count, batches=count, lock_ms=int(seconds * 1000))
     first, *others = [await queue.consumer(join=not number) for number in range(holders + 1)]
     *more, other = others
     taking = itertools.cycle([first, *more])
@@ -271,28 +271,28 @@ async def locks_of(
     return [spans[offset] for offset in sorted(spans)[holders - 1 :: holders]]
 
 
-async def silences_of(share: Share, seconds: float, count: int = 3) -> list[Span]:
+async def silences_of(env: Env, seconds: float, count: int = 3) -> list[Span]:
     """Return how long members stay listed that are silent, under a session timeout of so long."""
-    timing = {SESSION: str(int(seconds * 1000)), HEARTBEAT: str(share.bounds.short_heartbeat)}
-    queue = await share.queue(group_config=timing)
+    timing = {SESSION: str(int(seconds * 1000)), HEARTBEAT: str(env.bounds.short_heartbeat)}
+    queue = await env.queue(group_config=timing)
     return await gather_all(_silence(queue, seconds) for _ in range(count))
 
 
 async def _silence(queue: Queue, seconds: float) -> Span:
-    member = await queue.share.member(queue.group, queue.topic)
+    member = await queue.env.member(queue.group, queue.topic)
     sent = time.monotonic()
     await good_beat(member)
     got = listed = time.monotonic()
     async for _ in attempts(seconds + SLACK, pause=0.01):
         asked = time.monotonic()
-        if member.member_id not in await member_ids(queue.share, queue.group):
+        if member.member_id not in await member_ids(queue.env, queue.group):
             return Span(max(0.0, listed - got), time.monotonic() - sent)
         listed = asked
     return Span(listed - got, float("inf"))
 
 
 async def judge_prompt(
-    share: Share, judge: Judge, what: str, call: Callable[[], Awaitable[float]]
+    env: Env, judge: Judge, what: str, call: Callable[[], Awaitable[float]]
 ) -> None:
     """Judge that something due at once takes no time: the quickest of some tries.
 
@@ -302,7 +302,7 @@ async def judge_prompt(
     plain: list[float] = []
     while len(took) < TRIES and min(took, default=PROMPT + 1) > PROMPT:
         asked = time.monotonic()
-        await (await share.cluster.any()).call("Metadata", topics=[])
+        await (await env.cluster.any()).call("Metadata", topics=[])
         plain.append(time.monotonic() - asked)
         took.append(await call())
     quickest = min(took)

@@ -32,7 +32,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.adapter import Capability
 from spec.verdict import Undecided
-from suites.broker.share import Queue, Share, world
+from suites.broker.env import Env, Queue, open_env
 from suites.client.account import Account, account
 from suites.client.wire import HEARTBEAT, SHARE, Acked, acked
 
@@ -128,8 +128,8 @@ class Polled:
 class Harness:
     """A cluster seen through a tap, and the client under test in front of it."""
 
-    def __init__(self, share: Share, tap: Tap, adapter: Adapter, rng: Random) -> None:
-        self.share, self.admin, self.tap = share, share.admin, tap
+    def __init__(self, env: Env, tap: Tap, adapter: Adapter, rng: Random) -> None:
+        self.env, self.admin, self.tap = env, env.admin, tap
         self.adapter, self.rng = adapter, rng
         self._handles: list[Handle] = []
 
@@ -137,13 +137,13 @@ class Harness:
 
     async def queue(self, records: int | Sequence[bytes] = 0, **options: Any) -> Queue:
         """Return a topic with records, and a group that reads it from the beginning."""
-        return await self.share.queue(records, **options)
+        return await self.env.queue(records, **options)
 
     async def queue_of(self, topic: Topic, records: int) -> Queue:
         """Return a new group that reads a topic from its beginning, with new records in it."""
-        group = self.share.cluster.fresh_name("g")
+        group = self.env.cluster.fresh_name("g")
         await self.admin.group_config(group, {"share.auto.offset.reset": "earliest"})
-        queue = Queue(share=self.share, topic=topic, group=group)
+        queue = Queue(env=self.env, topic=topic, group=group)
         await queue.produce(records)
         return queue
 
@@ -464,12 +464,12 @@ async def harness_on(
     transcripts: list[Transcript],
 ) -> AsyncIterator[Harness]:
     """Put a tap in front of a cluster for one check; its frames are kept in case it fails."""
-    async with world(info, rng, [], schemas) as share:
-        tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), security=info.security)
+    async with open_env(info, rng, [], schemas) as env:
+        tap = Tap(schemas=schemas, brokers=dict(env.cluster.brokers), security=info.security)
         transcripts += [tap.transcript, AdapterTranscript(adapter)]
         await tap.start()
         try:
-            harness = Harness(share, tap, adapter, rng)
+            harness = Harness(env, tap, adapter, rng)
             yield harness
             tap.script.clear()
             await harness.close()

@@ -17,7 +17,7 @@ from fixtures.wire.records import Record, encode_batch
 from spec.adapter import Capability
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.check import check
-from suites.broker.share import Queue
+from suites.broker.env import Queue
 from suites.client.harness import *
 from suites.client.wire import *
 from suites.judge import Judge

@@ -24,7 +24,7 @@ from fixtures.clients.member import AckType
 from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
 from spec.verdict import Violation
-from suites.broker.share import Queue
+from suites.broker.env import Queue
 from suites.client.harness import FLOOD, Harness, refusal
 from suites.client.wire import SHARE, acked, busiest
 
@@ -134,7 +134,7 @@ async def play(harness: Harness, script: Sequence[Step]) -> SequenceRun:
     config = {"share.delivery.count.limit": str(LIMIT), "share.session.timeout.ms": str(SESSION_MS)}
     queue = await harness.queue(lock_ms=LOCK_MS, group_config=config)
     topic = await harness.admin.create_topic(1)
-    player = _Player(harness, queue, Queue(share=harness.share, topic=topic, group=queue.group))
+    player = _Player(harness, queue, Queue(env=harness.env, topic=topic, group=queue.group))
     await player.produce(3)
     run = player.run
     try:

@@ -221,7 +221,7 @@ async def test_without_leader_for_a_moment(hostile: Harness, judge: Judge) -> No
 @check("CLI-128", needs="explicit|mixed")
 async def test_lock_begins_with_the_response(harness: Harness, judge: Judge) -> None:
     """A fetch waits for nearly a lock, and what it brings is worked on for half of one."""
-    lock = harness.share.bounds.lock(4000) / 1000
+    lock = harness.env.bounds.lock(4000) / 1000
     queue, consumer = await harness.consuming(
         1, settle=True, lock_ms=4000, max_wait_ms=round(lock * 1250)
     )

@@ -14,7 +14,7 @@ LONGER = 1.0  # Seconds for which a client stands still beyond its locks.
 
 @check("CLI-120", timeout=120)
 async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> None:
-    lock = hostile.share.bounds.lock(2000) / 1000
+    lock = hostile.env.bounds.lock(2000) / 1000
     queue = await hostile.queue(3, lock_ms=2000)
     (late,) = hostile.play({"on": "ShareFetch", "do": "pass", "delay": lock / 2})
     consumer = await hostile.consumer(queue)

@@ -27,7 +27,7 @@ async def test_blank_topics(harness: Harness, judge: Judge, topic: str | None) -
 @check("CLI-91")
 async def test_topic_created_later(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue()
-    name = harness.share.cluster.fresh_name("t")
+    name = harness.env.cluster.fresh_name("t")
     consumer = await harness.consumer(queue.group, name)
     await harness.polls(consumer, within=1.0)
     topic = await harness.admin.create_topic(1, name=name)

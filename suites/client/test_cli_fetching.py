@@ -34,7 +34,7 @@ async def test_stale_hint(hostile: Harness, judge: Judge, behind: int) -> None:
     before = _asked(hostile, consumer)
     if before != {2}:
         raise Undecided(f"broker 2 leads, and {before} were asked before there was any hint")
-    told = await (await hostile.share.cluster.any()).call("Metadata", topics=[{"name": topic.name}])
+    told = await (await hostile.env.cluster.any()).call("Metadata", topics=[{"name": topic.name}])
     known = told.topics[0].partitions[0].leader_epoch
     step = {"on": "ShareFetch", "when": {"node": 2}, "times": 3, "do": "partition-error"}
     stale = {"code": "NOT_LEADER_OR_FOLLOWER", "leader": 3, "epoch": known - behind}
@@ -337,7 +337,7 @@ async def test_unknown_id(hostile: Harness, judge: Judge) -> None:
 @check("CLI-103")
 async def test_committed(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(1, group_config={"share.isolation.level": "read_committed"})
-    async with TransactionalProducer.open(harness.share.cluster) as producer:
+    async with TransactionalProducer.open(harness.env.cluster) as producer:
         await producer.append(queue.topic, 2)
         await producer.commit()
         await producer.append(queue.topic, 2)
@@ -362,7 +362,7 @@ async def test_aborted_batches(hostile: Harness, judge: Judge) -> None:
 @check("CLI-102")
 async def test_markers(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(1)
-    async with TransactionalProducer.open(harness.share.cluster) as producer:
+    async with TransactionalProducer.open(harness.env.cluster) as producer:
         for _ in range(2):
             await producer.append(queue.topic, 2)
             await producer.commit()

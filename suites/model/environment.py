@@ -24,7 +24,7 @@ from spec.ledger import load_ledger
 from spec.model.release import Release, release_of
 from spec.model.table import State
 from spec.verdict import Verdict, Violation
-from suites.broker.share import Share
+from suites.broker.env import Env
 from suites.model.actions import Action, Do
 from suites.model.player import LOCK_MS, Player, RealTime, Time, VirtualTime
 
@@ -108,8 +108,8 @@ class Environment:
         self._cluster = Cluster(self.info, schemas=self._schemas, rng=self.rng)
         await self._cluster.connect()
         await self._cluster.any()
-        share = Share(self._cluster, self.rng, await bounds_of(self._cluster))
-        return await Player.begin(share, self.release, self.time)
+        env = Env(self._cluster, self.rng, await bounds_of(self._cluster))
+        return await Player.begin(env, self.release, self.time)
 
     async def finish(self, player: Player, *, early: bool = False) -> None:
         """Drain; with ``early``, with less patience than it takes to accuse anybody."""

@@ -31,8 +31,8 @@ from spec.model.partition import SharePartition
 from spec.model.release import Release
 from spec.model.settings import Settings, Slack
 from spec.verdict import Undecided
+from suites.broker.env import Consumer, Env, Queue
 from suites.broker.leaders import moved
-from suites.broker.share import Consumer, Queue, Share
 from suites.model.actions import Action, Do
 
 T = TypeVar("T")
@@ -247,10 +247,10 @@ class Player:
         }
 
     @classmethod
-    async def begin(cls, share: Share, release: Release, time: Time) -> Self:
-        nodes = sorted(share.cluster.brokers)
-        placed = share.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
-        queue = await share.queue(assignments=[placed], lock_ms=LOCK_MS)
+    async def begin(cls, env: Env, release: Release, time: Time) -> Self:
+        nodes = sorted(env.cluster.brokers)
+        placed = env.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
+        queue = await env.queue(assignments=[placed], lock_ms=LOCK_MS)
         seats = [LockstepMember(await queue.consumer()) for _ in range(MEMBER_COUNT)]
         return cls(queue, release, seats, time)
 
@@ -309,18 +309,18 @@ class Player:
     async def _start_log_at(self, offset: int) -> None:
         if offset > self.log_start:
             operation = self.judge.begin_log_start(self.time.now(), offset)
-            await self.queue.share.admin.delete_records(self.queue.topic, offset)
+            await self.queue.env.admin.delete_records(self.queue.topic, offset)
             self.log_start = offset
             self._heed(self.judge.log_started(operation, self.time.now()))
 
     async def _move(self, _action: Action) -> None:
-        if len(self.queue.share.cluster.brokers) < 2:
+        if len(self.queue.env.cluster.brokers) < 2:
             return
         for seat in self.seats:
             self._disconnect(seat)
         operation = self.judge.begin_reload(self.time.now())
         self.queue = await moved(self.queue)
-        topic, admin = self.queue.topic, self.queue.share.admin
+        topic, admin = self.queue.topic, self.queue.env.admin
 
         async def ask() -> bool | None:
             return True if await admin.log_offset(topic) >= self.end else None
@@ -481,7 +481,7 @@ class Player:
         self.settings = replace(self.settings, delivery_limit=action.n)
         asked = self.time.now()
         wanted = {"share.delivery.count.limit": str(action.n)}
-        await self.queue.share.admin.group_config(self.queue.group, wanted)
+        await self.queue.env.admin.group_config(self.queue.group, wanted)
         self.judge.configured(Span(asked, self.time.now()), self.settings)
 
     # ------------------------------------------------------------------ inside

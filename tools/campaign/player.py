@@ -25,12 +25,12 @@ from shareproof.runner.inventory import Check
 from shareproof.runner.limits import TIME_LIMIT
 from shareproof.runner.outcome import observe
 from spec.verdict import Observation, Undecided, Verdict
-from suites.broker.share import world
+from suites.broker.env import open_env
 from suites.broker.state import Store
 from suites.judge import Judge
 
 HONEST = "reference"
-FIXTURES = frozenset({"share", "solo_share", "judge", "store", "rng"})
+FIXTURES = frozenset({"env", "solo_env", "judge", "store", "rng"})
 """What a check may ask for and be played all the same."""
 
 ParameterSet = type(pytest.param())
@@ -125,20 +125,20 @@ class Played:
         return "; ".join(reasons) or "passed"
 
 
-async def on_share(
+async def on_env(
     case: Case, judge: Judge, info: ClusterInfo, schemas: Schemas, rng: random.Random
 ) -> None:
     """Play a check of brokers on a cluster, with topics and groups of its own."""
-    async with world(info, rng, [Transcript()], schemas) as share:
+    async with open_env(info, rng, [Transcript()], schemas) as env:
         offered = {
-            "share": share,
-            "solo_share": share,
+            "env": env,
+            "solo_env": env,
             "judge": judge,
-            "store": Store(share),
+            "store": Store(env),
             "rng": rng,
         }
         await case.function(**{name: offered[name] for name in case.wanted}, **case.parameters)
-        await share.disband()
+        await env.disband()
 
 
 async def observed(case: Case, play: Callable[[Judge], Awaitable[None]], limit: float) -> Played:
@@ -172,7 +172,7 @@ def play(target: str, case: Case, seed: int) -> Played:
         made = virtual_cluster(target, brokers=brokers, properties=properties, seed=seed)
         async with made as here:
             try:
-                await on_share(case, judge, here.info, here.schemas, rng)
+                await on_env(case, judge, here.info, here.schemas, rng)
             finally:
                 digests.append(here.digest())
 

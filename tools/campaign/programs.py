@@ -24,7 +24,7 @@ from suites.broker import hang
 from suites.client.harness import hostile_target
 from suites.judge import Judge
 from tools.campaign.clients import Hunt as Clients
-from tools.campaign.player import Case, cases, observed, on_share
+from tools.campaign.player import Case, cases, observed, on_env
 from tools.campaign.rejections import cases_of, checks
 
 Seen = tuple[Case, Sequence[Observation]]
@@ -111,7 +111,7 @@ class Broker(Program):
         return [case for check in shared for case in cases_of(check.id)]
 
     async def meet(self, case: Case, judge: Judge, rng: Random) -> None:
-        await on_share(case, judge, self._target.info, self._schemas, rng)
+        await on_env(case, judge, self._target.info, self._schemas, rng)
 
     async def look(self) -> Stalled | None:
         return await hang.find_hang(self._target.info, {})

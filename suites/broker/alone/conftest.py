@@ -13,7 +13,7 @@ from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
 from suites import clusters
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.share import world
+from suites.broker.env import open_env
 from suites.options import RunOptions
 
 PROPERTIES = {
@@ -61,8 +61,8 @@ async def lone(
     transcripts: list[Transcript],
 ) -> AsyncIterator[SingleBroker]:
     """The broker and the check's own share of it; what was set is set back after the check."""
-    async with world(lone_target.info, rng, transcripts, lone_schemas) as share:
-        lone = SingleBroker(lone_target, share, lone_metrics)
+    async with open_env(lone_target.info, rng, transcripts, lone_schemas) as env:
+        lone = SingleBroker(lone_target, env, lone_metrics)
         yield lone
         await lone.mend()
-        await share.disband()
+        await env.disband()

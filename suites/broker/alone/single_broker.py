@@ -12,7 +12,7 @@ from fixtures.targets.metrics import Metrics, Sample
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach
-from suites.broker.share import Share, poll
+from suites.broker.env import Env, poll
 
 FEATURE = "share.version"
 _UPGRADE, _DOWNGRADE = 1, 2
@@ -21,8 +21,8 @@ _UPGRADE, _DOWNGRADE = 1, 2
 class SingleBroker:
     """One broker that a check may change, and the check's own share of it. Nothing here judges."""
 
-    def __init__(self, target: Target, share: Share, metrics: Metrics | None) -> None:
-        self.target, self.share, self._metrics = target, share, metrics
+    def __init__(self, target: Target, env: Env, metrics: Metrics | None) -> None:
+        self.target, self.env, self._metrics = target, env, metrics
         self._level: int | None = None
         self._text: str | None = None
 
@@ -70,7 +70,7 @@ class SingleBroker:
         await asyncio.to_thread(self.broker.start)
 
     async def level(self) -> int:
-        return await share_version(self.share.cluster)
+        return await share_version(self.env.cluster)
 
     async def set_level(self, level: int) -> int:
         """Raise or lower share.version; return the error code, 0 once the broker goes by it."""
@@ -79,7 +79,7 @@ class SingleBroker:
             self._level = before
         kind = _UPGRADE if level > before else _DOWNGRADE
         update = {"feature": FEATURE, "max_version_level": level, "upgrade_type": kind}
-        response = await (await self.share.cluster.any()).call(
+        response = await (await self.env.cluster.any()).call(
             "UpdateFeatures", timeout_ms=15_000, feature_updates=[update]
         )
         inner = [result.error_code for result in getattr(response, "results", None) or []]

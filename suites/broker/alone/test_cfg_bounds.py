@@ -25,15 +25,15 @@ LOCK = "share.record.lock.duration.ms"
 
 @check("CFG-16", "CFG-33", feature="group-delivery-limit", timeout=90)
 async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> None:
-    share = lone.share
-    queue = await share.queue(130, batches=130, group_config=STORED_VALUES)
-    short = await share.queue(1, group_config={"share.delivery.count.limit": "9"})
+    env = lone.env
+    queue = await env.queue(130, batches=130, group_config=STORED_VALUES)
+    short = await env.queue(1, group_config={"share.delivery.count.limit": "9"})
     await lone.restart(NARROWED)
 
-    response = await share.admin.try_group_config(share.cluster.fresh_name("g"), {LOCK: "30000"})
+    response = await env.admin.try_group_config(env.cluster.fresh_name("g"), {LOCK: "30000"})
     judge["CFG-33"].equal(NONE, error_name(response.error_code), f"altering {LOCK} alone")
-    topic = await share.admin.create_topic()
-    member = await share.member(queue.group)
+    topic = await env.admin.create_topic()
+    member = await env.member(queue.group)
     response = await member.join(topic)
     session = await member.session(topic.leaders[0])
     fetched = await session.fetch((topic, 0), max_wait_ms=0)
@@ -53,11 +53,11 @@ async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> No
 
 @check("CFG-32", timeout=90)
 async def test_other_keys_can_be_altered(lone: SingleBroker, judge: Judge) -> None:
-    group, other = lone.share.cluster.fresh_name("g"), "share.isolation.level"
-    await lone.share.admin.group_config(group, STORED_VALUES)
+    group, other = lone.env.cluster.fresh_name("g"), "share.isolation.level"
+    await lone.env.admin.group_config(group, STORED_VALUES)
     await lone.restart(NARROWED)
 
-    response = await lone.share.admin.try_group_config(group, {other: "read_committed"})
-    shown = await describe_group(lone.share.cluster, group)
+    response = await lone.env.admin.try_group_config(group, {other: "read_committed"})
+    shown = await describe_group(lone.env.cluster, group)
     seen = error_name(response.error_code), shown.get(LOCK)
     judge.equal((NONE, STORED_VALUES[LOCK]), seen, f"altering {other}, and the stored lock")

@@ -20,15 +20,15 @@ def _other(config: Config, current: str | None) -> str:
             return f"{value}x"
 
 
-async def _shown(share: Share, name: str, resource: str = "") -> Setting | None:
-    node = min(share.cluster.brokers)
+async def _shown(env: Env, name: str, resource: str = "") -> Setting | None:
+    node = min(env.cluster.brokers)
     wanted = resource or str(node)
-    found = await describe(share.cluster, BROKER_RESOURCE, wanted, node=node, keys=[name])
+    found = await describe(env.cluster, BROKER_RESOURCE, wanted, node=node, keys=[name])
     return found.get(name)
 
 
-async def _until_shown(share: Share, name: str, value: str) -> str | None:
-    seen = await poll(lambda: _shown(share, name), lambda seen: seen and seen.value == value)
+async def _until_shown(env: Env, name: str, value: str) -> str | None:
+    seen = await poll(lambda: _shown(env, name), lambda seen: seen and seen.value == value)
     return seen.value if seen else None
 
 
@@ -39,35 +39,35 @@ def _keys(lone: SingleBroker, *, dynamic: bool) -> list[Config]:
 
 @check("CFG-28", timeout=120)
 async def test_static_keys_stay(lone: SingleBroker, judge: Judge) -> None:
-    share = lone.share
+    env = lone.env
     for config in _keys(lone, dynamic=False):
-        before = await _shown(share, config.name)
+        before = await _shown(env, config.name)
         value = _other(config, before.value if before else None)
         for resource in (str(lone.node), EVERYWHERE):
-            response = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
+            response = await alter(env.cluster, BROKER_RESOURCE, resource, {config.name: value})
             refused = response.error_code != ErrorCode.NONE
             judge.holds(refused, f"{config.name}={value} was taken at run time")
-        after = await _shown(share, config.name)
+        after = await _shown(env, config.name)
         judge.equal(before, after, f"{config.name} after the attempt to alter it")
     judge.saw(keys=len(_keys(lone, dynamic=False)))
 
 
 @check("CFG-09")
 async def test_dynamic_keys_change(lone: SingleBroker, judge: Judge) -> None:
-    share = lone.share
+    env = lone.env
     for config in _keys(lone, dynamic=True):
-        before = await _shown(share, config.name)
+        before = await _shown(env, config.name)
         value = _other(config, before.value if before else None)
         for resource in (str(lone.node), EVERYWHERE):
             where = f"for broker {resource}" if resource else "for all brokers"
-            response = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
+            response = await alter(env.cluster, BROKER_RESOURCE, resource, {config.name: value})
             code = error_name(response.error_code)
             judge.equal("NONE", code, f"response to {config.name}={value} {where}")
-            shown = await _until_shown(share, config.name, value)
+            shown = await _until_shown(env, config.name, value)
             judge.equal(value, shown, f"{config.name} {where}")
-            await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: None})
+            await alter(env.cluster, BROKER_RESOURCE, resource, {config.name: None})
             if before:
-                shown = await _until_shown(share, config.name, str(before.value))
+                shown = await _until_shown(env, config.name, str(before.value))
                 judge.equal(before.value, shown, f"{config.name} taken back {where}")
 
 
@@ -81,7 +81,7 @@ async def test_defaults_serve_share_groups(lone: SingleBroker, judge: Judge) -> 
     switches = [name for name in given if name.endswith(("share.enable", "rebalance.protocols"))]
     judge.equal([], switches, "switches for share groups among the properties")
 
-    queue, consumer = await lone.share.with_consumer(reset=None)
+    queue, consumer = await lone.env.with_consumer(reset=None)
     await consumer.fetch(max_wait_ms=0)
     offsets: list[int] = []
     async for _ in attempts(WITHIN):

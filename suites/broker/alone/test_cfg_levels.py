@@ -20,8 +20,8 @@ async def _settle(judge: Judge, *steps: tuple[Consumer, int], at: int) -> None:
 
 @check("CFG-22", "CFG-23", feature="dead-letters", timeout=120)
 async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge) -> None:
-    box = await boxed(lone.share, 6, lock_ms=60_000)
-    plain = await lone.share.sibling(box.queue)
+    box = await boxed(lone.env, 6, lock_ms=60_000)
+    plain = await lone.env.sibling(box.queue)
     asking, silent = await box.queue.consumer(), await plain.consumer()
     for consumer in (asking, silent):
         await consumer.acquire(6)
@@ -49,11 +49,11 @@ async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge
 
 @check("DLQ-17", feature="dead-letters", timeout=120)
 async def test_no_letters_below_level_two(lone: SingleBroker, judge: Judge) -> None:
-    dead = await dead_topic(lone.share)
+    dead = await dead_topic(lone.env)
     if code := await lone.set_level(1):
         raise OutOfReach(f"share.version cannot be lowered to 1: {error_name(code)}")
-    queue, consumer = await lone.share.with_holder(4, group_config=naming(dead.name))
+    queue, consumer = await lone.env.with_holder(4, group_config=naming(dead.name))
     await consumer.acked(reject(0, 1), accept(2), reject(3))
 
     await judge_beyond(judge, queue, consumer, 4, "4 rejected")
-    judge.equal([], await dead_letters_in(lone.share, dead), "dead letters")
+    judge.equal([], await dead_letters_in(lone.env, dead), "dead letters")

@@ -13,14 +13,14 @@ NOT_READY = dict.fromkeys(
 
 @check("CFG-25", "CFG-31", "PER-48", timeout=150)
 async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
-    queue, consumer = await lone.share.with_holder(2, lock_ms=60_000)
+    queue, consumer = await lone.env.with_holder(2, lock_ms=60_000)
     part = await consumer.ack(accept(0))
     judge["CFG-25"].equal("NONE", result(part), "response with one replica, one wanted")
 
     # A client produces to the state topic, and deletes its records.
     before = await stored(queue)
-    topic, index = await StateKey(lone.share, queue.group, queue.topic.id).home()
-    connection = await lone.share.cluster.to(topic.leaders[index])
+    topic, index = await StateKey(lone.env, queue.group, queue.topic.id).home()
+    connection = await lone.env.cluster.to(topic.leaders[index])
     named = {"topic_id": topic.id} if connection.newest("Produce") >= 13 else {"name": STATE}
     data = {"partition_data": [{"index": index, "records": encode_batch([Record(value=b"")])}]}
     written = await connection.call("Produce", acks=-1, timeout_ms=9000, topic_data=[named | data])
@@ -37,11 +37,11 @@ async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> 
 
     # The state topic has to be made anew, by a broker that wants three replicas of it.
     await lone.restart({FACTOR: "3"})
-    await lone.share.admin.delete_topics(STATE)
+    await lone.env.admin.delete_topics(STATE)
     key = share_key(queue.group, queue.topic.id, 0)
     code = 0
     async for _ in attempts(WITHIN):
-        connection = await queue.share.cluster.any()
+        connection = await queue.env.cluster.any()
         response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
         if code := response.coordinators[0].error_code:
             break

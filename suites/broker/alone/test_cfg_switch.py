@@ -11,15 +11,15 @@ async def _until_refused(queue: Queue, consumer: Consumer) -> dict[str, str]:
     seen: dict[str, str] = {}
     async for _ in attempts(WITHIN):
         heartbeat = await consumer.member.heartbeat()
-        described = await queue.share.admin.describe_group(queue.group)
+        described = await queue.env.admin.describe_group(queue.group)
         fetched = await consumer.session.fetch(epoch=consumer.session.epoch, max_wait_ms=0)
         acked = await consumer.session.acknowledge({consumer.where: [accept(9)]})
         codes = (heartbeat.error_code, described.error_code, fetched.error, acked.error)
         seen = dict(zip(APIS, map(error_name, codes), strict=True))
-        shown = (await described_offsets(queue.share, {queue.group: None}))[queue.group]
+        shown = (await described_offsets(queue.env, {queue.group: None}))[queue.group]
         name, told = queue.topic.name, [{error_name(shown.error_code)}]
-        told.append(refusals(await alter_offsets(queue.share, queue.group, {(name, 0): 0})))
-        told.append(refusals(await delete_offsets(queue.share, queue.group, name)))
+        told.append(refusals(await alter_offsets(queue.env, queue.group, {(name, 0): 0})))
+        told.append(refusals(await delete_offsets(queue.env, queue.group, name)))
         seen |= {api: ",".join(sorted(one)) for api, one in zip(OFFSETS, told, strict=True)}
         if set(seen.values()) == {ErrorCode.UNSUPPORTED_VERSION.name}:
             break
@@ -28,7 +28,7 @@ async def _until_refused(queue: Queue, consumer: Consumer) -> dict[str, str]:
 
 @check("CFG-01", "CFG-04", "CFG-05", timeout=90)
 async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
-    queue, consumer = await lone.share.with_holder(10, lock_ms=60_000)
+    queue, consumer = await lone.env.with_holder(10, lock_ms=60_000)
     await consumer.acked(accept(0, 2), release(3))
     level = await lone.level()
     require_ok("lowering share.version to 0", await lone.set_level(0))

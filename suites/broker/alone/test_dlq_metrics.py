@@ -17,10 +17,10 @@ async def _counted(lone: SingleBroker, box: DeadLetterSetup, name: str) -> float
 
 @check("DLQ-41", feature="dead-letters", timeout=90)
 async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
-    share = lone.share
-    tight = await dead_topic(share, configs={"max.message.bytes": "1"})
-    written = {count: await boxed(share, count) for count in (3, 2)}
-    refused = await boxed(share, 2, dead=tight)
+    env = lone.env
+    tight = await dead_topic(env, configs={"max.message.bytes": "1"})
+    written = {count: await boxed(env, count) for count in (3, 2)}
+    refused = await boxed(env, 2, dead=tight)
     for count, box in {**written, 0: refused}.items():
         consumer = await box.queue.consumer()
         held = await consumer.acquire(count or 2)

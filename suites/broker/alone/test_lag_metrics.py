@@ -19,7 +19,7 @@ def _of(queue: Queue, name: str) -> dict[str, str]:
 
 @check("LAG-16")
 async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
-    queue, consumer = await lone.share.with_holder(7, batches=7, lock_ms=60_000)
+    queue, consumer = await lone.env.with_holder(7, batches=7, lock_ms=60_000)
     messages, batches = (_of(queue, f"InFlight{what}Count") for what in ("Message", "Batch"))
     seen = await lone.until(7, PARTITION, "Value", **messages)
     judge.equal(7, seen, "messages in flight with seven held")
@@ -35,7 +35,7 @@ async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
 
 @check("LAG-25")
 async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
-    queue = await lone.share.queue(2, lock_ms=1000)
+    queue = await lone.env.queue(2, lock_ms=1000)
     await queue.holder(2)
     name = _of(queue, "AcquisitionLockTimeoutPerSec")
     other = await queue.consumer(join=False)
@@ -58,11 +58,11 @@ async def _acknowledgements(lone: SingleBroker, queue: Queue) -> dict[str, float
 
 @check("LAG-17")
 async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> None:
-    queue, consumer = await lone.share.with_holder(12, batches=3, lock_ms=60_000)
+    queue, consumer = await lone.env.with_holder(12, batches=3, lock_ms=60_000)
     before = await _acknowledgements(lone, queue)
     await consumer.acked(accept(0, 4), release(5, 6), reject(7, 9))
     expected = {"accept": 5.0, "release": 2.0, "reject": 3.0}
-    if lone.share.cluster.supports("ShareAcknowledge", 2):
+    if lone.env.cluster.supports("ShareAcknowledge", 2):
         await consumer.acked(renew(10), is_renew_ack=True)
         expected["renew"] = 1.0
     expected = {kind: before.get(kind, 0) + count for kind, count in expected.items()}
@@ -78,7 +78,7 @@ async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> Non
 @check("LAG-18")
 async def test_sessions(lone: SingleBroker, judge: Judge) -> None:
     sessions, partitions = {"name": "ShareSessionsCount"}, {"name": "SharePartitionsCount"}
-    queue = await lone.share.queue(2, partitions=2)
+    queue = await lone.env.queue(2, partitions=2)
     base = await lone.number(CACHE, "Value", **sessions)
     held = await lone.number(CACHE, "Value", **partitions)
     first = await queue.consumer()
@@ -119,7 +119,7 @@ async def _requests(lone: SingleBroker, **labels: str) -> dict[str, float]:
 
 @check("LAG-19")
 async def test_requests(lone: SingleBroker, judge: Judge) -> None:
-    queue, consumer = await lone.share.with_consumer(5, lock_ms=60_000)
+    queue, consumer = await lone.env.with_consumer(5, lock_ms=60_000)
     everywhere = await _requests(lone)
     await consumer.acquire(4)
     for _ in range(2):
@@ -148,17 +148,17 @@ async def test_requests(lone: SingleBroker, judge: Judge) -> None:
 
 @check("LAG-20", timeout=150)
 async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
-    queue = await lone.share.queue(1)
-    others = [await lone.share.sibling(queue) for _ in range(2)]
+    queue = await lone.env.queue(1)
+    others = [await lone.env.sibling(queue) for _ in range(2)]
     rebalances = await lone.number(MEMBERS, "share_group_rebalance_count")
-    member = await lone.share.member(queue.group, queue.topic)
+    member = await lone.env.member(queue.group, queue.topic)
     for other in others:
-        await (await lone.share.member(other.group, other.topic)).leave()
+        await (await lone.env.member(other.group, other.topic)).leave()
     expected: dict[str, int] = {}
     seen: dict[str, float] = {}
     async for _ in attempts(GAUGED_WITHIN, pause=0.2):
         await good_beat(member)
-        connection = await lone.share.cluster.any()
+        connection = await lone.env.cluster.any()
         response = await connection.call("ListGroups", states_filter=[], types_filter=["share"])
         states = [group.group_state for group in response.groups]
         expected = {state: states.count(state) for state in ("Stable", "Empty")}
@@ -174,7 +174,7 @@ async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
 
 @check("LAG-21")
 async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
-    _, consumer = await lone.share.with_holder(12, batches=12, lock_ms=60_000)
+    _, consumer = await lone.env.with_holder(12, batches=12, lock_ms=60_000)
     before = await lone.number(STATE, "write")
     pruned = await lone.number(STATE, "last_pruned_offset")
     for offset in range(12):
@@ -210,7 +210,7 @@ async def test_listed_metrics(lone: SingleBroker, judge: Judge) -> None:
     loads = {"name": "PartitionLoadTimeMs"}
     waiting = {"delayedOperation": "ShareFetch", "name": "PurgatorySize"}
     before = await lone.number(GROUPS, "Count", **loads)
-    queue, consumer = await lone.share.with_holder(7, lock_ms=60_000)
+    queue, consumer = await lone.env.with_holder(7, lock_ms=60_000)
     loaded = await lone.until(before + 1, GROUPS, "Count", **loads)
     judge.equal(before + 1, loaded, "share-partitions whose load was timed, one being new")
 

@@ -19,7 +19,7 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.state_records import partition_of, share_key
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.share import Queue, Share
+from suites.broker.env import Env, Queue
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
 INTERNAL = (STATE, OFFSETS)
@@ -107,16 +107,16 @@ _NAMES = [f"nobody-{number}" for number in range(200)]
 class FailoverCluster:
     """A cluster of three brokers that a check may break, and the check's own share of it.
 
-    Nothing here judges. ``share.cluster`` asks nothing of brokers that are away, and takes a new
+    Nothing here judges. ``env.cluster`` asks nothing of brokers that are away, and takes a new
     connection where one was lost.
     """
 
-    def __init__(self, share: Share, brokers: Sequence[Handle]) -> None:
-        self.share, self.brokers = share, brokers
+    def __init__(self, env: Env, brokers: Sequence[Handle]) -> None:
+        self.env, self.brokers = env, brokers
 
     @property
     def cluster(self) -> Cluster:
-        return self.share.cluster
+        return self.env.cluster
 
     @property
     def nodes(self) -> list[int]:
@@ -149,7 +149,7 @@ class FailoverCluster:
     async def victim(self) -> int:
         """Return a broker to break: any but the active controller."""
         controller = await self.cluster.active_controller()
-        return self.share.rng.choice([node for node in self.nodes if node != controller])
+        return self.env.rng.choice([node for node in self.nodes if node != controller])
 
     async def layout(self) -> Layout:
         return await layout(self.cluster)
@@ -169,20 +169,20 @@ class FailoverCluster:
         """
         configs = options.pop("topic_config", None)
         placed = [list(replicas)]
-        bare = await self.share.queue(assignments=placed, reset=None, topic_config=configs)
+        bare = await self.env.queue(assignments=placed, reset=None, topic_config=configs)
         now = await self.layout()
         name = draw_group(
             self.cluster, now, bare.topic, state=state, group=group, shard=options.pop("shard", -1)
         )
         wanted = {"share.auto.offset.reset": "earliest"} | options
-        wanted["share.record.lock.duration.ms"] = str(lock_ms or self.share.bounds.longest_lock)
-        await self.share.admin.group_config(name, wanted)
+        wanted["share.record.lock.duration.ms"] = str(lock_ms or self.env.bounds.longest_lock)
+        await self.env.admin.group_config(name, wanted)
         return replace(bare, group=name)
 
     async def led_by(self, name: str, partition: int, node: int) -> None:
         """Let a broker lead a partition of a topic that has replicas on all."""
         topic = await self.cluster.topic(name)
-        await self.share.admin.move_leader(topic, node, partition)
+        await self.env.admin.move_leader(topic, node, partition)
 
     async def mend(self) -> None:
         """Bring every broker back and wait until nothing shows that one was ever away.
@@ -280,19 +280,19 @@ class GuestCluster(FailoverCluster):
     brokers that are in sync, each with a replica of every partition of the internal topics.
     """
 
-    def __init__(self, share: Share, brokers: Sequence[Handle] = ()) -> None:
-        super().__init__(share, brokers)
+    def __init__(self, env: Env, brokers: Sequence[Handle] = ()) -> None:
+        super().__init__(env, brokers)
         self._found: Mapping[Place, Struct] = {}
 
     @classmethod
-    async def of(cls, share: Share, hooks: Hooks | None = None) -> GuestCluster:
-        if len(share.cluster.brokers) < 3:
+    async def of(cls, env: Env, hooks: Hooks | None = None) -> GuestCluster:
+        if len(env.cluster.brokers) < 3:
             raise OutOfReach("a coordinator can be moved about where there are three brokers")
-        topic = await share.admin.create_topic()
+        topic = await env.admin.create_topic()
         # Asking for coordinators makes the internal topics where nobody has used them yet.
-        await share.cluster.coordinator(share.cluster.info.prefix)
-        await share.cluster.coordinator(share_key(share.cluster.info.prefix, topic.id, 0), SHARE)
-        stage = cls(share, hooked_brokers(share.cluster, hooks) if hooks else ())
+        await env.cluster.coordinator(env.cluster.info.prefix)
+        await env.cluster.coordinator(share_key(env.cluster.info.prefix, topic.id, 0), SHARE)
+        stage = cls(env, hooked_brokers(env.cluster, hooks) if hooks else ())
         stage._found = await stage._partitions()
         if {name for name, _ in stage._found} != set(INTERNAL):
             raise OutOfReach(f"no topics {' and '.join(INTERNAL)} say which broker coordinates")

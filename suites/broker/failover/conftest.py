@@ -17,8 +17,8 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import OutOfReach
 from suites import clusters
+from suites.broker.env import open_env
 from suites.broker.failover.cluster import NO_HOOKS, FailoverCluster, GuestCluster
-from suites.broker.share import world
 from suites.judge import PATIENCE
 from suites.options import RunOptions
 
@@ -67,13 +67,13 @@ async def stage(
     hooks = None if moves else run_options.hooks_read
     if not (target or moves or hooks):
         raise OutOfReach(NO_HOOKS)
-    async with world(info, rng, transcripts, schemas) as share:
-        request.node.stash[PATIENCE] = share.bounds.patience
+    async with open_env(info, rng, transcripts, schemas) as env:
+        request.node.stash[PATIENCE] = env.bounds.patience
         if target:
-            stage = FailoverCluster(share, target.brokers)
+            stage = FailoverCluster(env, target.brokers)
             await stage.mend()
         else:
-            stage = await GuestCluster.of(share, hooks)
+            stage = await GuestCluster.of(env, hooks)
         yield stage
         await stage.mend()
-        await share.disband()
+        await env.disband()

@@ -21,6 +21,7 @@ from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.acknowledgements import result
+from suites.broker.env import Consumer, Queue
 from suites.broker.failover.cluster import STATE, FailoverCluster
 from suites.broker.groups import in_session
 from suites.broker.leaders import (
@@ -31,7 +32,6 @@ from suites.broker.leaders import (
     judge_open,
     prepared,
 )
-from suites.broker.share import Consumer, Queue
 from suites.broker.state import StateKey
 from suites.judge import Judge
 
@@ -66,9 +66,9 @@ class AllRoles:
 
 async def cast(stage: FailoverCluster) -> AllRoles:
     victim = await stage.victim()
-    near, far = stage.share.rng.sample([n for n in stage.nodes if n != victim], 2)
+    near, far = stage.env.rng.sample([n for n in stage.nodes if n != victim], 2)
 
-    bounds = stage.share.bounds
+    bounds = stage.env.bounds
     short, long = bounds.lock(LOCK_MS), bounds.longest_lock
 
     async def scene(*replicas: int, state: int, group: int, lock_ms: int = long) -> MixedStates:
@@ -98,7 +98,7 @@ class Pulse:
     @classmethod
     async def of(cls, stage: FailoverCluster, member: Member, session_ms: int = 0) -> Pulse:
         """Look at a member's group before the change; ``session_ms``: 0 where none was set."""
-        return cls(stage, member, await stage.share.admin.describe_group(member.group), session_ms)
+        return cls(stage, member, await stage.env.admin.describe_group(member.group), session_ms)
 
     async def beat(self, within: float = TAKEN_OVER) -> Struct:
         """Heartbeat until a coordinator answers for itself; return that answer."""
@@ -111,7 +111,7 @@ class Pulse:
                 response = in_session(
                     self.member,
                     await self.member.heartbeat(),
-                    self.session_ms or self.stage.share.bounds.sessions.default,
+                    self.session_ms or self.stage.env.bounds.sessions.default,
                 )
                 self.told.add(error_name(response.error_code))
                 return None if response.error_code in RETRIABLE else response
@@ -126,7 +126,7 @@ async def judge_member(judge: Judge, pulse: Pulse) -> None:
     judge["COO-01"].equal("NONE", error_name(told.error_code), "heartbeat at the new coordinator")
     judge["COO-03"].none_but(MOVING, pulse.told, "what else a live member was told")
     judge["COO-02"].holds(told.member_epoch >= epoch, _fell("member", epoch, told.member_epoch))
-    found = await pulse.stage.share.admin.describe_group(member.group)
+    found = await pulse.stage.env.admin.describe_group(member.group)
     listed = {each.member_id: each.member_epoch for each in found.members}
     judge["COO-01"].holds(member.member_id in listed, f"the group lost {member.member_id}")
     for name in ("group_epoch", "assignment_epoch"):
@@ -169,7 +169,7 @@ START = 7  # The start offset in the state of raised.
 
 async def raised(queue: Queue) -> StateKey:
     """Return the state of a queue that nobody consumes, its leader epoch raised to 5 by reading."""
-    key = StateKey(queue.share, queue.group, queue.topic.id)
+    key = StateKey(queue.env, queue.group, queue.topic.id)
     if (error := await key.initialize(start=START)) != "NONE":
         raise Undecided(f"Initialize answered {error}")
     await key.read(leader_epoch=5)
@@ -188,7 +188,7 @@ IN_SYNC = "min.insync.replicas"
 
 async def demand(stage: FailoverCluster, in_sync: str) -> str:
     """Demand so many replicas in sync of every state write; return how many were before."""
-    before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
+    before = (await stage.env.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
     await configure_topic(stage.cluster, STATE, {IN_SYNC: in_sync})
     return before
 
@@ -198,7 +198,7 @@ async def in_force(stage: FailoverCluster, in_sync: str) -> None:
 
     async def ask() -> bool | None:
         there = [node for node in stage.nodes if node not in stage.cluster.away]
-        shown = [await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=n) for n in there]
+        shown = [await stage.env.admin.configs(TOPIC_RESOURCE, STATE, node=n) for n in there]
         return True if all(configs[IN_SYNC] == in_sync for configs in shown) else None
 
     await eventually(f"{IN_SYNC} {in_sync} of {STATE} in force", ask)

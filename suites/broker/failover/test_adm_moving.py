@@ -8,7 +8,7 @@ REPEATABLE = ("ShareGroupDescribe", "DescribeShareGroupOffsets", "AlterShareGrou
 
 async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterator[tuple[str, int]]:
     """Send the requests to a broker again and again; yield (request, error) of each response."""
-    connection = await queue.share.cluster.to(node)
+    connection = await queue.env.cluster.to(node)
     async for _ in attempts(pause=0.001):
         done = until.is_set()
         for api in REPEATABLE:
@@ -21,13 +21,13 @@ async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterato
 
 @check("ADM-49", moves=True)
 async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
-    share = stage.share
-    queue = await share.queue()
+    env = stage.env
+    queue = await env.queue()
     await use(queue)
-    topic = await share.cluster.topic(OFFSETS)
+    topic = await env.cluster.topic(OFFSETS)
     partition = partition_of(queue.group, len(topic.leaders))
     old = topic.leaders[partition]
-    new = share.rng.choice([node for node in stage.nodes if node != old])
+    new = env.rng.choice([node for node in stage.nodes if node != old])
     moved = asyncio.Event()
     said: dict[int, list[tuple[str, int]]] = {old: [], new: []}
 
@@ -36,7 +36,7 @@ async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
             said[node].append(response)
 
     async def move() -> None:
-        await share.admin.move_leader(topic, new, partition)
+        await env.admin.move_leader(topic, new, partition)
         async for _ in attempts():
             if [code for _, code in said[new][-3:]] == [0, 0, 0]:
                 break

@@ -37,13 +37,13 @@ async def _stalled(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -> No
     timeout=120,
 )
 async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge) -> None:
-    share = stage.share
+    env = stage.env
     away = await stage.victim()
     first, second = (node for node in stage.nodes if node != away)
-    dead = await dead_topic(share, assignments=[[away]])
-    box = await boxed(share, SIZE, batches=SIZE, dead=dead, assignments=[[first, second]])
-    other = await dead_topic(share, assignments=[[second]])
-    calm = DeadLetterSetup(await share.sibling(box.queue, **naming(other.name)), other)
+    dead = await dead_topic(env, assignments=[[away]])
+    box = await boxed(env, SIZE, batches=SIZE, dead=dead, assignments=[[first, second]])
+    other = await dead_topic(env, assignments=[[second]])
+    calm = DeadLetterSetup(await env.sibling(box.queue, **naming(other.name)), other)
     consumer, neighbour = await box.queue.consumer(), await calm.queue.consumer()
     await consumer.acquire(SIZE)
     await neighbour.acquire(SIZE)
@@ -57,7 +57,7 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
     await judge_beyond(judge["DLQ-37"], calm.queue, neighbour, SIZE, f"{SIZE} in the other group")
 
     began = time.monotonic()
-    moved = await share.admin.move_leader(box.queue.topic, second)
+    moved = await env.admin.move_leader(box.queue.topic, second)
     box = replace(box, queue=replace(box.queue, topic=moved))
     heir = await box.queue.consumer(join=False)
     sentinel = await box.queue.produce(1)
@@ -87,12 +87,12 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
 
 @check("DLQ-32", meets="reload", timeout=120)
 async def test_leader_stops_with_letters_due(stage: FailoverCluster, judge: Judge) -> None:
-    share, size = stage.share, 50
+    env, size = stage.env, 50
     leader = await stage.victim()
     follower, home = (node for node in stage.nodes if node != leader)
     # Its topic refuses letters until the leader has begun to shut down.
-    dead = await dead_topic(share, assignments=[[home]], configs={IN_SYNC: "2"})
-    box = await boxed(share, size, batches=5, dead=dead, assignments=[[leader, follower]])
+    dead = await dead_topic(env, assignments=[[home]], configs={IN_SYNC: "2"})
+    box = await boxed(env, size, batches=5, dead=dead, assignments=[[leader, follower]])
     consumer = await box.queue.holder(size)
     await consumer.acked(reject(0, size - 1))
     stopping = asyncio.create_task(stage.stop(leader))

@@ -36,44 +36,44 @@ RETRIED = dict.fromkeys(
     timeout=120,
 )
 async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
-    world = await cast(stage)
-    pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
+    roles = await cast(stage)
+    pulses = [await Pulse.of(stage, s.holder.member) for s in (roles.grouped, roles.whole)]
 
     # Frozen first, so that the state write and the acknowledgement are under way when it dies.
-    stage.pause(world.victim)
-    stored = world.kept.send(accept(12, 13))
-    lost = world.led.send(accept(12, 13))
+    stage.pause(roles.victim)
+    stored = roles.kept.send(accept(12, 13))
+    lost = roles.led.send(accept(12, 13))
     await asyncio.wait([stored, lost], timeout=0.3)
     if stored.done():
         raise Undecided("an acknowledgement was answered although its coordinator was frozen")
-    await stage.kill(world.victim)
+    await stage.kill(roles.victim)
 
     expected = {10: 3, 11: 3} | dict.fromkeys(FRESH, 1)
-    seen = await watch(world.grouped.holder, expected, TAKEN_OVER)
+    seen = await watch(roles.grouped.holder, expected, TAKEN_OVER)
     judge["COO-09"].equal(expected, counts_in(seen), "delivered with no group coordinator")
-    await judge_holder(judge["COO-09"], world.grouped, "with no group coordinator")
-    world.led.answered([12, 13], await lost)
-    for scene in world.moving:
+    await judge_holder(judge["COO-09"], roles.grouped, "with no group coordinator")
+    roles.led.answered([12, 13], await lost)
+    for scene in roles.moving:
         await judge_progress(judge["COO-31"], await judge_new_leader(judge, scene))
     for pulse in pulses:
         await judge_member(judge, pulse)
     done, _ = await asyncio.wait([stored], timeout=ANSWERED_WITHIN)
     what = f"an acknowledgement was not answered {ANSWERED_WITHIN:g} s after the coordinator died"
     judge["COO-11"].holds(done, what)
-    world.kept.answered([12, 13], stored.result())
+    roles.kept.answered([12, 13], stored.result())
     # The leader knows anyway. Whether the new coordinator does, the next leader shows.
-    world.kept.queue = await moved(await located(world.kept.queue))
-    await judge_open(judge["COO-11"], world.kept, world.kept.open)
+    roles.kept.queue = await moved(await located(roles.kept.queue))
+    await judge_open(judge["COO-11"], roles.kept, roles.kept.open)
 
-    await stage.start(world.victim)
-    await judge_came_back(judge["COO-27"], world.alone)
+    await stage.start(roles.victim)
+    await judge_came_back(judge["COO-27"], roles.alone)
 
 
 @check("COO-08", "COO-18", "COO-19", meets=IDLE, timeout=120)
 async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Judge) -> None:
     victim = await stage.victim()
     near, far = (node for node in stage.nodes if node != victim)
-    retry = int((await stage.share.admin.broker_configs()).get(RETRY) or 30_000)  # 4.1 hides it
+    retry = int((await stage.env.admin.broker_configs()).get(RETRY) or 30_000)  # 4.1 hides it
     place = {"state": victim, "group": far}
     unloaded, unknown, bare = [await stage.queue(near, far, **place) for _ in range(3)]
     for queue in (unloaded, unknown):
@@ -84,7 +84,7 @@ async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Ju
     await stage.kill(victim)
     roamer = ReconnectingConsumer(unloaded)
     loading = asyncio.create_task(roamer.take(range(6)))
-    member = await stage.share.member(unknown.group)
+    member = await stage.env.member(unknown.group)
     first = {"member_epoch": 0, "subscribed_topic_names": [unknown.topic.name]}
     async for _ in attempts(TAKEN_OVER + retry / 1000):
         response = await member.heartbeat(**({} if member.epoch else first))

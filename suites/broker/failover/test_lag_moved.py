@@ -17,7 +17,7 @@ async def _consumed(queue: Queue, count: int, *done: int) -> Consumer:
 
 @check("LAG-08", meets="reload", moves=True)
 async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
-    queue = await stage.queue(stage.share.rng.choice(stage.nodes))
+    queue = await stage.queue(stage.env.rng.choice(stage.nodes))
     consumer = await _consumed(queue, 10, 0, 1, 5, 6, 7)
     await queue.lag(5)
     found = await queue.offsets()
@@ -31,8 +31,8 @@ async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
     for name, partition in ((OFFSETS, groups), (STATE, states)):
         topic: Topic = await stage.cluster.topic(name)
         old = topic.leaders[partition]
-        new = stage.share.rng.choice([node for node in stage.nodes if node != old])
-        await stage.share.admin.move_leader(topic, new, partition)
+        new = stage.env.rng.choice([node for node in stage.nodes if node != old])
+        await stage.env.admin.move_leader(topic, new, partition)
         seen = await queue.offsets()
         what = f"start offset and lag with {name} led by {new}, not {old}"
         judge.equal(before, (seen.start, seen.lag), what)
@@ -43,13 +43,13 @@ async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
 @check("LAG-13", meets="second partition")
 async def test_end_that_nobody_knows(stage: FailoverCluster, judge: Judge) -> None:
     dead = await stage.victim()
-    alive = stage.share.rng.choice([node for node in stage.nodes if node != dead])
+    alive = stage.env.rng.choice([node for node in stage.nodes if node != dead])
     queue = await stage.queue(alive, state=alive, group=alive)
-    topic = await stage.share.admin.create_partitions(queue.topic, 3, assignments=[[dead], [alive]])
-    both = Queue(share=stage.share, topic=topic, group=queue.group)
+    topic = await stage.env.admin.create_partitions(queue.topic, 3, assignments=[[dead], [alive]])
+    both = Queue(env=stage.env, topic=topic, group=queue.group)
     await _consumed(both, 6, 0, 1)
     for index in (1, 2):
-        await stage.share.admin.produce(topic, 3, index)
+        await stage.env.admin.produce(topic, 3, index)
         other = await both.consumer(index, join=False)
         await other.acquire(3)
         await other.acked(accept(0))
@@ -78,8 +78,8 @@ async def test_end_that_nobody_knows(stage: FailoverCluster, judge: Judge) -> No
 @check("LAG-15", feature="dead-letters", meets=ACROSS_BATCHES)
 async def test_letters_under_way(stage: FailoverCluster, judge: Judge) -> None:
     frozen = await stage.victim()
-    alive = stage.share.rng.choice([node for node in stage.nodes if node != frozen])
-    letters = await dead_topic(stage.share, assignments=[[frozen]])
+    alive = stage.env.rng.choice([node for node in stage.nodes if node != frozen])
+    letters = await dead_topic(stage.env, assignments=[[frozen]])
     configs: dict[str, Any] = dict(naming(letters.name))
     queue = await stage.queue(alive, state=alive, group=alive, **configs)
     await queue.produce(6, batches=3)

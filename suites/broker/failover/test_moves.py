@@ -32,24 +32,24 @@ async def _asking(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
 
 @check("COO-01", "COO-02", "COO-03", "COO-04")
 async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
-    bounds = stage.share.bounds
+    bounds = stage.env.bounds
     silent_ms = bounds.session(9000)
     timing: dict[str, Any] = {SESSION: str(silent_ms), HEARTBEAT: str(bounds.short_heartbeat)}
     queue = await stage.queue(*stage.nodes, **timing)
-    live = await stage.share.member(queue.group, queue.topic)
+    live = await stage.env.member(queue.group, queue.topic)
     partition = partition_of(queue.group, len((await stage.layout()).offsets))
     pulse = await Pulse.of(stage, live, silent_ms)
 
     carried: set[str] = set()
     async with _asking(partial(_heartbeats, stage, pulse)):
         for node in [*stage.nodes, stage.nodes[0]]:
-            silent = await stage.share.member(queue.group, queue.topic)
+            silent = await stage.env.member(queue.group, queue.topic)
             await stage.led_by(OFFSETS, partition, node)
-            carried |= {silent.member_id} & set(await member_ids(stage.share, queue.group))
+            carried |= {silent.member_id} & set(await member_ids(stage.env, queue.group))
         if not carried:
             raise Undecided(f"every move took longer than the {silent_ms} ms of a silent member")
         left = await poll(
-            lambda: member_ids(stage.share, queue.group),
+            lambda: member_ids(stage.env, queue.group),
             carried.isdisjoint,
             within=silent_ms / 1000 + SLACK,
         )
@@ -84,7 +84,7 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
     shard = state_partition(await stage.layout(), queue.group, queue.topic)
     key = await raised(await stage.queue(*stage.nodes, shard=shard))
     decoy = await stage.queue(*stage.nodes, shard=shard)
-    probe = StateKey(stage.share, decoy.group, decoy.topic.id)
+    probe = StateKey(stage.env, decoy.group, decoy.topic.id)
 
     await _judge_refusals(stage, judge["COO-12"], probe, home)
     told: set[str] = set()
@@ -152,10 +152,10 @@ async def _judge_refusals(stage: FailoverCluster, judge: Judge, key: StateKey, h
 
 @check("COO-35", meets=("second partition", "reload"), timeout=90)
 async def test_everything_moves(stage: FailoverCluster, judge: Judge) -> None:
-    rng, nodes = stage.share.rng, stage.nodes
+    rng, nodes = stage.env.rng, stage.nodes
     placed = [rng.sample(nodes, 3) for _ in range(2)]
-    lock = stage.share.bounds.lock(LOCK_MS)
-    queue = await stage.share.queue(assignments=placed, lock_ms=lock)
+    lock = stage.env.bounds.lock(LOCK_MS)
+    queue = await stage.env.queue(assignments=placed, lock_ms=lock)
     await queue.consumer()
     now = await stage.layout()
     keys = {(queue.topic.name, index) for index in range(2)}

@@ -23,39 +23,39 @@ SHORT_LOCK_MS = 3000  # A lock that runs out while its leader is frozen, so that
     timeout=120,
 )
 async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
-    world = await cast(stage)
-    pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
-    lock = stage.share.bounds.lock(SHORT_LOCK_MS)
-    queue = await stage.queue(world.victim, world.near, state=world.far, lock_ms=lock)
+    roles = await cast(stage)
+    pulses = [await Pulse.of(stage, s.holder.member) for s in (roles.grouped, roles.whole)]
+    lock = stage.env.bounds.lock(SHORT_LOCK_MS)
+    queue = await stage.queue(roles.victim, roles.near, state=roles.far, lock_ms=lock)
     expiring = await prepared(queue, lock)
 
-    stage.pause(world.victim)
-    zombies = [(scene, scene.send(accept(12, 13))) for scene in (world.led, expiring)]
-    cut = world.kept.send(accept(12, 13))
+    stage.pause(roles.victim)
+    zombies = [(scene, scene.send(accept(12, 13))) for scene in (roles.led, expiring)]
+    cut = roles.kept.send(accept(12, 13))
     await asyncio.wait([cut], timeout=CUT_FOR)
     part = cut.result() if cut.done() else None
     soon = f"an ACCEPT was answered NONE within {CUT_FOR:g} s, its share coordinator being frozen"
     judge["COO-29"].holds(part is None or part.ack_error, soon)
-    heirs = [await judge_new_leader(judge, scene) for scene in (world.led, world.whole, expiring)]
+    heirs = [await judge_new_leader(judge, scene) for scene in (roles.led, roles.whole, expiring)]
     # The heir's own locks are as short; what it has settled is what late timers must not undo.
     await _judge_settled(judge["COO-28"], expiring, heirs[-1])
     for pulse in pulses:
         await judge_member(judge, pulse)
 
-    stage.resume(world.victim)
+    stage.resume(roles.victim)
     for scene, task in zombies:
         # It may see first that the lock ran out while it slept; then there is nothing to write.
         await asyncio.wait([task], timeout=ANSWERED_WITHIN)
         told = scene.answered([12, 13], task.result()) if task.done() else "nothing"
         refused = told in {"NOT_LEADER_OR_FOLLOWER", "INVALID_RECORD_STATE"}
         judge["COO-28"].holds(refused, f"ACCEPT at a leader that was replaced was answered {told}")
-    for scene, heir in zip((world.led, world.whole), heirs, strict=False):
+    for scene, heir in zip((roles.led, roles.whole), heirs, strict=False):
         await _judge_settled(judge["COO-28"], scene, heir)
-    for scene in (world.led, world.whole, expiring):
+    for scene in (roles.led, roles.whole, expiring):
         scene.queue = await moved(await located(scene.queue))
         await judge_open(judge["COO-28"], scene, [])
     # The partition works on once the cut has healed.
-    scene = world.kept
+    scene = roles.kept
     done, _ = await asyncio.wait([cut], timeout=ANSWERED_WITHIN)
     judge["COO-29"].holds(done, "an ACCEPT was not answered after the share coordinator woke up")
     answered = scene.answered([12, 13], cut.result())

@@ -8,7 +8,7 @@ from suites.broker.kit import *
 @check("PER-43", meets=ACROSS_BATCHES, timeout=150)
 async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
     away = await stage.victim()
-    leader, state = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
+    leader, state = stage.env.rng.sample([n for n in stage.nodes if n != away], 2)
     queue = await stage.queue(leader, state=state, group=leader)
     await queue.produce(9, batches=6)
     consumer = await queue.holder(9)

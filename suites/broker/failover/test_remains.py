@@ -23,13 +23,13 @@ async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> No
             queue = await stage.queue(*stage.nodes, group=home)
             await (await queue.consumer()).member.leave()
             if group_too:
-                await delete_group(stage.share, queue.group)
-            await stage.share.admin.delete_topics(queue.topic.name)
+                await delete_group(stage.env, queue.group)
+            await stage.env.admin.delete_topics(queue.topic.name)
         async for _ in attempts(CLEANED_WITHIN):
             # The newest segment is left alone, so that what was deleted needs something behind it.
-            await stage.share.member(kept.group, kept.topic)
+            await stage.env.member(kept.group, kept.topic)
             await good_beat(consumer.member)
-            offsets = data_offsets(await read_log(stage.share, log, partition))
+            offsets = data_offsets(await read_log(stage.env, log, partition))
             if offsets and (holes := max(offsets) + 1 - len(offsets)):
                 break
         else:

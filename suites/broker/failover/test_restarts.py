@@ -8,12 +8,12 @@ from suites.broker.kit import *
 
 @check("COO-30", meets=("second partition", "reload"), timeout=150)
 async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
-    rng, nodes = stage.share.rng, list(stage.nodes)
+    rng, nodes = stage.env.rng, list(stage.nodes)
     # One broker goes in order, one as by a power cut, the third either way.
     ways = rng.sample([stage.stop, stage.kill, rng.choice([stage.stop, stage.kill])], len(nodes))
     placed = [[*nodes[first:], *nodes[:first]] for first in range(len(nodes))]
-    lock = stage.share.bounds.lock(LOCK_MS)
-    queue = await stage.share.queue(assignments=placed, lock_ms=lock)
+    lock = stage.env.bounds.lock(LOCK_MS)
+    queue = await stage.env.queue(assignments=placed, lock_ms=lock)
     await queue.consumer()
 
     async with Traffic(queue, rng) as traffic:

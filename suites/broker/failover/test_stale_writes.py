@@ -15,7 +15,7 @@ FAILING_FOR = 8.5  # Seconds in which a write fails that is to come late.
 @check("COO-38", meets="reload", timeout=150)
 async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: Judge) -> None:
     away = await stage.victim()
-    leader, other = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
+    leader, other = stage.env.rng.sample([n for n in stage.nodes if n != away], 2)
     queue = await stage.queue(leader, other, state=other, group=leader)
     await queue.produce(30, batches=30)
     one, two = await queue.consumer(), await queue.consumer(join=False)
@@ -54,7 +54,7 @@ async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: J
 async def test_release_after_an_acceptance_that_failed(
     stage: FailoverCluster, judge: Judge, stored: bool
 ) -> None:
-    leader, other = stage.share.rng.sample(stage.nodes, 2)
+    leader, other = stage.env.rng.sample(stage.nodes, 2)
     queue = await stage.queue(leader, other)
     await queue.produce(RECORDS)
     consumer = await queue.holder(RECORDS)

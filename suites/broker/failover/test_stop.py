@@ -19,24 +19,24 @@ from suites.broker.kit import *
     timeout=120,
 )
 async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
-    world = await cast(stage)
-    pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
-    lock = stage.share.bounds.lock(LOCK_MS)
-    busy = await stage.queue(world.near, world.far, state=world.victim, lock_ms=lock)
+    roles = await cast(stage)
+    pulses = [await Pulse.of(stage, s.holder.member) for s in (roles.grouped, roles.whole)]
+    lock = stage.env.bounds.lock(LOCK_MS)
+    busy = await stage.queue(roles.near, roles.far, state=roles.victim, lock_ms=lock)
     await busy.consumer()
 
-    async with Traffic(busy, stage.share.rng) as traffic:
+    async with Traffic(busy, stage.env.rng) as traffic:
         await traffic.flowing()
-        racing = [(scene, scene.send(accept(12, 13))) for scene in world.moving]
-        await stage.stop(world.victim)
+        racing = [(scene, scene.send(accept(12, 13))) for scene in roles.moving]
+        await stage.stop(roles.victim)
         await traffic.flowing()
         for scene, task in racing:
             scene.answered([12, 13], await task)
             await judge_progress(judge["COO-21"], await judge_new_leader(judge, scene))
         for pulse in pulses:
             await judge_member(judge, pulse)
-        await stage.start(world.victim)
-        await judge_came_back(judge["COO-27"], world.alone)
+        await stage.start(roles.victim)
+        await judge_came_back(judge["COO-27"], roles.alone)
         produced = await traffic.drained(lock / 1000)
 
     judge_books(judge["COO-10"], traffic, produced)

@@ -12,9 +12,9 @@ from fixtures.clients.cluster import attempts, paced
 from fixtures.clients.member import Ack, accept, release
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
+from suites.broker.env import Queue
 from suites.broker.leaders import ReconnectingConsumer, located
 from suites.broker.logs import data_offsets, read_log
-from suites.broker.share import Queue
 from suites.judge import Judge
 
 Place = tuple[int, int]  # A partition and an offset.
@@ -97,7 +97,7 @@ class Traffic:
         queue = await located(self.queue)
         produced: set[Place] = set()
         for index in queue.topic.partitions:
-            batches = await read_log(queue.share, queue.topic, index)
+            batches = await read_log(queue.env, queue.topic, index)
             produced |= {(index, offset) for offset in data_offsets(batches)}
         async for _ in attempts(_DRAINED_WITHIN + 2 * lock):
             left = produced - self.books.finished.keys() - self.books.doubtful

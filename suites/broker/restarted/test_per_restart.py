@@ -54,18 +54,18 @@ class Writer:
         return {("NONE", state.start, state.batches): source for state in self.possible}
 
 
-async def _log_starts(share: Share, key: StateKey) -> list[int]:
+async def _log_starts(env: Env, key: StateKey) -> list[int]:
     topic, _ = await key.home()
-    return [await share.admin.log_offset(topic, EARLIEST, index) for index in topic.partitions]
+    return [await env.admin.log_offset(topic, EARLIEST, index) for index in topic.partitions]
 
 
-async def _busy_until_pruned(share: Share, writers: Sequence[Writer], lives: Restarts) -> None:
+async def _busy_until_pruned(env: Env, writers: Sequence[Writer], lives: Restarts) -> None:
     """Write to all keys at once until much is written and some pruned; then kill the broker."""
-    before = await _log_starts(share, writers[0].key)
+    before = await _log_starts(env, writers[0].key)
     tasks = [asyncio.create_task(writer.write_on()) for writer in writers]
     pruned = False
     async for _ in attempts():
-        now = await _log_starts(share, writers[0].key)
+        now = await _log_starts(env, writers[0].key)
         pruned = pruned or any(a > b for a, b in zip(now, before, strict=True))
         enough = all(writer.writes >= WRITES for writer in writers)
         if (pruned and enough) or any(task.done() for task in tasks):
@@ -78,12 +78,12 @@ async def _busy_until_pruned(share: Share, writers: Sequence[Writer], lives: Res
         raise Undecided("nothing was pruned before the crash")
 
 
-async def _again(share: Share, key: StateKey) -> StateKey:
+async def _again(env: Env, key: StateKey) -> StateKey:
     """Return the key as the world after the crash knows it, once its coordinator knows the topic.
 
     In 4.1 a coordinator that has just loaded knows no topic for half a second (finding 042).
     """
-    same = StateKey(share, key.group, key.topic_id, key.partition)
+    same = StateKey(env, key.group, key.topic_id, key.partition)
     async for _ in attempts():
         if (await same.read()).error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             break
@@ -96,22 +96,22 @@ def _found(part: Struct) -> tuple[str, int, tuple[StateBatch, ...]]:
 
 @check("PER-07", "PER-37", "PER-44", meets="reload", timeout=120)
 async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
-    async with lives.life() as share:
-        await prunes_soon(share)
-        store = Store(share)
+    async with lives.life() as env:
+        await prunes_soon(env)
+        store = Store(env)
         idle, *busy = await store.keys(6)
         await idle.initialize(0, 2)
         await idle.written(IDLE_BATCH)
-        writers = [Writer(key, Coordinator(store.release), share.rng) for key in busy]
+        writers = [Writer(key, Coordinator(store.release), env.rng) for key in busy]
         await asyncio.gather(*(writer.begin() for writer in writers))
-        await _busy_until_pruned(share, writers, lives)
+        await _busy_until_pruned(env, writers, lives)
     await lives.rise()
 
-    async with lives.life() as share:
-        seen = _found(await (await _again(share, idle)).read())
+    async with lives.life() as env:
+        seen = _found(await (await _again(env, idle)).read())
         judge["PER-37"].equal(("NONE", 2, (IDLE_BATCH,)), seen, "an idle one's state after pruning")
         for writer in writers:
-            key = await _again(share, writer.key)
+            key = await _again(env, writer.key)
             late = await key.write(leader_epoch=LEADER - 1)
             judge["PER-07"].equal("FENCED_LEADER_EPOCH", late, "a former leader after the crash")
             seen = _found(await key.read(leader_epoch=LEADER))
@@ -121,11 +121,11 @@ async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
             judge["PER-44"].saw(writes=writer.writes)
 
 
-async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
+async def _mixed(env: Env) -> tuple[Queue, dict[int, int]]:
     """Return a queue with every kind of record, and what is left of it with delivery counts."""
-    queue, consumer = await share.with_holder(24, batches=share.rng.choice([1, 6, 24]))
-    prefix = share.rng.randint(1, 4)
-    fates = {o: share.rng.choice([accept, reject, release]) for o in range(prefix, 24)}
+    queue, consumer = await env.with_holder(24, batches=env.rng.choice([1, 6, 24]))
+    prefix = env.rng.randint(1, 4)
+    fates = {o: env.rng.choice([accept, reject, release]) for o in range(prefix, 24)}
     fates |= {prefix: release}
     await consumer.acked(accept(0, prefix - 1), *(fate(o) for o, fate in sorted(fates.items())))
     return queue, {offset: 2 for offset, fate in fates.items() if fate is release}
@@ -134,16 +134,16 @@ async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
 @check("PER-42", meets="reload", timeout=120)
 @pytest.mark.parametrize("orderly", [True, False], ids=["shutdown", "crash"])
 async def test_restart_keeps_records(lives: Restarts, judge: Judge, orderly: bool) -> None:
-    async with lives.life() as share:
-        worlds = [await _mixed(share) for _ in range(3)]
+    async with lives.life() as env:
+        worlds = [await _mixed(env) for _ in range(3)]
         before = [_found(await read_state(queue)) for queue, _ in worlds]
         await lives.die(orderly=orderly)
     await lives.rise()
 
-    async with lives.life() as share:
+    async with lives.life() as env:
         for (old, left), kept in zip(worlds, before, strict=True):
-            topic = await share.cluster.topic(old.topic.name, 1)
-            queue = Queue(share=share, topic=topic, group=old.group)
+            topic = await env.cluster.topic(old.topic.name, 1)
+            queue = Queue(env=env, topic=topic, group=old.group)
             last = await queue.produce(1)
             seen = await watch(await queue.consumer(join=False), [last], WITHIN)
             judge.equal(left | {last: 1}, counts_in(seen), "delivered after the restart")

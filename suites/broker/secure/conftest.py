@@ -19,6 +19,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import OutOfReach
 from suites import clusters
+from suites.broker.env import Env, open_env
 from suites.broker.secure.realm import (
     LISTENERS,
     NO_SECOND,
@@ -27,7 +28,6 @@ from suites.broker.secure.realm import (
     at_home,
     broker_properties,
 )
-from suites.broker.share import Share, world
 from suites.judge import PATIENCE
 from suites.options import RunOptions
 
@@ -58,38 +58,38 @@ def ground(request: pytest.FixtureRequest, stage: Target | None) -> tuple[Cluste
 
 
 @pytest.fixture
-async def share(
+async def env(
     request: pytest.FixtureRequest,
     stage: Target | None,
     ground: tuple[ClusterInfo, Schemas],
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Share]:
+) -> AsyncIterator[Env]:
     """The stage's cluster as a super user sees it."""
     info, schemas = ground
-    async with (world if stage else at_home)(info, rng, transcripts, schemas) as share:
-        request.node.stash[PATIENCE] = share.bounds.patience
-        yield share
+    async with (open_env if stage else at_home)(info, rng, transcripts, schemas) as env:
+        request.node.stash[PATIENCE] = env.bounds.patience
+        yield env
         if not stage:
-            await share.disband()
+            await env.disband()
 
 
 @pytest.fixture
 async def realm(
     run_options: RunOptions,
-    share: Share,
+    env: Env,
     stage: Target | None,
     certificates: Certificates,
     transcripts: list[Transcript],
 ) -> AsyncIterator[Realm]:
     async with AsyncExitStack() as stack:
         if stage:
-            yield Realm(share, stage.info, str(certificates.ca), stack)
+            yield Realm(env, stage.info, str(certificates.ca), stack)
             return
         second = read_credentials(run_options.second_config, "--second-config")
-        where = second.bootstrap or share.cluster.info.bootstrap
-        info = replace(share.cluster.info, bootstrap=where, security=second.security)
-        realm = GuestRealm(share, info, stack)
+        where = second.bootstrap or env.cluster.info.bootstrap
+        info = replace(env.cluster.info, bootstrap=where, security=second.security)
+        realm = GuestRealm(env, info, stack)
         transcripts.append(realm.transcript)
         yield realm
         await realm.leave()

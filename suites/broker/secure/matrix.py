@@ -16,9 +16,9 @@ from fixtures.clients.cluster import RETRIABLE, Topic, eventually
 from fixtures.clients.member import Member, Session, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.env import Env
 from suites.broker.groups import codes_in, fields_of
 from suites.broker.secure.realm import User
-from suites.broker.share import Share
 
 INTERVAL = "share.heartbeat.interval.ms"
 LET_IN = "let in"
@@ -50,7 +50,7 @@ def permitted(granted: Operation | None, needed: Operation | None) -> bool:
 class Permissions:
     """A group that uses some topics, with one record in each, and a user who comes to it."""
 
-    share: Share
+    env: Env
     group: str
     topics: tuple[Topic, ...]
     host: Member
@@ -150,7 +150,7 @@ async def _alter_offsets(scene: Permissions) -> Seen:
     # It needs an empty group: every member leaves, the user's own included.
     for member_id in (scene.host.member_id, scene.session.member_id):
         leaving = {"group_id": scene.group, "member_id": member_id, "member_epoch": -1}
-        await scene.share.cluster.at_coordinator(scene.group, "ShareGroupHeartbeat", **leaving)
+        await scene.env.cluster.at_coordinator(scene.group, "ShareGroupHeartbeat", **leaving)
     response = await scene.ask("AlterShareGroupOffsets")
     errors = {t.topic_name: t.partitions[0].error_code for t in response.responses if t.partitions}
     return _by_topic(scene, response.error_code, errors)
@@ -197,20 +197,20 @@ ROWS = (
 
 
 async def scene(
-    share: Share, user: User, *, names: Collection[str] = ("", ""), group: str = ""
+    env: Env, user: User, *, names: Collection[str] = ("", ""), group: str = ""
 ) -> Permissions:
     """Return a group with a member, and a topic with one record for each of ``names``."""
-    admin, cluster = share.admin, share.cluster
+    admin, cluster = env.admin, env.cluster
     made = (admin.create_topic(name=name or None) for name in names)
     topics = tuple(await asyncio.gather(*made))
     group = group or cluster.fresh_name("g")
     user.realm.look_at(group)
     await admin.group_config(group, {"share.auto.offset.reset": "earliest"})
-    host = Member(cluster, group, share.member_id())
+    host = Member(cluster, group, env.member_id())
     await host.join(*topics)
     await asyncio.gather(*(admin.produce(topic, 1) for topic in topics))
     return Permissions(
-        share=share,
+        env=env,
         group=group,
         topics=topics,
         host=host,

@@ -36,8 +36,8 @@ from fixtures.wire.schema import Schemas
 from fixtures.wire.security import SCRAM, Security
 from fixtures.wire.state_records import partition_of
 from spec.verdict import OutOfReach
+from suites.broker.env import Env, Queue, open_env
 from suites.broker.failover.cluster import OFFSETS, described, leaders
-from suites.broker.share import Queue, Share, world
 
 SECURED, TLS, BARE_TLS, RENEWED = "SECURED", "TLS", "BARE_TLS", "RENEWED"
 
@@ -94,7 +94,7 @@ class User:
 
     async def session(self, group: str) -> Session:
         """Return a share session, not yet opened, of a member id that never joined."""
-        member_id = self.realm.share.member_id()
+        member_id = self.realm.env.member_id()
         node = min(self.cluster.brokers)
         return Session(await self.cluster.dial(node, member_id), group, member_id)
 
@@ -112,10 +112,10 @@ class User:
 
 
 class Realm:
-    def __init__(self, share: Share, info: ClusterInfo, ca: str, stack: AsyncExitStack) -> None:
-        self.share, self.info, self.ca = share, info, ca
-        self.acls = Acls(share.cluster)
-        self.transcript = share.cluster.transcript
+    def __init__(self, env: Env, info: ClusterInfo, ca: str, stack: AsyncExitStack) -> None:
+        self.env, self.info, self.ca = env, info, ca
+        self.acls = Acls(env.cluster)
+        self.transcript = env.cluster.transcript
         self._stack = stack
 
     def entrance(self, listener: str, **login: Any) -> ClusterInfo:
@@ -129,14 +129,14 @@ class Realm:
 
     async def user(self, *, listener: str = SECURED, mechanism: str = "", name: str = "") -> User:
         """Return a new user, who has logged in and may do nothing yet."""
-        name, mechanism = name or self.share.cluster.fresh_name("u"), mechanism or "SCRAM-SHA-256"
+        name, mechanism = name or self.env.cluster.fresh_name("u"), mechanism or "SCRAM-SHA-256"
         entrance = self.entrance(listener)
-        login = await create_user(self.share.cluster, name, mechanism, entrance=entrance)
+        login = await create_user(self.env.cluster, name, mechanism, entrance=entrance)
         return await self.visitor(self.info.at(listener, login), name)
 
     async def visitor(self, info: ClusterInfo, name: str) -> User:
         """Return somebody who needs no account made: the login is in ``info``."""
-        base = self.share.cluster
+        base = self.env.cluster
         cluster = Cluster(info, schemas=base.schemas, transcript=self.transcript, rng=base.rng)
         await self._stack.enter_async_context(cluster)
         await cluster.any()
@@ -149,13 +149,13 @@ class Realm:
         await self.acls.create(*entries)
 
     async def hold_to(self, user: User, quotas: Mapping[str, float]) -> None:
-        await set_quotas(self.share.cluster, user.name, quotas)
+        await set_quotas(self.env.cluster, user.name, quotas)
 
     def look_at(self, group: str) -> None:
         """Look whether users find a group where they ask: here is one broker only."""
 
     async def queues(self, count: int, **options: Any) -> list[Queue]:
-        made = (self.share.queue(**options) for _ in range(count))
+        made = (self.env.queue(**options) for _ in range(count))
         return list(await asyncio.gather(*made))
 
 
@@ -207,20 +207,20 @@ class HomeAdmin(Admin):
 @contextlib.asynccontextmanager
 async def at_home(
     info: ClusterInfo, rng: Random, transcripts: list[Transcript], schemas: Schemas
-) -> AsyncIterator[Share]:
-    async with world(info, rng, transcripts, schemas, kind=HomeCluster) as share:
-        cluster = share.cluster
+) -> AsyncIterator[Env]:
+    async with open_env(info, rng, transcripts, schemas, kind=HomeCluster) as env:
+        cluster = env.cluster
         if isinstance(cluster, HomeCluster) and len(cluster.brokers) > 1:
             await cluster.settle()
-            share.admin = HomeAdmin(cluster)
-        yield share
+            env.admin = HomeAdmin(cluster)
+        yield env
 
 
 class GuestRealm(Realm):
     """Makes users on somebody's cluster; what they were allowed is taken back by :meth:`leave`."""
 
-    def __init__(self, share: Share, second: ClusterInfo, stack: AsyncExitStack) -> None:
-        super().__init__(share, second, "", stack)
+    def __init__(self, env: Env, second: ClusterInfo, stack: AsyncExitStack) -> None:
+        super().__init__(env, second, "", stack)
         self.transcript = Transcript()
         self.transcript.refusals_expected = True
         self._makes = second.security.mechanism in SCRAM
@@ -240,12 +240,12 @@ class GuestRealm(Realm):
             self.entrance(listener)
         login, self._users = self.info.security, self._users + 1
         if self._makes:
-            name = name or self.share.cluster.fresh_name("u")
-            login = await create_user(self.share.cluster, name, login.mechanism, entrance=self.info)
+            name = name or self.env.cluster.fresh_name("u")
+            login = await create_user(self.env.cluster, name, login.mechanism, entrance=self.info)
         elif self._users > 1:
             raise OutOfReach("needs several users, and they can be made for SCRAM only")
         user = await self.visitor(self.info.logged_in(login), login.user)
-        topic = await self.share.admin.create_topic()
+        topic = await self.env.admin.create_topic()
         response = await user.call("Metadata", topics=[{"name": topic.name}])
         if response.topics[0].error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             raise OutOfReach(
@@ -267,7 +267,7 @@ class GuestRealm(Realm):
         await super().hold_to(user, quotas)
 
     def look_at(self, group: str) -> None:
-        cluster = self.share.cluster
+        cluster = self.env.cluster
         if isinstance(cluster, HomeCluster) and not cluster.at_home(group):
             raise OutOfReach("needs groups with names of its own, coordinated by one broker")
 

@@ -9,9 +9,9 @@ PATIENCE = 120.0  # Seconds that the tools may take together.
 
 @check("ADM-41", timeout=400)
 async def test_by_tls(realm: Realm, judge: Judge) -> None:
-    share = realm.share
+    env = realm.env
     tools = await Tools.of(realm.entrance(BARE_TLS))
-    queue, member = await share.with_member()
+    queue, member = await env.with_member()
 
     asked = asyncio.gather(
         tools.run(SHARE_GROUPS, "--list"),

@@ -20,9 +20,9 @@ async def _used(realm: Realm, topics: int = 1) -> list[Queue]:
     return queues
 
 
-async def _start(share: Share, group: str, topic: Topic, expected: int) -> int:
+async def _start(env: Env, group: str, topic: Topic, expected: int) -> int:
     """Return the start offset of a topic: ``expected``, or what it still is in the end."""
-    return await Queue(share=share, topic=topic, group=group).spso(expected)
+    return await Queue(env=env, topic=topic, group=group).spso(expected)
 
 
 async def _call(user: User, api: str, group: str, *topics: Topic) -> Struct:
@@ -94,7 +94,7 @@ async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     await user.allow(MAY_DELETE, GROUP, group)
     response = await _call(user, "AlterShareGroupOffsets", group, one.topic, two.topic)
     judge.equal(NO_GROUP, error_name(response.error_code), "altering without READ on the group")
-    start = await _start(realm.share, group, one.topic, USED)
+    start = await _start(realm.env, group, one.topic, USED)
     judge.equal(USED, start, "start offset after a refused request")
 
     await user.allow(MAY_READ, GROUP, group)
@@ -107,7 +107,7 @@ async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
         for part in topic.partitions
     }
     judge.equal(expected, altered, "results by topic")
-    begin = [await _start(realm.share, group, q.topic, n) for q, n in ((one, ALTERED), (two, USED))]
+    begin = [await _start(realm.env, group, q.topic, n) for q, n in ((one, ALTERED), (two, USED))]
     judge.equal([ALTERED, USED], begin, "start offsets of the permitted and the forbidden topic")
 
 
@@ -120,11 +120,11 @@ async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: J
 
     response = await _call(reader, "DeleteShareGroupOffsets", queue.group, queue.topic)
     judge.equal(NO_GROUP, error_name(response.error_code), "deleting with READ")
-    start = await _start(realm.share, queue.group, queue.topic, USED)
+    start = await _start(realm.env, queue.group, queue.topic, USED)
     judge.equal(USED, start, "start offset after the refusal")
     response = await _call(deleter, "DeleteShareGroupOffsets", queue.group, queue.topic)
     judge.equal("NONE", error_name(response.error_code), "deleting with DELETE")
-    start = await _start(realm.share, queue.group, queue.topic, -1)
+    start = await _start(realm.env, queue.group, queue.topic, -1)
     judge.equal(-1, start, "start offset after deleting")
 
 
@@ -139,7 +139,7 @@ async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Ju
     judge.equal("NONE", error_name(response.error_code), "the request as a whole")
     found = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
     judge.equal({one.topic.name: "NONE", two.topic.name: NO_TOPIC}, found, "results by topic")
-    starts = [await _start(realm.share, one.group, q.topic, n) for q, n in ((one, -1), (two, USED))]
+    starts = [await _start(realm.env, one.group, q.topic, n) for q, n in ((one, -1), (two, USED))]
     judge.equal([-1, USED], starts, "start offsets of the permitted and the forbidden topic")
 
 
@@ -152,14 +152,14 @@ async def test_deleting_a_group_needs_delete(realm: Realm, judge: Judge) -> None
 
     response = await reader.call("DeleteGroups", groups_names=[queue.group])
     judge.equal(NO_GROUP, error_name(response.results[0].error_code), "deleting a group with READ")
-    found = await realm.share.admin.describe_group(queue.group)
+    found = await realm.env.admin.describe_group(queue.group)
     judge.equal("NONE", error_name(found.error_code), "the group after the refusal")
-    start = await _start(realm.share, queue.group, queue.topic, USED)
+    start = await _start(realm.env, queue.group, queue.topic, USED)
     judge.equal(USED, start, "start offset after the refusal")
     response = await deleter.call("DeleteGroups", groups_names=[queue.group])
     judge.equal("NONE", error_name(response.results[0].error_code), "deleting a group with DELETE")
     gone = ErrorCode.GROUP_ID_NOT_FOUND.name
-    found = await realm.share.admin.describe_group(queue.group)
+    found = await realm.env.admin.describe_group(queue.group)
     judge.equal(gone, error_name(found.error_code), "the group after its deletion")
 
 
@@ -179,8 +179,8 @@ async def _set_config(user: User, group: str, value: str) -> str:
 
 @check("SEC-21")
 async def test_group_configuration_has_permissions_of_its_own(realm: Realm, judge: Judge) -> None:
-    group = realm.share.cluster.fresh_name("g")
-    await realm.share.admin.group_config(group, {INTERVAL: "700"})
+    group = realm.env.cluster.fresh_name("g")
+    await realm.env.admin.group_config(group, {INTERVAL: "700"})
     reader, seer, setter = await realm.users(3)
     await reader.allow(MAY_READ, GROUP, group)
     await reader.allow(MAY_DELETE, GROUP, group)

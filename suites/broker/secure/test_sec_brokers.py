@@ -29,7 +29,7 @@ async def _send(user: User, api: str, queue: Queue) -> tuple[set[str], Any]:
 @check("SEC-22")
 @pytest.mark.parametrize("api", CALLS)
 async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, api: str) -> None:
-    queue, user = await realm.share.queue(6), await realm.user()
+    queue, user = await realm.env.queue(6), await realm.user()
     consumer = await queue.holder(6)
     await consumer.acked(accept(0, 1), accept(4))
     await user.allow(Operation.ALL, Resource.GROUP, queue.group)

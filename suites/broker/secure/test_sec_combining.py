@@ -16,7 +16,7 @@ DENIED: dict[str, Seen] = {row.api: (row.refusal,) for row in ROWS}
 @pytest.mark.parametrize("name", ON_GROUPS)
 async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) -> None:
     user, granted = await realm.user(), Operation[name]
-    place = await scene(realm.share, user)
+    place = await scene(realm.env, user)
     await user.allow(ALL, TOPIC, *(topic.name for topic in place.topics))
     await user.allow(granted, GROUP, place.group)
 
@@ -28,7 +28,7 @@ async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) 
 @pytest.mark.parametrize("name", ON_TOPICS)
 async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -> None:
     user, granted = await realm.user(), Operation[name]
-    place = await scene(realm.share, user)
+    place = await scene(realm.env, user)
     await user.allow(ALL, GROUP, place.group)
     await user.allow(ALL, TOPIC, place.topics[0].name)
     await user.allow(granted, TOPIC, place.topics[1].name)
@@ -39,8 +39,8 @@ async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -
 
 @check("SEC-25")
 async def test_denial_of_a_topic(realm: Realm, judge: Judge) -> None:
-    user, prefix = await realm.user(), realm.share.cluster.fresh_name("d")
-    place = await scene(realm.share, user, names=(f"{prefix}-a", f"{prefix}-b"))
+    user, prefix = await realm.user(), realm.env.cluster.fresh_name("d")
+    place = await scene(realm.env, user, names=(f"{prefix}-a", f"{prefix}-b"))
     await user.grant(
         user.entry(ALL, GROUP, place.group),
         user.entry(ALL, TOPIC, prefix, prefixed=True),
@@ -55,7 +55,7 @@ async def test_denial_of_a_topic(realm: Realm, judge: Judge) -> None:
 @check("SEC-25")
 async def test_denial_of_a_group(realm: Realm, judge: Judge) -> None:
     user = await realm.user()
-    place = await scene(realm.share, user)
+    place = await scene(realm.env, user)
     await user.allow(ALL, TOPIC, EVERY)
     await user.grant(
         user.entry(ALL, GROUP, EVERY),
@@ -68,10 +68,10 @@ async def test_denial_of_a_group(realm: Realm, judge: Judge) -> None:
 
 @check("SEC-26")
 async def test_prefixes(realm: Realm, judge: Judge) -> None:
-    user, head = await realm.user(), realm.share.cluster.fresh_name("p")
-    inside = await scene(realm.share, user, names=(f"{head}-a", f"{head}-b"), group=f"{head}-g")
-    half = await scene(realm.share, user, names=(f"{head}-c", ""), group=f"{head}-h")
-    outside = await scene(realm.share, user, group=f"x{head}")
+    user, head = await realm.user(), realm.env.cluster.fresh_name("p")
+    inside = await scene(realm.env, user, names=(f"{head}-a", f"{head}-b"), group=f"{head}-g")
+    half = await scene(realm.env, user, names=(f"{head}-c", ""), group=f"{head}-h")
+    outside = await scene(realm.env, user, group=f"x{head}")
     for resource in (GROUP, TOPIC):
         await user.grant(user.entry(ALL, resource, head, prefixed=True))
 
@@ -83,7 +83,7 @@ async def test_prefixes(realm: Realm, judge: Judge) -> None:
 @check("SEC-26")
 async def test_wildcards(realm: Realm, judge: Judge) -> None:
     user, other = await realm.users(2)
-    place = await scene(realm.share, user)
+    place = await scene(realm.env, user)
     for resource in (GROUP, TOPIC):
         await user.allow(ALL, resource, EVERY)
     # An asterisk stands for all names only alone: a prefix with one is a prefix like any other.

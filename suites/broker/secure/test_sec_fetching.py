@@ -10,7 +10,7 @@ GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 @check("SEC-07")
 async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> None:
-    queue, user = await realm.share.queue(5), await realm.user()
+    queue, user = await realm.env.queue(5), await realm.user()
     other = await queue.consumer()
     await user.allow(Operation.ALL, TOPIC, queue.topic.name)
     await user.allow(Operation.DESCRIBE, GROUP, queue.group)
@@ -30,7 +30,7 @@ async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> N
 async def test_fetching_needs_read_on_the_topic(realm: Realm, judge: Judge) -> None:
     (open_, hidden), user = await realm.queues(2), await realm.user()
     group = open_.group
-    member = await realm.share.member(group, open_.topic, hidden.topic)
+    member = await realm.env.member(group, open_.topic, hidden.topic)
     for queue in (open_, hidden):
         await queue.produce(3)
     await may_use(user, group, [open_.topic.name])
@@ -51,14 +51,14 @@ async def test_fetching_needs_read_on_the_topic(realm: Realm, judge: Judge) -> N
             break
     judge.equal(dict.fromkeys(range(3), 1), served, "the permitted topic")
 
-    other = await member.session(min(realm.share.cluster.brokers))
+    other = await member.session(min(realm.env.cluster.brokers))
     found = await acquired(other, (hidden.topic, 0), count=3)
     judge.equal([0, 1, 2], found[hidden.topic, 0], "what was left of the forbidden topic")
 
 
 @check("SEC-14")
 async def test_strangers_may_be_served(realm: Realm, judge: Judge) -> None:
-    queue, user = await realm.share.queue(3), await realm.user()
+    queue, user = await realm.env.queue(3), await realm.user()
     await queue.consumer()
     await may_use(user, queue.group, [queue.topic.name])
     session = await user.session(queue.group)

@@ -75,7 +75,7 @@ async def test_every_listener_says_the_same(
         user = await realm.user(listener=listener, mechanism=mechanism)
     await may_use(user, there.group, [there.topic.name])
     await user.allow(Operation.DELETE, Resource.GROUP, there.group)
-    root = User(name=NOBODY, cluster=realm.share.cluster, realm=realm)
+    root = User(name=NOBODY, cluster=realm.env.cluster, realm=realm)
 
     expected, actual = await _consume(root, here), await _consume(user, there)
     for (step, plain), (_, other) in zip(expected, actual, strict=True):
@@ -84,7 +84,7 @@ async def test_every_listener_says_the_same(
 
 @check("SEC-28")
 async def test_renewed_logins_keep_their_locks(realm: Realm, judge: Judge) -> None:
-    queue = await realm.share.queue(6, lock_ms=30_000)
+    queue = await realm.env.queue(6, lock_ms=30_000)
     await queue.consumer()
     user = await realm.user(listener=RENEWED)
     await may_use(user, queue.group, [queue.topic.name])

@@ -10,13 +10,13 @@ GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 
 async def _join(user: User, group: str, *topics: str) -> str:
-    member_id = user.realm.share.member_id()
+    member_id = user.realm.env.member_id()
     fields = fields_of("ShareGroupHeartbeat", group, *topics, member_id=member_id)
     return error_name((await user.call("ShareGroupHeartbeat", **fields)).error_code)
 
 
-async def _members(share: Share, group: str) -> set[str]:
-    described = await Admin(share.cluster).describe_group(group)
+async def _members(env: Env, group: str) -> set[str]:
+    described = await Admin(env.cluster).describe_group(group)
     if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return set()
     return {member.member_id for member in described.members}
@@ -31,9 +31,9 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
             await user.allow(granted, GROUP, queue.group)
         error = await _join(user, queue.group, queue.topic.name)
         judge.equal(NO_GROUP, error, f"joining with {granted and granted.name}")
-    judge.equal(set(), await _members(realm.share, queue.group), "members after refused heartbeats")
+    judge.equal(set(), await _members(realm.env, queue.group), "members after refused heartbeats")
 
-    host = Member(realm.share.cluster, queue.group, realm.share.member_id())
+    host = Member(realm.env.cluster, queue.group, realm.env.member_id())
     await host.join(queue.topic)
     operations = (Operation.DESCRIBE, Operation.DELETE)
     await user.revoke(*(user.entry(operation, GROUP, queue.group) for operation in operations))
@@ -43,7 +43,7 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
         in_its_name = {"member_id": host.member_id, "member_epoch": epoch}
         response = await user.call("ShareGroupHeartbeat", group_id=queue.group, **in_its_name)
         judge.equal(NO_GROUP, error_name(response.error_code), f"{what} in the name of a member")
-    found = await _members(realm.share, queue.group)
+    found = await _members(realm.env, queue.group)
     judge.equal({host.member_id}, found, "members of a living group")
     await host.leave()
 
@@ -57,9 +57,9 @@ async def test_joining_needs_describe_on_every_topic(realm: Realm, judge: Judge)
     for subscription in (names, names[::-1], names[1:]):
         error = await _join(user, one.group, *subscription)
         judge.equal(NO_TOPIC, error, f"joining with {len(subscription)} topics")
-    judge.equal(set(), await _members(realm.share, one.group), "members after refused heartbeats")
+    judge.equal(set(), await _members(realm.env, one.group), "members after refused heartbeats")
 
-    member = {"group_id": one.group, "member_id": realm.share.member_id()}
+    member = {"group_id": one.group, "member_id": realm.env.member_id()}
     named = {"member_epoch": 0, "subscribed_topic_names": names[:1]}
     joined = await user.call("ShareGroupHeartbeat", **member, **named)
     judge.equal("NONE", error_name(joined.error_code), "joining with the permitted topic alone")
@@ -78,7 +78,7 @@ async def test_describing_needs_describe_on_the_group(realm: Realm, judge: Judge
     queues, user = await realm.queues(2), await realm.user()
     hosts = []
     for queue in queues:
-        hosts.append(Member(realm.share.cluster, queue.group, realm.share.member_id()))
+        hosts.append(Member(realm.env.cluster, queue.group, realm.env.member_id()))
         await hosts[-1].join(queue.topic)
     seen, unseen = (queue.group for queue in queues)
     await user.allow(Operation.DESCRIBE, TOPIC, *(queue.topic.name for queue in queues))
@@ -97,7 +97,7 @@ async def test_describing_needs_describe_on_the_group(realm: Realm, judge: Judge
 @check("SEC-04")
 async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> None:
     (one, other), user = await realm.queues(2), await realm.user()
-    host = Member(realm.share.cluster, one.group, realm.share.member_id())
+    host = Member(realm.env.cluster, one.group, realm.env.member_id())
     await host.join(one.topic, other.topic)
     await user.allow(Operation.DESCRIBE, GROUP, one.group)
     await user.allow(Operation.DESCRIBE, TOPIC, one.topic.name)
@@ -125,7 +125,7 @@ async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -
     everybody, somebody, nobody = await realm.users(3)
     queues = await realm.queues(2)
     groups = {queue.group for queue in queues}
-    hosts = [Member(realm.share.cluster, q.group, realm.share.member_id()) for q in queues]
+    hosts = [Member(realm.env.cluster, q.group, realm.env.member_id()) for q in queues]
     for host, queue in zip(hosts, queues, strict=True):
         await host.join(queue.topic)
     await everybody.allow(Operation.DESCRIBE, Resource.CLUSTER, THE_CLUSTER)

@@ -63,7 +63,7 @@ class Payer:
 async def _payer(
     realm: Realm, records: int, quotas: Mapping[str, float], *, lock_ms: int = 30_000
 ) -> Payer:
-    queue = await realm.share.queue([b"x" * SIZE] * records, batches=records, lock_ms=lock_ms)
+    queue = await realm.env.queue([b"x" * SIZE] * records, batches=records, lock_ms=lock_ms)
     await queue.consumer()
     user = await realm.user()
     await may_use(user, queue.group, [queue.topic.name])
@@ -121,7 +121,7 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
 
 @check("SEC-31", feature="record-limit")
 async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
-    if (lock := realm.share.bounds.lock(LOCK_MS)) > LOCK_MS:
+    if (lock := realm.env.bounds.lock(LOCK_MS)) > LOCK_MS:
         raise OutOfReach(f"no quota delays for as long as a lock of {lock} ms")
     payer = await _payer(realm, HEAVY, {BYTE_RATE: RATE}, lock_ms=LOCK_MS)
     waited, _ = await payer.until_delayed()

@@ -29,10 +29,10 @@ class Holder:
 
 
 async def _holder(realm: Realm, topics: int) -> Holder:
-    lock_ms = realm.share.bounds.lock(LOCK_MS)
+    lock_ms = realm.env.bounds.lock(LOCK_MS)
     queues = await realm.queues(topics, records=3, lock_ms=lock_ms)
     group = queues[0].group
-    await realm.share.member(group, *(queue.topic for queue in queues))
+    await realm.env.member(group, *(queue.topic for queue in queues))
     user = await realm.user()
     await may_use(user, group, [queue.topic.name for queue in queues])
     session = await user.session(group)
@@ -47,8 +47,8 @@ async def _holder(realm: Realm, topics: int) -> Holder:
 async def _heir(holder: Holder) -> tuple[dict[int, int], float]:
     """Return what somebody with all rights gets of a topic, and how long after the acquisition."""
     queue = holder.queues[0]
-    share = queue.share
-    session = await (await share.member(holder.group)).session(min(share.cluster.brokers))
+    env = queue.env
+    session = await (await env.member(holder.group)).session(min(env.cluster.brokers))
     catch = Catch()
     place = (queue.topic, 0)
     async for _ in attempts(WITHIN + holder.lock_ms / 1000):
@@ -114,7 +114,7 @@ def _in_due_time(judge: Judge, holder: Holder, after: float) -> None:
 @check("SEC-13")
 async def test_permissions_take_effect_at_once(realm: Realm, judge: Judge) -> None:
     user = await realm.user()
-    place = await scene(realm.share, user)
+    place = await scene(realm.env, user)
     refused = await walk(place)
     expected = {row.api: (row.refusal,) for row in ROWS}
     judge.equal(expected, refused, "what a user without any entry meets")

@@ -13,7 +13,7 @@ from fixtures.hostile.script import ScriptStep
 from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
 from spec.verdict import Undecided
-from suites.broker.share import Queue
+from suites.broker.env import Queue
 from suites.client.harness import MOST_DELIVERIES, Harness, refusal
 from suites.client.sweep.cases import Case
 from suites.client.wire import SHARE

@@ -230,14 +230,14 @@ async def bystand(cluster: Cluster, node: int, within: float = BYSTANDING) -> bo
 class Queue:
     """A topic consumed by a share group: what a check calls its queue."""
 
-    share: Share
+    env: Env
     topic: Topic
     group: str
 
     async def produce(
         self, values: int | Sequence[bytes], partition: int = 0, **options: Any
     ) -> int:
-        return await self.share.admin.produce(self.topic, values, partition, **options)
+        return await self.env.admin.produce(self.topic, values, partition, **options)
 
     async def consumer(self, partition: int = 0, *, join: bool = True) -> Consumer:
         """Return a new member of the group with a session object for a partition's leader.
@@ -246,7 +246,7 @@ class Queue:
         ``join=False`` saves the heartbeats of a second one (KIP-932 §Heartbeat and session:
         fetching does not depend on membership).
         """
-        member = await self.share.member(self.group, *([self.topic] if join else []))
+        member = await self.env.member(self.group, *([self.topic] if join else []))
         session = await member.session(self.topic.leaders[partition])
         return Consumer(member, session, (self.topic, partition))
 
@@ -256,7 +256,7 @@ class Queue:
         return consumer
 
     async def offsets(self, partition: int = 0) -> ShareOffset:
-        return (await self.share.admin.share_offsets(self.group, self.topic))[partition]
+        return (await self.env.admin.share_offsets(self.group, self.topic))[partition]
 
     async def spso(self, expected: int, partition: int = 0, within: float = WITHIN) -> int:
         """Return the admin's SPSO: ``expected``, or what it still is after ``within`` seconds.
@@ -272,7 +272,7 @@ class Queue:
         return (await poll(look, lambda seen: seen.lag == expected, within)).lag
 
 
-class Share:
+class Env:
     """Makes queues, members and names for one check; ``bounds`` has the durations it may use."""
 
     def __init__(
@@ -328,7 +328,7 @@ class Share:
         from the start. ``topic_options`` are those of :meth:`Admin.create_topic`.
         """
         topic = await self.admin.create_topic(partitions, configs=topic_config, **topic_options)
-        queue = Queue(share=self, topic=topic, group=self.cluster.fresh_name("g"))
+        queue = Queue(env=self, topic=topic, group=self.cluster.fresh_name("g"))
         wanted = dict(group_config or {})
         if reset is not None:
             wanted["share.auto.offset.reset"] = reset
@@ -363,7 +363,7 @@ class Share:
         """Return another group on the same topic, reading from the earliest offset."""
         group = self.cluster.fresh_name("g")
         config = {"share.auto.offset.reset": "earliest"} | group_config
-        sibling = Queue(share=self, topic=queue.topic, group=group)
+        sibling = Queue(env=self, topic=queue.topic, group=group)
         await self._configure(sibling, config)
         return sibling
 
@@ -400,16 +400,16 @@ class Share:
 
 
 @contextlib.asynccontextmanager
-async def world(
+async def open_env(
     info: ClusterInfo,
     rng: Random,
     transcripts: list[Transcript],
     schemas: Schemas | None = None,
     kind: type[Cluster] = Cluster,
-) -> AsyncIterator[Share]:
+) -> AsyncIterator[Env]:
     """Connect one check to a cluster; its frames go to ``transcripts`` in case the check fails."""
     transcript = Transcript()
     transcripts.append(transcript)
     async with kind(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
         await cluster.any()
-        yield Share(cluster, rng, await bounds_of(cluster), await access_of(cluster))
+        yield Env(cluster, rng, await bounds_of(cluster), await access_of(cluster))
