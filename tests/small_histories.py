@@ -197,7 +197,7 @@ def _deliver(
         key = one.get("op", -number - 1)
         op = ops.setdefault(key, journal.next_operation())
         first, last = one["offset"], one.get("last", one["offset"])
-        row = (op, share_partition, case.log, number, first, last, one["count"])
+        row = (op, share_partition, case.log, one.get("member", number), first, last, one["count"])
         sent = one.get("asked", one["at"] - 1)
         times = (case.plain.get("lock_ms", 1000), sent * MS, one["at"] * MS)
         payload = (True, one.get("of", 1), one.get("sequence", first), 7)

@@ -77,8 +77,10 @@ def overtaken(at: Position) -> bool:
     """Tell whether a delivery that was seen earlier may have come later, or may end this one.
 
     An attempt without success may have been stored, which shows after a load, and one without a
-    response may still come.
+    response may still come. A session may also have ended while the next delivery was on its way.
     """
+    if at.after and (at.after.member, at.after.freed < at.after.acquired) == (at.now.member, True):
+        return True
     last = max((load.until for load in at.share.loads), default=-1)
     return any(
         one.sent > at.now.sent
