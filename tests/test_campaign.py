@@ -295,7 +295,7 @@ def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
         return judge
 
     [one] = observe("a check", virtual.run(played()), None, 0.0)
-    assert seen == ["CrossedShare", "Share"]
+    assert seen == ["CrossedEnv", "Env"]
     assert (one.verdict, one.situations) == ("pass", (AS_WRITTEN,))
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from fixtures.clients.access import refusal
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.crossing import Below, CrossedShare, CrossedStore, Setup
+from suites.broker.crossing import Below, CrossedEnv, CrossedStore, Setup
 from suites.judge import AS_WRITTEN, Judge
 
 IDLE = "nothing in flight"
@@ -84,7 +84,7 @@ def in_situations(check: Check, setups: Sequence[str], situations: Sequence[str]
             return
         name = "env" if "env" in given else "store"
         made, roles = SETUPS[setup], given[name]
-        elsewhere = CrossedShare(roles, made) if isinstance(made, Setup) else made(roles)
+        elsewhere = CrossedEnv(roles, made) if isinstance(made, Setup) else made(roles)
         try:
             await check(judge=judge, **given | {name: elsewhere})
         except Undecided as error:

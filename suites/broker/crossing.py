@@ -56,7 +56,7 @@ class Setup:
     )
 
 
-class CrossedShare(Env):
+class CrossedEnv(Env):
     """Makes queues that are translated."""
 
     def __init__(self, env: Env, setup: Setup) -> None:
@@ -146,7 +146,7 @@ class CrossedAdmin(Admin):
 class CrossedQueue(Queue):
     """A queue whose partitions and offsets are others than the check believes."""
 
-    env: CrossedShare
+    env: CrossedEnv
     others: tuple[Topic, ...] = ()  # The topics before and behind.
     brief: bool = False  # The check set the lock's duration: nothing beside it is held for long.
     earliest: bool = True  # The group begins at the first record: the neighbours' can be acquired.
