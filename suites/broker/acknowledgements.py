@@ -77,15 +77,15 @@ async def spread(env: Env, partitions: int, records: int) -> Spread:
     for partition in range(partitions):
         await queue.produce(records, partition)
     session = await member.session(leader)
-    roles = Spread(queue, session, tuple((queue.topic, index) for index in range(partitions)))
+    several = Spread(queue, session, tuple((queue.topic, index) for index in range(partitions)))
     held: Counter[int] = Counter()
-    named = roles.where
+    named = several.where
     async for _ in attempts(WITHIN):
         response = Consumer.sound(await session.fetch(*named))
         named = ()
         held.update({part.partition: len(part.offsets) for part in response.parts})
         if len(held) == partitions and min(held.values()) >= records:
-            return roles
+            return several
     sentence = f"only {dict(held)} records of {partitions} partitions were acquired"
     raise await stopped(env.cluster, leader, sentence, session.fetch)
 

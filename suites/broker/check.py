@@ -83,8 +83,8 @@ def in_situations(check: Check, setups: Sequence[str], situations: Sequence[str]
             await check(judge=judge, **given)
             return
         name = "env" if "env" in given else "store"
-        made, roles = SETUPS[setup], given[name]
-        elsewhere = CrossedEnv(roles, made) if isinstance(made, Setup) else made(roles)
+        made, part = SETUPS[setup], given[name]
+        elsewhere = CrossedEnv(part, made) if isinstance(made, Setup) else made(part)
         try:
             await check(judge=judge, **given | {name: elsewhere})
         except Undecided as error:

@@ -80,7 +80,7 @@ class _Hold:
 
 
 @dataclass(slots=True)
-class _World:
+class _Traffic:
     """The last delivery of each record, and when what a member holds may have ended."""
 
     last: dict[_Key, _Hold] = field(default_factory=dict)
@@ -91,18 +91,18 @@ def contradictions(transcripts: Sequence[Transcript]) -> Iterator[Violation]:
     """Yield what no execution explains; nothing if a transcript has lost its first frames."""
     if any(len(one.frames) == one.frames.maxlen for one in transcripts):
         return
-    calls, roles = _calls(transcripts), _World()
+    calls, traffic = _calls(transcripts), _Traffic()
     closed = {number: at for one in transcripts for number, at in one.closed.items()}
     for call in calls:
-        roles.ends[call.member] += _ends(call, closed)
+        traffic.ends[call.member] += _ends(call, closed)
     # What a request says is in force from when it is sent, what a response says when it is here.
     events = [(call.sent, call, False) for call in calls if call.api in _SHARE]
     events += [(call.received, call, True) for call in calls if call.api == "ShareFetch"]
     for _, call, is_response in sorted(events, key=lambda event: event[0]):
         if is_response:
-            yield from _acquire(roles, call)
+            yield from _acquire(traffic, call)
         else:
-            _acknowledge(roles, call)
+            _acknowledge(traffic, call)
 
 
 def _calls(transcripts: Sequence[Transcript]) -> list[_Call]:
@@ -152,7 +152,7 @@ def _ends(call: _Call, closed: dict[int, float]) -> Iterator[float]:
         yield closed[call.connection]
 
 
-def _acknowledge(roles: _World, call: _Call) -> None:
+def _acknowledge(traffic: _Traffic, call: _Call) -> None:
     """Note what a call acknowledges: from then on its holds are over, as far as anybody knows."""
     group, member = call.member
     results = _results(call)
@@ -167,9 +167,9 @@ def _acknowledge(roles: _World, call: _Call) -> None:
             where = str(topic.topic_id), part.partition_index
             clear = results[where] == [0] and not twice
             for offset, kind in named.items():
-                hold = roles.last.get(_Key(group, *where, offset))
+                hold = traffic.last.get(_Key(group, *where, offset))
                 if hold and hold.call.member[1] == member and hold.call.received <= call.sent:
-                    _end(roles, hold, call, kind if clear else -1)
+                    _end(traffic, hold, call, kind if clear else -1)
 
 
 def _kinds(batch: Struct) -> Iterator[tuple[int, int]]:
@@ -191,20 +191,20 @@ def _results(call: _Call) -> dict[tuple[str, int], list[int]]:
     return found
 
 
-def _end(roles: _World, hold: _Hold, call: _Call, kind: int) -> None:
+def _end(traffic: _Traffic, hold: _Hold, call: _Call, kind: int) -> None:
     is_first = call.sent <= hold.acknowledged
     hold.acknowledged = min(hold.acknowledged, call.sent)
-    in_lock = call.received <= hold.lasts_until and _known(roles, hold, call.received)
+    in_lock = call.received <= hold.lasts_until and _known(traffic, hold, call.received)
     if kind in _FINAL and is_first and in_lock:
         hold.finished, hold.finished_at = AckType(kind), call.received
 
 
-def _known(roles: _World, hold: _Hold, until: float) -> bool:
+def _known(traffic: _Traffic, hold: _Hold, until: float) -> bool:
     """Tell whether nothing may have ended a hold from outside its acknowledgements."""
-    return not any(hold.call.sent < at <= until for at in roles.ends[hold.call.member])
+    return not any(hold.call.sent < at <= until for at in traffic.ends[hold.call.member])
 
 
-def _acquire(roles: _World, call: _Call) -> Iterator[Violation]:
+def _acquire(traffic: _Traffic, call: _Call) -> Iterator[Violation]:
     response = call.response
     if response is None or response.error_code:
         return
@@ -216,12 +216,12 @@ def _acquire(roles: _World, call: _Call) -> Iterator[Violation]:
                 for offset in range(some.first_offset, some.last_offset + 1):
                     key = _Key(group, str(topic.topic_id), part.partition_index, offset)
                     new = _Hold(call=call, count=some.delivery_count, lasts_until=call.sent + lasts)
-                    if old := roles.last.get(key):
-                        yield from _between(roles, key, old, new)
-                    roles.last[key] = new
+                    if old := traffic.last.get(key):
+                        yield from _between(traffic, key, old, new)
+                    traffic.last[key] = new
 
 
-def _between(roles: _World, key: _Key, old: _Hold, new: _Hold) -> Iterator[Violation]:
+def _between(traffic: _Traffic, key: _Key, old: _Hold, new: _Hold) -> Iterator[Violation]:
     """Yield what one broker did wrong from one delivery of a record to the next."""
     first, second = old.call, new.call
     if first.peer != second.peer or second.sent <= first.received:
@@ -231,7 +231,7 @@ def _between(roles: _World, key: _Key, old: _Hold, new: _Hold) -> Iterator[Viola
         f"{first.received:.3f} acquired for member {first.member[1]} with count {old.count}",
         f"{second.received:.3f} acquired for member {second.member[1]} with count {new.count}",
     )
-    known = _known(roles, old, second.received)
+    known = _known(traffic, old, second.received)
     untouched = old.acknowledged > second.received and known
     if old.finished and second.sent > old.finished_at:
         rule, how = _FINAL[old.finished]

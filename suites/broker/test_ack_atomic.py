@@ -53,8 +53,8 @@ async def test_range_across_another_members_record(env: Env, judge: Judge) -> No
 
 @check("ACK-38", fast=True)
 async def test_partitions_are_independent(env: Env, judge: Judge) -> None:
-    roles = await spread(env, 5, records=6)
-    await roles.acknowledge(*([accept(5)] for _ in range(5)))
+    several = await spread(env, 5, records=6)
+    await several.acknowledge(*([accept(5)] for _ in range(5)))
     kinds: list[tuple[str, list[Ack], dict[int, int]]] = [
         ("NONE", [accept(0, 2), release(3), reject(4)], {3: 2}),
         ("NONE", [each(0, (2, 1, 0, 3, 2))], {0: 2, 4: 2}),
@@ -63,10 +63,10 @@ async def test_partitions_are_independent(env: Env, judge: Judge) -> None:
         (WRONG_STATE, [release(1, 2), reject(5)], {}),
     ]
     env.rng.shuffle(kinds)
-    results = await roles.acknowledge(*(acks for _, acks, _ in kinds))
+    results = await several.acknowledge(*(acks for _, acks, _ in kinds))
     judge.equal([error for error, _, _ in kinds], results, "results of the partitions")
     for index, (error, _, expected) in enumerate(kinds):
-        left = await roles.left(index)
+        left = await several.left(index)
         judge.equal(expected, left, f"available in a partition that answered {error}")
 
 

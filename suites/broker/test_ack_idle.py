@@ -57,17 +57,17 @@ async def test_range_across_the_start(env: Env, judge: Judge) -> None:
 
 @check("ACK-38", meets=(IDLE, ACROSS_START))
 async def test_partitions_beside_a_range_across_the_start(env: Env, judge: Judge) -> None:
-    roles = await spread(env, 5, records=6)
+    several = await spread(env, 5, records=6)
     bad = env.rng.randrange(5)
     settled = [[accept(0, 5) if index == bad else accept(0)] for index in range(5)]
-    if any(one != "NONE" for one in await roles.acknowledge(*settled)):
+    if any(one != "NONE" for one in await several.acknowledge(*settled)):
         raise Undecided("what was acquired could not be accepted")
     good = [accept(1, 2), release(3)]
-    results = await roles.acknowledge(*([accept(3, 8)] if i == bad else good for i in range(5)))
+    results = await several.acknowledge(*([accept(3, 8)] if i == bad else good for i in range(5)))
     del results[bad]
     judge.equal(["NONE"] * 4, results, f"results beside partition {bad}, which refuses 3..8")
     for i in set(range(5)) - {bad}:
-        judge.equal({3: 2}, await roles.left(i), f"records of partition {i} that come again")
+        judge.equal({3: 2}, await several.left(i), f"records of partition {i} that come again")
 
 
 @check("ACK-30", "ACK-31", meets=(IDLE, "reload"))

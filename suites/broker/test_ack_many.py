@@ -8,10 +8,10 @@ GOOD = (release(3), accept(4), release(5), reject(6), release(7))
 """Leaves three ranges that come again. 0 and 8 stay with their holder."""
 
 
-async def _sent(roles: Grid, acks: dict[Where, tuple[Ack, ...]], *, by_fetch: bool) -> Response:
+async def _sent(matrix: Grid, acks: dict[Where, tuple[Ack, ...]], *, by_fetch: bool) -> Response:
     if by_fetch:
-        return await roles.session.fetch(acks=acks, max_wait_ms=0, max_records=0)
-    return await roles.session.acknowledge(acks)
+        return await matrix.session.fetch(acks=acks, max_wait_ms=0, max_records=0)
+    return await matrix.session.acknowledge(acks)
 
 
 def _results(response: Response, places: list[Where]) -> list[str]:
@@ -25,12 +25,12 @@ def _results(response: Response, places: list[Where]) -> list[str]:
 @BY
 @AT
 async def test_one_bad_partition(env: Env, judge: Judge, position: str, *, by_fetch: bool) -> None:
-    roles = await grid(env)
-    await roles.produce(RECORDS)
-    await roles.acquire(roles.session, RECORDS)
-    places = roles.places
+    matrix = await grid(env)
+    await matrix.produce(RECORDS)
+    await matrix.acquire(matrix.session, RECORDS)
+    places = matrix.places
     middle = among(range(1, 9), 0, position).index(0)
-    topic = roles.topics[middle // 3]
+    topic = matrix.topics[middle // 3]
     for rule, error, bad, offset in (
         ("ACK-48", "UNKNOWN_TOPIC_ID", (nowhere(env, topic), 0), 1),
         ("ACK-49", "UNKNOWN_TOPIC_OR_PARTITION", (topic, 1000), 2),
@@ -38,21 +38,21 @@ async def test_one_bad_partition(env: Env, judge: Judge, position: str, *, by_fe
         acks: dict[Where, tuple[Ack, ...]] = dict.fromkeys(
             among(places, bad, position), (accept(offset),)
         )
-        response = await _sent(roles, acks, by_fetch=by_fetch)
+        response = await _sent(matrix, acks, by_fetch=by_fetch)
         judge[rule].equal([error], _results(response, [bad]), f"result of the {position} one")
         judge["ACK-38"].equal(["NONE"] * 9, _results(response, places), f"results beside {error}")
         if by_fetch:
-            await roles.session.fetch(forget=[bad], max_wait_ms=0, max_records=0)
+            await matrix.session.fetch(forget=[bad], max_wait_ms=0, max_records=0)
 
     refused = places[middle]
     acks = {where: (accept(1), *GOOD) if where == refused else GOOD for where in places}
-    response = await _sent(roles, acks, by_fetch=by_fetch)
+    response = await _sent(matrix, acks, by_fetch=by_fetch)
     expected = ["INVALID_RECORD_STATE" if where == refused else "NONE" for where in places]
     judge["ACK-38"].equal(expected, _results(response, places), "results, one being refused")
     # All partitions but one were acknowledged, and that one was not.
-    await roles.produce(1)
+    await matrix.produce(1)
     seen: dict[Where, dict[int, int]] = {where: {} for where in places}
-    for response in await roles.acquire(roles.session, 1, until=RECORDS):
+    for response in await matrix.acquire(matrix.session, 1, until=RECORDS):
         for topic, index in places:
             part = response.part(topic.id, index)
             seen[topic, index] |= part.counts if part else {}
@@ -61,7 +61,7 @@ async def test_one_bad_partition(env: Env, judge: Judge, position: str, *, by_fe
     judge["ACK-38"].equal(left, seen, "records that come then, by partition")
     rest: dict[Where, tuple[Ack, ...]] = dict.fromkeys(places, (accept(0),))
     rest[refused] = (accept(0), accept(3, 8))
-    told = _results(await roles.session.acknowledge(rest), places)
+    told = _results(await matrix.session.acknowledge(rest), places)
     judge["ACK-38"].equal(["NONE"] * 9, told, "accepting what is still held")
 
 

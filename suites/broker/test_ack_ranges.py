@@ -88,12 +88,12 @@ async def test_batch_spans_acquired_ranges(env: Env, judge: Judge) -> None:
 @check("ACK-28", crossed=BEHIND)
 async def test_partitions_in_any_order(env: Env, judge: Judge) -> None:
     count = 5
-    roles = await spread(env, count, records=4)
+    several = await spread(env, count, records=4)
     order = env.rng.sample(range(count), count)
     bad = env.rng.randrange(count)
     body = [
         {
-            "topic_id": roles.queue.topic.id,
+            "topic_id": several.queue.topic.id,
             "partitions": [
                 {
                     "partition_index": index,
@@ -106,10 +106,10 @@ async def test_partitions_in_any_order(env: Env, judge: Judge) -> None:
         }
         for index in order
     ]
-    response = await roles.session.acknowledge({}, topics=body)
-    refused = [index for index, one in enumerate(roles.results(response)) if one != "NONE"]
+    response = await several.session.acknowledge({}, topics=body)
+    refused = [index for index, one in enumerate(several.results(response)) if one != "NONE"]
     judge.equal([bad], refused, f"partitions that are refused, asked in order {order}")
     for index in range(count):
         expected = {} if index == bad else dict.fromkeys(range(2, 3 + index % 2), 2)
-        left = await roles.left(index)
+        left = await several.left(index)
         judge.equal(expected, left, f"records of partition {index} that come again")

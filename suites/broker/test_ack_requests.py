@@ -11,21 +11,21 @@ NOT_HERE = {
 
 @check("ACK-45", fast=True)
 async def test_no_batch_at_all(env: Env, judge: Judge) -> None:
-    roles = await spread(env, 3, records=2)
+    several = await spread(env, 3, records=2)
     for named in range(1, 4):
-        response = await roles.session.acknowledge(dict.fromkeys(roles.where[:named], ()))
+        response = await several.session.acknowledge(dict.fromkeys(several.where[:named], ()))
         judge.equal(0, response.error, f"error for {named} partitions without batches")
         judge.equal((), response.parts, f"response for {named} partitions without batches")
-    results = await roles.acknowledge(*([accept(1)] for _ in roles.where))
+    results = await several.acknowledge(*([accept(1)] for _ in several.where))
     judge.equal(["NONE"] * 3, results, "response for the same partitions with batches")
 
 
 @check("ACK-46", fast=True)
 async def test_partition_without_batches(env: Env, judge: Judge) -> None:
-    roles = await spread(env, 4, records=4)
+    several = await spread(env, 4, records=4)
     empty = env.rng.randrange(4)
     acks = [[] if index == empty else [accept(0, 1), release(2)] for index in range(4)]
-    results = await roles.acknowledge(*acks)
+    results = await several.acknowledge(*acks)
     # Kafka answers NONE for it when any other partition has batches, and leaves it out otherwise.
     allowed = {
         "NONE": "ShareAcknowledgeResponse ErrorCode: of each partition, or 0 if there was no error",
@@ -35,7 +35,7 @@ async def test_partition_without_batches(env: Env, judge: Judge) -> None:
     judge.equal(["NONE"] * 3, results, "results of the others")
     for index in range(4):
         expected = {} if index == empty else {2: 2}
-        left = await roles.left(index)
+        left = await several.left(index)
         judge.equal(expected, left, f"records of partition {index} that come again")
 
 

@@ -11,18 +11,18 @@ def _places(topics: tuple[Topic, ...]) -> list[Place]:
 @AT
 async def test_one_unknown_group(env: Env, judge: Judge, position: str) -> None:
     unknown, *known = await neighbours(env, MANY + 1)
-    roles = await grid(env, known[0], partitions=MANY**2)
-    members = {known[0]: [roles.member]}
+    matrix = await grid(env, known[0], partitions=MANY**2)
+    members = {known[0]: [matrix.member]}
     for group in known:
         here = members.setdefault(group, [])
         here += [await env.member(group) for _ in range(MANY - len(here))]
-        names = [topic.name for topic in roles.topics]
+        names = [topic.name for topic in matrix.topics]
         for member in here:
             if not member.epoch:
                 await good_beat(member, member_epoch=0, subscribed_topic_names=names)
-        await beating(here, lambda here=here: covered(here) >= every(*roles.topics))  # type: ignore[misc]
+        await beating(here, lambda here=here: covered(here) >= every(*matrix.topics))  # type: ignore[misc]
 
-    await _judge_described(judge, env, members, among(known, unknown, position), roles)
+    await _judge_described(judge, env, members, among(known, unknown, position), matrix)
     for here in members.values():
         for member in here:
             await member.leave()
@@ -36,9 +36,9 @@ async def test_one_unknown_group(env: Env, judge: Judge, position: str) -> None:
 
 
 async def _judge_described(
-    judge: Judge, env: Env, members: dict[str, list[Member]], asked: list[str], roles: Grid
+    judge: Judge, env: Env, members: dict[str, list[Member]], asked: list[str], matrix: Grid
 ) -> None:
-    names = sorted(topic.name for topic in roles.topics)
+    names = sorted(topic.name for topic in matrix.topics)
     expected: dict[str, object] = {}
     seen: dict[str, object] = {}
     async for _ in attempts():
@@ -74,15 +74,15 @@ async def _judge_described(
 
 async def _begun(env: Env, group: str) -> Grid:
     """Return a group without members that was told nine start offsets, all different."""
-    roles = await grid(env, group)
-    await roles.produce(12)
-    await roles.member.leave()
+    matrix = await grid(env, group)
+    await matrix.produce(12)
+    await matrix.member.leave()
     await vacant(env, group)
-    offsets = {place: index + 1 for index, place in enumerate(_places(roles.topics))}
+    offsets = {place: index + 1 for index, place in enumerate(_places(matrix.topics))}
     told = await alter_offsets(env, group, offsets)
     if set(told[1].values()) != {NONE}:
         raise Undecided(f"altering nine partitions was answered {told}")
-    return roles
+    return matrix
 
 
 @check("ADM-04", "ADM-10", meets=IN_LISTS)
@@ -94,20 +94,20 @@ async def test_offsets_of_many(env: Env, judge: Judge, position: str) -> None:
     wanted = {
         group: dict(
             among(
-                [(topic.name, topic.partitions) for topic in roles.topics],
+                [(topic.name, topic.partitions) for topic in matrix.topics],
                 (nowhere, (0,)),
                 position,
             )
         )
-        for group, roles in zip(known, worlds, strict=True)
+        for group, matrix in zip(known, worlds, strict=True)
     }
     asked = among(known, unknown, position)
     found = await described_offsets(
         env, {group: wanted.get(group, wanted[known[0]]) for group in asked}
     )
     judge["ADM-04"].equal(set(asked), set(found), "groups that are answered")
-    for group, roles in zip(known, worlds, strict=True):
-        expected = {place: index + 1 for index, place in enumerate(_places(roles.topics))}
+    for group, matrix in zip(known, worlds, strict=True):
+        expected = {place: index + 1 for index, place in enumerate(_places(matrix.topics))}
         expected[nowhere, 0] = UNSET
         judge["ADM-10"].equal(expected, starts(found[group]), "start offsets of a group")
 
@@ -117,16 +117,16 @@ async def test_offsets_beside_no_partition(env: Env, judge: Judge) -> None:
     # Kafka takes half a minute (finding 017), in which it serves nothing else of the
     # connection.
     group = env.cluster.fresh_name("g")
-    roles = await _begun(env, group)
+    matrix = await _begun(env, group)
     named = [
         {"topic_name": topic.name, "partitions": among(topic.partitions, 1000, position)}
-        for topic, position in zip(roles.topics, POSITIONS, strict=True)
+        for topic, position in zip(matrix.topics, POSITIONS, strict=True)
     ]
     connection = await env.cluster.dial(await env.cluster.coordinator(group))
     response = await connection.call(
         "DescribeShareGroupOffsets", groups=[{"group_id": group, "topics": named}], timeout=90
     )
-    expected = {place: index + 1 for index, place in enumerate(_places(roles.topics))}
+    expected = {place: index + 1 for index, place in enumerate(_places(matrix.topics))}
     found = starts(response.groups[0])
     seen = {place: start for place, start in found.items() if place[1] != 1000}
     judge.equal(expected, seen, "start offsets, in each topic beside one not there")
@@ -135,30 +135,30 @@ async def test_offsets_beside_no_partition(env: Env, judge: Judge) -> None:
 @check("ADM-16", "ADM-18", meets=IN_LISTS)
 @AT
 async def test_altering_many(env: Env, judge: Judge, position: str) -> None:
-    roles = await _begun(env, env.cluster.fresh_name("g"))
-    places = _places(roles.topics)
-    topic = roles.topics[among(range(1, 9), 0, position).index(0) // 3].name
+    matrix = await _begun(env, env.cluster.fresh_name("g"))
+    places = _places(matrix.topics)
+    topic = matrix.topics[among(range(1, 9), 0, position).index(0) // 3].name
     for bad in ((topic, 1000), (env.cluster.fresh_name("t"), 0)):
         offsets = {
             place: 0 if place == bad else 12 - places.index(place)
             for place in among(places, bad, position)
         }
-        told = await alter_offsets(env, roles.member.group, offsets, strangers=True)
+        told = await alter_offsets(env, matrix.member.group, offsets, strangers=True)
         expected = (NONE, dict.fromkeys(places, NONE) | {bad: NO_TOPIC})
         judge["ADM-18"].equal(expected, told, f"errors, the {position} one being {bad[1]}")
     offsets = {place: 12 - index for index, place in enumerate(places)}
-    seen = await group_offsets(env, roles.member.group)
+    seen = await group_offsets(env, matrix.member.group)
     judge["ADM-16"].equal(offsets, seen, "start offsets that are shown")
 
 
 @check("ADM-27", "ADM-29", meets=IN_LISTS)
 @AT
 async def test_deleting_many(env: Env, judge: Judge, position: str) -> None:
-    roles = await _begun(env, env.cluster.fresh_name("g"))
-    names = [topic.name for topic in roles.topics]
+    matrix = await _begun(env, env.cluster.fresh_name("g"))
+    names = [topic.name for topic in matrix.topics]
     bad = env.cluster.fresh_name("t")
-    told = await delete_offsets(env, roles.member.group, *among(names, bad, position))
+    told = await delete_offsets(env, matrix.member.group, *among(names, bad, position))
     judge["ADM-29"].equal((NONE, dict.fromkeys(names, NONE) | {bad: NO_TOPIC}), told, "errors")
     judge["ADM-27"].equal(
-        {}, await group_offsets(env, roles.member.group), "offsets shown afterwards"
+        {}, await group_offsets(env, matrix.member.group), "offsets shown afterwards"
     )

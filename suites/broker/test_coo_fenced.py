@@ -147,18 +147,18 @@ async def test_failed_write_does_not_keep_the_lock(env: Env, judge: Judge) -> No
 
 @check("COO-20", fast=True, crossed=AMONG, meets="second partition")
 async def test_failed_write_is_one_partitions_affair(env: Env, judge: Judge) -> None:
-    roles = await spread(env, partitions=3, records=5)
+    several = await spread(env, partitions=3, records=5)
     sick = env.rng.randrange(3)
-    await _done(Store(env).of(roles.queue, sick).delete(), "Delete")
+    await _done(Store(env).of(several.queue, sick).delete(), "Delete")
 
-    seen = await roles.acknowledge(*[[accept(1, 4)]] * 3)
+    seen = await several.acknowledge(*[[accept(1, 4)]] * 3)
 
     for partition in {0, 1, 2} - {sick}:
         judge.equal("NONE", seen[partition], f"partition {partition} beside a sick one")
     judge.holds(seen[sick] != "NONE", "the partition without state was answered NONE")
-    await roles.session.close()
+    await several.session.close()
     for partition in {0, 1, 2} - {sick}:
-        left = await roles.left(partition)
+        left = await several.left(partition)
         judge.equal(set(), {1, 2, 3, 4} & left.keys(), "accepted records that came again")
 
 

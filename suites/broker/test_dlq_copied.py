@@ -98,12 +98,12 @@ async def test_copies_have_the_headers(env: Env, judge: Judge) -> None:
 @check("DLQ-11", crossed=AMONG, timeout=CLEANED_WITHIN + 60)
 async def test_source_that_is_gone(env: Env, judge: Judge) -> None:
     box = await boxed(env, copy=True, lock_ms=env.bounds.longest_lock, topic_config=COMPACTED)
-    roles = Compacted(box.queue)
-    await roles.write(*([name] for name in keys(*range(4))))
+    gapped = Compacted(box.queue)
+    await gapped.write(*([name] for name in keys(*range(4))))
     consumer = await box.queue.holder(4)
-    await roles.write(keys(1, 2))
-    await roles.fresh()
-    await roles.until_gone((1, 2))
+    await gapped.write(keys(1, 2))
+    await gapped.fresh()
+    await gapped.until_gone((1, 2))
     await consumer.acked(reject(0, 3))
 
     content = _content(await box.arrived(range(4)))

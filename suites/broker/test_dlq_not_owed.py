@@ -69,12 +69,12 @@ async def test_records_behind_an_altered_offset(env: Env, judge: Judge) -> None:
 @check("DLQ-25", crossed=AMONG, timeout=CLEANED_WITHIN + 60)
 async def test_compacted_offsets(env: Env, judge: Judge) -> None:
     box = await boxed(env, topic_config=COMPACTED)
-    roles = Compacted(box.queue)
-    await roles.write(keys(*range(SIZE)))
+    gapped = Compacted(box.queue)
+    await gapped.write(keys(*range(SIZE)))
     holes = sorted(env.rng.sample(range(1, SIZE - 1), k=env.rng.randint(2, 4)))
-    await roles.write(keys(*holes))
-    await roles.fresh()
-    await roles.until_gone(holes)
+    await gapped.write(keys(*holes))
+    await gapped.fresh()
+    await gapped.until_gone(holes)
     await _judge_range(judge, box, set(holes))
 
 

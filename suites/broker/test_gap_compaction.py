@@ -14,12 +14,12 @@ SIZE = 10
 @check("GAP-21", "GAP-22", crossed=AMONG)
 async def test_batch_with_holes(env: Env, judge: Judge) -> None:
     holes = sorted(env.rng.sample(range(1, SIZE), k=env.rng.randint(2, 5)))
-    roles = await compacted(env)
-    await roles.write(keys(*range(SIZE)))
-    await roles.write(keys(*holes))
-    last = await roles.write(keys("roll"))
-    await roles.until_gone(holes)
-    consumer = await roles.queue.consumer()
+    gapped = await compacted(env)
+    await gapped.write(keys(*range(SIZE)))
+    await gapped.write(keys(*holes))
+    last = await gapped.write(keys("roll"))
+    await gapped.until_gone(holes)
+    consumer = await gapped.queue.consumer()
     catch = await consumer.drain(until=last)
 
     seen = offered(catch.responses)
@@ -34,10 +34,10 @@ async def test_batch_with_holes(env: Env, judge: Judge) -> None:
         judge["GAP-21"].equal("NONE", result(await consumer.ack(ack)), f"result of {ack}")
     judge["GAP-21"].saw(acquired_holes=len(set(catch.offsets) & set(holes)))
     await consumer.close()
-    stranger = await roles.queue.consumer(join=False)
+    stranger = await gapped.queue.consumer(join=False)
     # The close is answered before its releases are done.
     freed = await stranger.drain(until=0)
-    rest = await roles.next_catch(stranger)
+    rest = await gapped.next_catch(stranger)
     free = sorted({*freed.offsets, *rest.offsets})
     judge["GAP-21"].equal([0], free, "offsets that another member can acquire")
 
@@ -46,7 +46,7 @@ async def test_batch_with_holes(env: Env, judge: Judge) -> None:
 class Passed:
     """What a live group was given of a log of which ``holes`` vanished between two fetches."""
 
-    roles: Compacted
+    gapped: Compacted
     consumer: Consumer
     holes: range
     last: int
@@ -59,17 +59,17 @@ class Passed:
 
 async def _passed(env: Env) -> Passed:
     """Let a group fetch one record, remove batches behind it, and let it fetch on to the end."""
-    roles = await compacted(env)
-    await roles.write(*([name] for name in keys(*range(SIZE))))
-    consumer = await roles.queue.consumer()
+    gapped = await compacted(env)
+    await gapped.write(*([name] for name in keys(*range(SIZE))))
+    consumer = await gapped.queue.consumer()
     first = await consumer.acquire(1, max_records=1)
     begin = env.rng.randint(max(first.offsets) + 1, 6)
     holes = range(begin, env.rng.randint(begin + 1, SIZE))
-    await roles.write(keys(*holes))
-    await roles.fresh()
-    await roles.until_gone(holes)
-    last = await roles.fresh()
-    return Passed(roles, consumer, holes, last, (first, await consumer.drain(until=last)))
+    await gapped.write(keys(*holes))
+    await gapped.fresh()
+    await gapped.until_gone(holes)
+    last = await gapped.fresh()
+    return Passed(gapped, consumer, holes, last, (first, await consumer.drain(until=last)))
 
 
 @check("GAP-23", crossed=AMONG)
@@ -83,11 +83,11 @@ async def test_batches_gone_between_fetches(env: Env, judge: Judge) -> None:
 @check("GAP-27", feature="lag", crossed=AMONG)
 async def test_hole_passed_is_no_lag(env: Env, judge: Judge) -> None:
     log = await _passed(env)
-    queue = log.roles.queue
+    queue = log.gapped.queue
     for catch in log.caught:
         await log.consumer.acked(*acknowledge(catch, log.records))
     # The next state write is the one that tells of the start offset behind the hole.
-    await rewritten(log.consumer, await log.roles.fresh())
+    await rewritten(log.consumer, await log.gapped.fresh())
     judge.equal(log.last + 1, await queue.spso(log.last + 1), "start offset")
     judge.equal(1, await queue.lag(1), "lag with one record left")
 
@@ -95,40 +95,40 @@ async def test_hole_passed_is_no_lag(env: Env, judge: Judge) -> None:
 @check("GAP-24", crossed=AMONG)
 @pytest.mark.parametrize("batches", [1, SIZE], ids=["one-batch", "many"])
 async def test_released_records_gone(env: Env, judge: Judge, batches: int) -> None:
-    roles = await compacted(env)
+    gapped = await compacted(env)
     names = keys(*range(SIZE))
-    await roles.write(*([names] if batches == 1 else [[name] for name in names]))
-    consumer = await roles.queue.consumer()
+    await gapped.write(*([names] if batches == 1 else [[name] for name in names]))
+    consumer = await gapped.queue.consumer()
     # The log's first batches are acquired, released, and compacted away.
     held = await consumer.acquire(SIZE)
     await consumer.acked(*(release(offset) for offset in held.offsets))
-    await roles.write(keys(*range(SIZE)), keys("roll"))
+    await gapped.write(keys(*range(SIZE)), keys("roll"))
     gone = range(SIZE)
-    await roles.until_gone(gone)
+    await gapped.until_gone(gone)
 
-    last = await roles.write(keys("new"))
+    last = await gapped.write(keys("new"))
     rest = await consumer.drain(until=last)
     seen = offered(rest.responses)
     judge.equal(set(), seen & set(gone), "removed records that came")
     await consumer.acked(*acknowledge(rest, seen))
-    await rewritten(consumer, await roles.write(keys("another")))
-    judge.equal(last + 1, await roles.queue.spso(last + 1), "start offset")
+    await rewritten(consumer, await gapped.write(keys("another")))
+    judge.equal(last + 1, await gapped.queue.spso(last + 1), "start offset")
     judge.saw(removed=len(gone))
 
 
 @check("GAP-26", crossed=AMONG)
 @pytest.mark.parametrize("finish", [accept, release], ids=["accept", "release"])
 async def test_held_records_gone(env: Env, judge: Judge, finish: Callable[[int, int], Ack]) -> None:
-    roles = await compacted(env, lock_ms=env.bounds.longest_lock)
-    await roles.write(keys("pin"), *([name] for name in keys(*range(1, SIZE))))
-    consumer = await roles.queue.holder(SIZE)
+    gapped = await compacted(env, lock_ms=env.bounds.longest_lock)
+    await gapped.write(keys("pin"), *([name] for name in keys(*range(1, SIZE))))
+    consumer = await gapped.queue.holder(SIZE)
     gone = range(1, SIZE)
-    await roles.write(keys(*gone), keys("roll"))
-    await roles.until_gone(gone)
+    await gapped.write(keys(*gone), keys("roll"))
+    await gapped.until_gone(gone)
 
     part = await consumer.ack(finish(gone.start, gone.stop - 1))
     judge.equal("NONE", result(part), f"result of {finish.__name__}")
-    extra = await roles.write(keys("extra"))
+    extra = await gapped.write(keys("extra"))
     rest = await consumer.drain(until=extra)
     judge.equal(set(), set(gone) & offered(rest.responses), "removed records that came")
     # The pin is still held: settled records did not take it along.

@@ -69,15 +69,15 @@ async def test_goes_on_at_what_is_left(
 async def test_late_acknowledgement(
     env: Env, judge: Judge, finish: Callable[[int, int], Ack], all_gone: bool, noticed: bool
 ) -> None:
-    roles = await spread(env, partitions=2, records=10)
+    several = await spread(env, partitions=2, records=10)
     if noticed:
-        await roles.session.acknowledge({roles.where[0]: [release(0)]})
-    await env.admin.delete_records(roles.queue.topic, 10 if all_gone else env.rng.randint(2, 9))
+        await several.session.acknowledge({several.where[0]: [release(0)]})
+    await env.admin.delete_records(several.queue.topic, 10 if all_gone else env.rng.randint(2, 9))
     if noticed:
         # A leader may learn of the log's new start only from a fetch below it.
-        other = await roles.queue.consumer(join=False)
-        await other.drain(until=await roles.queue.produce(1))
-    first, second = await roles.acknowledge([finish(int(noticed), 9)], [accept(1, 9)])
+        other = await several.queue.consumer(join=False)
+        await other.drain(until=await several.queue.produce(1))
+    first, second = await several.acknowledge([finish(int(noticed), 9)], [accept(1, 9)])
 
     allowed = {
         "NONE": "KIP-932 §In-flight records: all that is below the start offset is over",
@@ -86,7 +86,7 @@ async def test_late_acknowledgement(
     judge.one_of(allowed, first, "result for deleted records")
     judge.equal("NONE", second, "result for the other partition")
     # The pin of the other partition is still held, so that its responses were about its records.
-    again = (await roles.session.acknowledge({roles.where[1]: [accept(1)]})).parts
+    again = (await several.session.acknowledge({several.where[1]: [accept(1)]})).parts
     judge.equal("INVALID_RECORD_STATE", result(again[0]), "accepting one more time")
 
 

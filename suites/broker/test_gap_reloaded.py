@@ -24,30 +24,30 @@ async def test_open_records_between_settled(env: Env, judge: Judge) -> None:
 async def _hole(env: Env) -> tuple[Compacted, range]:
     """Return a group whose next leader read a state with a hole that is a hole of the log too."""
     first = await replicated(env, records=0, topic_config=COMPACTED)
-    roles = Compacted(first)
-    await roles.write(*([name] for name in keys(*range(SIZE))))
+    gapped = Compacted(first)
+    await gapped.write(*([name] for name in keys(*range(SIZE))))
     consumer = await first.holder(SIZE)
     begin = env.rng.randint(0, 4)
     holes = range(begin, env.rng.randint(begin + 1, SIZE - 2))
     await consumer.acked(*(accept(offset) for offset in range(SIZE) if offset not in holes))
-    await roles.write(keys(*holes))
-    await roles.fresh()
-    await roles.until_gone(holes)
-    roles.queue = await moved(first)
-    await roles.until_gone(holes)
-    return roles, holes
+    await gapped.write(keys(*holes))
+    await gapped.fresh()
+    await gapped.until_gone(holes)
+    gapped.queue = await moved(first)
+    await gapped.until_gone(holes)
+    return gapped, holes
 
 
 @check("GAP-33", crossed=AMONG, timeout=CLEANED_WITHIN * 2 + 60)
 async def test_hole_in_the_state(env: Env, judge: Judge) -> None:
-    roles, holes = await _hole(env)
-    heir = await roles.queue.consumer(join=False)
-    last = await roles.fresh()
+    gapped, holes = await _hole(env)
+    heir = await gapped.queue.consumer(join=False)
+    last = await gapped.fresh()
     catch = await heir.drain(until=last)
     await heir.acked(*acknowledge(catch, offered(catch.responses)))
-    await rewritten(heir, await roles.fresh())
+    await rewritten(heir, await gapped.fresh())
 
-    start = await roles.queue.spso(last + 1, within=5)
+    start = await gapped.queue.spso(last + 1, within=5)
     judge.equal(last + 1, start, f"start offset, {holes} being gone")
     judge.saw(removed=len(holes))
 
@@ -55,10 +55,10 @@ async def test_hole_in_the_state(env: Env, judge: Judge) -> None:
 @check("GAP-40", crossed=AMONG, timeout=CLEANED_WITHIN * 2 + 60)
 async def test_hole_does_not_stall(env: Env, judge: Judge) -> None:
     limit = int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
-    roles, _ = await _hole(env)
-    heir = await roles.queue.consumer(join=False)
+    gapped, _ = await _hole(env)
+    heir = await gapped.queue.consumer(join=False)
     count = limit // 4 + 1
-    first = await roles.write(*(keys(*(f"{part} {n}" for n in range(count))) for part in range(6)))
+    first = await gapped.write(*(keys(*(f"{part} {n}" for n in range(count))) for part in range(6)))
     every = range(first, first + 6 * count)
     accepted: set[int] = set()
     async for _ in attempts(WITHIN / 2):

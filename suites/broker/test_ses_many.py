@@ -3,13 +3,13 @@
 from suites.broker.kit import *
 
 
-async def _served(roles: Grid, wanted: list[Where]) -> dict[Where, list[int]]:
+async def _served(matrix: Grid, wanted: list[Where]) -> dict[Where, list[int]]:
     """Fetch until each wanted partition gave something; return what all gave by then and after."""
-    found: dict[Where, list[int]] = {where: [] for where in roles.places}
+    found: dict[Where, list[int]] = {where: [] for where in matrix.places}
     rounds = 0
     async for _ in attempts(WITHIN):
-        response = Consumer.sound(await roles.session.fetch(max_wait_ms=100))
-        for topic, index in roles.places:
+        response = Consumer.sound(await matrix.session.fetch(max_wait_ms=100))
+        for topic, index in matrix.places:
             part = response.part(topic.id, index)
             found[topic, index] += part.offsets if part else []
         rounds += all(found[where] for where in wanted)
@@ -21,51 +21,51 @@ async def _served(roles: Grid, wanted: list[Where]) -> dict[Where, list[int]]:
 @check("SES-22", "SES-23", meets=IN_LISTS)
 @AT
 async def test_forgetting_many(env: Env, judge: Judge, position: str) -> None:
-    roles = await grid(env, partitions=4)
-    await roles.session.fetch(*roles.places, epoch=OPEN, max_wait_ms=0)
-    gone = [where for where in roles.places if where[1] != 2]
-    stay = [where for where in roles.places if where[1] == 2]
-    stranger = (nowhere(env, roles.topics[0]), 0)
-    await roles.session.fetch(forget=among(gone, stranger, position), max_wait_ms=0, max_records=0)
-    await roles.produce(2)
+    matrix = await grid(env, partitions=4)
+    await matrix.session.fetch(*matrix.places, epoch=OPEN, max_wait_ms=0)
+    gone = [where for where in matrix.places if where[1] != 2]
+    stay = [where for where in matrix.places if where[1] == 2]
+    stranger = (nowhere(env, matrix.topics[0]), 0)
+    await matrix.session.fetch(forget=among(gone, stranger, position), max_wait_ms=0, max_records=0)
+    await matrix.produce(2)
 
-    first = await _served(roles, stay)
-    expected = {where: [0, 1] if where in stay else [] for where in roles.places}
+    first = await _served(matrix, stay)
+    expected = {where: [0, 1] if where in stay else [] for where in matrix.places}
     judge["SES-23"].equal(expected, first, "records served, three partitions of four forgotten")
-    await roles.session.fetch(*gone, max_wait_ms=0, max_records=0)
-    second = await _served(roles, gone)
-    expected = {where: [] if where in stay else [0, 1] for where in roles.places}
+    await matrix.session.fetch(*gone, max_wait_ms=0, max_records=0)
+    second = await _served(matrix, gone)
+    expected = {where: [] if where in stay else [0, 1] for where in matrix.places}
     judge["SES-22"].equal(expected, second, "records served, the forgotten named again")
 
 
 @check("SES-23", meets=IN_LISTS)
 @AT
 async def test_forgetting_what_is_not_there(env: Env, judge: Judge, position: str) -> None:
-    roles = await grid(env)
-    await roles.session.fetch(*roles.places, epoch=OPEN, max_wait_ms=0)
-    *gone, stays = roles.places
-    topic = roles.topics[{"first": 0, "middle": 1, "last": 2}[position]]
+    matrix = await grid(env)
+    await matrix.session.fetch(*matrix.places, epoch=OPEN, max_wait_ms=0)
+    *gone, stays = matrix.places
+    topic = matrix.topics[{"first": 0, "middle": 1, "last": 2}[position]]
     asked = among(gone, (topic, 1000), position)
-    await roles.session.fetch(forget=asked, max_wait_ms=0, max_records=0)
-    await roles.produce(2)
-    expected = {where: [0, 1] if where == stays else [] for where in roles.places}
-    judge.equal(expected, await _served(roles, [stays]), "records served, one left")
+    await matrix.session.fetch(forget=asked, max_wait_ms=0, max_records=0)
+    await matrix.produce(2)
+    expected = {where: [0, 1] if where == stays else [] for where in matrix.places}
+    judge.equal(expected, await _served(matrix, [stays]), "records served, one left")
 
 
 @check("ACQ-10", "ACQ-12", "ACQ-13", meets=IN_LISTS)
 @AT
 async def test_one_unknown_among_many(env: Env, judge: Judge, position: str) -> None:
-    roles = await grid(env)
-    places = roles.places
-    topic = roles.topics[among(range(1, 9), 0, position).index(0) // 3]
+    matrix = await grid(env)
+    places = matrix.places
+    topic = matrix.topics[among(range(1, 9), 0, position).index(0) // 3]
     for index, where in enumerate(places):
-        await roles.env.admin.produce(where[0], index + 1, where[1])
+        await matrix.env.admin.produce(where[0], index + 1, where[1])
     bad = {"ACQ-12": (nowhere(env, topic), 0), "ACQ-13": (topic, 1000)}
     named = among(among(places, bad["ACQ-13"], position), bad["ACQ-12"], position)
     errors: dict[str, set[str]] = {rule: set() for rule in bad}
     found: dict[Where, list[int]] = {where: [] for where in places}
     async for _ in attempts(WITHIN):
-        response = await roles.session.fetch(*named, max_wait_ms=100)
+        response = await matrix.session.fetch(*named, max_wait_ms=100)
         judge["ACQ-12"].equal(0, response.error, "top-level error")
         named = []
         for rule, (topic, at) in bad.items():
