@@ -70,8 +70,8 @@ async def test_waits_at_rest(doomed: Harness, judge: Judge, state: str) -> None:
     await doomed.polls(consumer, within=1.5)
     began, before = time.monotonic(), _seconds(process)
     await doomed.polls(consumer, within=MEASURED, seconds=1.0)
-    env = (_seconds(process) - before) / (time.monotonic() - began)
-    judge.holds(env <= BUSY, f"{state}: {env:.2f} of a processor, {BUSY} at most")
+    used = (_seconds(process) - before) / (time.monotonic() - began)
+    judge.holds(used <= BUSY, f"{state}: {used:.2f} of a processor, {BUSY} at most")
 
 
 def _seconds(process: psutil.Process) -> float:

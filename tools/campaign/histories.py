@@ -83,9 +83,9 @@ def play(options: Options) -> Outcome:
             by = ", ".join(one.broken) or "no rule"
             head = f"{one.edit or 'unedited'}: {truth}, accused by {by}"
             outcome.said.append(f"\n{head}\n{one.history}")
-    env = seeds[: min(options.count // _BY_SPARK, _BY_SPARK)]
-    if env and find_spec("pyspark"):
-        both = [one.history for seed in env for one in histories(seed)]
+    sampled = seeds[: min(options.count // _BY_SPARK, _BY_SPARK)]
+    if sampled and find_spec("pyspark"):
+        both = [one.history for seed in sampled for one in histories(seed)]
         differing = disagreements(both)
         outcome.said.append(f"Spark and the oracle agree on {len(both)} of them" * (not differing))
         outcome.broken += [f"the judges differ: {one}" for one in differing]
