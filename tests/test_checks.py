@@ -22,6 +22,7 @@ from spec.model.leader import Leader
 from spec.verdict import OutOfReach, Stalled, Undecided, Verdict, Violation
 from suites.broker.env import open_env
 from suites.broker.groups import in_session
+from suites.broker.hang import threads_that_matter
 from suites.broker.timing import ROUNDS, Span, apart, judge_span
 from suites.judge import MAX_TEXT, Judge, MisusedJudge
 from tests.restricted import restricted
@@ -41,6 +42,48 @@ def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
     assert caught.value.sentence == "error code: expected 0, got 7"
     assert caught.value.witness == ("1", "two", "three")
     assert court.evidence("ACK-02") == {}
+
+
+DUMP = """Full thread dump OpenJDK 64-Bit Server VM (17.0.15+6 mixed mode, sharing):
+
+"main" #1 prio=5 waiting on condition
+   java.lang.Thread.State: WAITING (parking)
+\tat kafka.server.KafkaRaftServer.awaitShutdown(KafkaRaftServer.scala:92)
+
+"handler-0" #60 prio=5 waiting for monitor entry
+   java.lang.Thread.State: BLOCKED (on object monitor)
+\tat org.apache.kafka.storage.Log.append(Log.java:7)
+\t- waiting to lock <0x0a> (a java.lang.Object)
+
+"handler-1" #61 prio=5 waiting for monitor entry
+   java.lang.Thread.State: BLOCKED (on object monitor)
+\tat org.apache.kafka.storage.Log.append(Log.java:7)
+\t- waiting to lock <0x0a> (a java.lang.Object)
+
+"flush" #62 prio=5 runnable
+   java.lang.Thread.State: RUNNABLE
+\tat sun.nio.ch.FileDispatcherImpl.force0(Native Method)
+\t- locked <0x0a> (a java.lang.Object)
+
+"fetch" #63 prio=5 runnable
+   java.lang.Thread.State: RUNNABLE
+\tat org.apache.kafka.server.share.SharePartition.acquire(SharePartition.java:5)
+"""
+RESTING = """
+"share-coordinator-event-processor-0" #71 prio=5 waiting on condition
+   java.lang.Thread.State: TIMED_WAITING (parking)
+\tat org.apache.kafka.coordinator.common.runtime.EventAccumulator.poll(EventAccumulator.java:157)
+
+JNI global refs: 24, weak refs: 0
+"""
+
+
+def test_threads_of_a_broker_that_hangs() -> None:
+    threads = [one.split() for one in threads_that_matter(DUMP + RESTING).split("\n\n")]
+    assert [one[0] for one in threads] == ['"handler-0"', '"flush"', '"fetch"']
+    assert '"handler-1"' in threads[0]
+    assert threads_that_matter(RESTING).startswith('"share-coordinator-event-processor-0"')
+    assert threads_that_matter("") == ""
 
 
 def test_sentences_stay_short(court: Judge) -> None:

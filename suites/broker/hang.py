@@ -164,11 +164,26 @@ async def _waiting_threads(pid: int) -> tuple[str, ...]:
         text = log.read_bytes()[before:].decode(errors="replace") if log.exists() else ""
         if "JNI global ref" in text:
             break
-    threads = [one.strip() for one in text.split("\n\n") if "java.lang.Thread.State" in one]
-    return tuple("\n".join(one.split("\n")[:14]) for one in sorted(threads, key=_is_idle)[:3])
+    return tuple(filter(None, [threads_that_matter(text)]))
 
 
-def _is_idle(thread: str) -> int:
-    """Rank threads: such as work for share groups, such as want a lock of another's, the rest."""
-    works = re.search(r"kafka\.server\.share\.|ShareCoordinatorShard|GroupMetadataManager", thread)
-    return 0 if works else 1 if "State: BLOCKED" in thread else 2
+_WORK = re.compile(r"\.server\.share\.|\.coordinator\.")
+_REST = "EventAccumulator"  # Where a coordinator's thread waits for something to do.
+_MOST = 12
+
+
+def threads_that_matter(dump: str) -> str:
+    """Return those threads of a JVM's dump that can tell why a broker hangs.
+
+    They are in code of share groups or coordinators, BLOCKED, or hold a monitor that another waits
+    for. Coordinators at rest are shown where nothing else is, and threads at one place once.
+    """
+    found: dict[str, list[str]] = {}
+    wanted = {*re.findall(r"- waiting to lock <(\w+)>", dump)}
+    for one in (part.strip() for part in dump.split("\n\n") if "Thread.State" in part):
+        name, _, place = one.partition("\n")
+        if _WORK.search(place) or not wanted.isdisjoint(re.findall(r"lock(?:ed)? <(\w+)>", place)):
+            found.setdefault(place, []).append(name)
+    busy = [place for place in found if _REST not in place] or [*found]
+    busy.sort(key=lambda place: "State: BLOCKED" not in place)
+    return "\n\n".join("\n".join((*found[place], place)) for place in busy[:_MOST])
