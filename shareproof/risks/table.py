@@ -136,6 +136,7 @@ def _letters(facts: Facts, group: Group) -> Seen:
     name, copied = group.letters, group.configs.get(f"{_LETTERS}copy.record.enable")
     if not name:
         return
+    yield "dead letters", f"they go to {name}"
     key = f"{_LETTERS}auto.create.topics.enable"
     created = any(configs.get(key) == "true" for configs in facts.brokers.values())
     if name in facts.missing and not created:

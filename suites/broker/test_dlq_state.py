@@ -1,6 +1,8 @@
 """The two phases of a dead letter: archiving while it is written, archived afterwards."""
 
 from fixtures.clients.deadletters import DeadLetter
+from fixtures.proxies.broker_proxies import Direction, FrameRule
+from suites.broker.brokers import STATE_WRITES, Proxied
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -134,3 +136,46 @@ async def test_last_lock_ends_while_writes_fail(solo_env: Env, judge: Judge) -> 
     await judge_beyond(judge, box.queue, other, 4)
     letters = letter_offsets(await box.arrived(range(4)))
     judge.equal(list(range(4)), letters, f"offsets with a letter; a REJECT got {told}")
+
+
+@check("DLQ-46", meets=IDLE, solo={}, timeout=120)
+@pytest.mark.parametrize("way", ["rejected", "expired"])
+async def test_emptied_while_letters_are_due(between: Proxied, judge: Judge, way: str) -> None:
+    """The log is emptied after records became undeliverable, and before their state is stored."""
+    env, window, due = between.env, 100, (1, 3)
+    config = {"share.partition.max.record.locks": str(window), DELIVERY_LIMIT: "2"}
+    lock_ms = env.bounds.lock(3000)
+    box = await boxed(env, 10, batches=2, lock_ms=lock_ms, group_config=config)
+    holder, other = await box.queue.consumer(), await box.queue.consumer(join=False)
+    await holder.acquire(5, max_records=5)
+    if way == "expired":
+        await holder.acked(*((release if o in due else accept)(o) for o in range(5)))
+        await holder.acquire(len(due), max_records=len(due))
+    with between.state_writes_refused() as refused:
+        # The leader repeats the write until it is stored, and settles the records only then.
+        final = [holder.ack(*verdicts(5, due), timeout=2 * WITHIN)] if way == "rejected" else []
+        pending = asyncio.gather(*final)
+        await _counted(refused, "refused state writes")
+        await env.admin.delete_records(box.queue.topic, 10)
+        # The leader learns of the log's start from a fetch that reads below it.
+        await other.fetch(max_wait_ms=500)
+    stored = FrameRule(apis=STATE_WRITES, direction=Direction.RESPONSE)
+    with between.disturbed(stored):
+        await _counted(stored, "state writes")
+    if (told := {result(part) for part in await pending}) - {NONE}:
+        raise Undecided(f"an acknowledgement that could be stored in the end: {told}")
+
+    came: dict[int, int] = {}
+    for _ in range(3):
+        catch = await other.drain(until=await box.queue.produce(window // 2))
+        await other.acked(*(accept(offset) for offset in catch.offsets))
+        came |= catch.counts
+    judge.equal(dict.fromkeys(range(10, 10 + 3 * window // 2), 1), came, "delivered behind them")
+    judge.saw(due=len(due), letters=len(letter_offsets(await box.letters())))
+
+
+async def _counted(frames: FrameRule, what: str) -> None:
+    async for _ in attempts(2 * WITHIN):
+        if frames.done:
+            return
+    raise Undecided(f"no {what} within {2 * WITHIN:g} s")
