@@ -50,7 +50,11 @@ async def plugged(
 
 STATE_WRITES = frozenset({"WriteShareGroupState"})
 
-FRONTED = {"errors.deadletterqueue.auto.create.topics.enable": "true"}
+LASTING = 300_000  # ms of a lock that outlasts every attempt of a request between brokers
+FRONTED = {
+    "errors.deadletterqueue.auto.create.topics.enable": "true",
+    "group.share.max.record.lock.duration.ms": str(LASTING),
+}
 
 
 @dataclass(frozen=True, slots=True)

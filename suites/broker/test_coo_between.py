@@ -6,7 +6,7 @@ four more times before it gives up, after 1, 2, 4 and 8 seconds.
 
 from fixtures.proxies.broker_proxies import Direction, FrameRule, state_write_refused
 from fixtures.proxies.exchange import Action, Body
-from suites.broker.brokers import Proxied
+from suites.broker.brokers import LASTING, Proxied
 from suites.broker.kit import *
 
 GIVEN_UP = 45.0
@@ -79,7 +79,7 @@ async def _told(queue: Queue, api: str, **how: Any) -> Struct:
 
 
 async def _asked(env: Env) -> _Asked:
-    _, holder = await env.with_holder(5, lock_ms=env.bounds.longest_lock)
+    _, holder = await env.with_holder(5, lock_ms=env.bounds.lock(LASTING))
     _, beginner = await env.with_consumer(5)
     used = [await env.queue() for _ in range(3)]
     for queue in used:
