@@ -16,7 +16,7 @@ from shareproof.findings.program import Run, say, stored
 from spec.verdict import Undecided
 from suites.broker.env import Consumer, Queue
 from suites.broker.leaders import ReconnectingConsumer
-from suites.broker.state import DELETE, INITIALIZE
+from suites.broker.state import DELETE, INITIALIZE, SUMMARY
 
 OLD = 5  # how many records are older than the groups
 NEW = 5
@@ -62,6 +62,27 @@ async def unstored_start(run: Run) -> bool:
     return bool(lost)
 
 
+async def unread(run: Run) -> bool:
+    """Start offsets that the share coordinator does not tell: finding 123.
+
+    Exit code 1 if they are described as unset, without an error.
+    """
+    async with run.open_env() as env:
+        queue, consumer = await env.with_holder(OLD)
+        await consumer.acked(accept(0, 2))
+        say("0-2 are accepted;", await seen(queue))
+        refuse(run, SUMMARY, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        since = time.monotonic()
+        group = {"group_id": queue.group, "topics": None}
+        answer = await asked(queue, "DescribeShareGroupOffsets", groups=[group])
+        part = answer.groups[0].topics[0].partitions[0] if answer.groups[0].topics else None
+        say(f"the state is not told; described after {time.monotonic() - since:.0f} s:", part)
+        run.let_pass(1)
+        say("the state is told again;", await seen(queue))
+        await env.disband()
+    return part is not None and not part.error_code and part.start_offset == -1
+
+
 LAG_RECORDS, HELD, BEFORE = 20, 3, 15
 LOCK = 3.0
 ACCEPT = (1,)
@@ -92,13 +113,14 @@ async def deleted_lag(run: Run) -> bool:
             if (now := await seen(queue)) != before:
                 say(now)
             before = now
-        stays = (await queue.offsets()).lag != 0
+        if (lag := (await queue.offsets()).lag) == -1:
+            raise Undecided("it tells no lag: KIP-1226 came with 4.2")
         await queue.produce(1)
         last = (await other.acquire(1)).offsets
         await other.acked(Ack(last[0], last[-1], ACCEPT))
         say(f"{last} is produced and accepted;", await seen(queue))
         await env.disband()
-    return stays
+    return lag != 0
 
 
 LATE_RECORDS = 20

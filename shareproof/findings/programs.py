@@ -2,8 +2,8 @@
 
 Each program starts a release, prints what is sent and answered, and knows nothing of the checks'
 judge. Exit code 0: the defect was not seen. 1: it was. 2: wrong usage. 3: the cluster did not
-start. ``--list`` prints the programs. ``--all`` plays them all, those of work-arounds, too, and
-ends with 0 if each shows what its page says.
+start, or the release does not have what it takes. ``--list`` prints the programs. ``--all`` plays
+them all, those of work-arounds, too, and ends with 0 if each shows what its page says.
 """
 
 import argparse
@@ -79,6 +79,7 @@ PROGRAMS = (
     ),
     Program("108-avoided", avoided.transactions),
     Program("109-avoided", avoided.locks, proxies=True),
+    Program("123", offsets.unread, proxies=True),
     Program("135", clients.behind_a_slow_broker, brokers=3),
     Program("136", clients.beside_its_double),
 )
@@ -148,7 +149,7 @@ def main(arguments: Sequence[str]) -> int:
         seen = play(chosen, asked.target)
     except UsageFault as fault:
         parser.error(str(fault))
-    except EnvironmentFault as fault:
+    except (EnvironmentFault, Undecided) as fault:
         print(f"shareproof.findings: {fault}", file=sys.stderr)
         return 3
     print("the defect was", _SEEN[seen])
