@@ -44,45 +44,28 @@ def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
     assert court.evidence("ACK-02") == {}
 
 
-DUMP = """Full thread dump OpenJDK 64-Bit Server VM (17.0.15+6 mixed mode, sharing):
+def thread(name: str, state: str, *lines: str) -> str:
+    return "\n\t".join((f'\n"{name}" #9 prio=5\n   java.lang.Thread.State: {state}', *lines, ""))
 
-"main" #1 prio=5 waiting on condition
-   java.lang.Thread.State: WAITING (parking)
-\tat kafka.server.KafkaRaftServer.awaitShutdown(KafkaRaftServer.scala:92)
 
-"handler-0" #60 prio=5 waiting for monitor entry
-   java.lang.Thread.State: BLOCKED (on object monitor)
-\tat org.apache.kafka.storage.Log.append(Log.java:7)
-\t- waiting to lock <0x0a> (a java.lang.Object)
-
-"handler-1" #61 prio=5 waiting for monitor entry
-   java.lang.Thread.State: BLOCKED (on object monitor)
-\tat org.apache.kafka.storage.Log.append(Log.java:7)
-\t- waiting to lock <0x0a> (a java.lang.Object)
-
-"flush" #62 prio=5 runnable
-   java.lang.Thread.State: RUNNABLE
-\tat sun.nio.ch.FileDispatcherImpl.force0(Native Method)
-\t- locked <0x0a> (a java.lang.Object)
-
-"fetch" #63 prio=5 runnable
-   java.lang.Thread.State: RUNNABLE
-\tat org.apache.kafka.server.share.SharePartition.acquire(SharePartition.java:5)
-"""
-RESTING = """
-"share-coordinator-event-processor-0" #71 prio=5 waiting on condition
-   java.lang.Thread.State: TIMED_WAITING (parking)
-\tat org.apache.kafka.coordinator.common.runtime.EventAccumulator.poll(EventAccumulator.java:157)
-
-JNI global refs: 24, weak refs: 0
-"""
+RESTING = thread("share-0", "WAITING", "at kafka.coordinator.common.EventAccumulator.poll")
 
 
 def test_threads_of_a_broker_that_hangs() -> None:
-    threads = [one.split() for one in threads_that_matter(DUMP + RESTING).split("\n\n")]
-    assert [one[0] for one in threads] == ['"handler-0"', '"flush"', '"fetch"']
-    assert '"handler-1"' in threads[0]
-    assert threads_that_matter(RESTING).startswith('"share-coordinator-event-processor-0"')
+    dump = "\n".join(
+        (
+            thread("main", "WAITING (parking)", "at kafka.server.KafkaRaftServer.awaitShutdown"),
+            thread("handler-0", "BLOCKED", "at storage.Log.append", "- waiting to lock <0x0a>"),
+            thread("handler-1", "BLOCKED", "at storage.Log.append", "- waiting to lock <0x0a>"),
+            thread("flush", "RUNNABLE", "at nio.FileDispatcher.force0", "- locked <0x0a>"),
+            thread("fetch", "RUNNABLE", "at kafka.server.share.SharePartition.acquire"),
+            RESTING,
+        )
+    )
+    found = [one.split()[0] for one in threads_that_matter(dump).split("\n\n")]
+    assert found == ['"handler-0"', '"flush"', '"fetch"']
+    assert '"handler-1"' in threads_that_matter(dump)
+    assert threads_that_matter(RESTING).startswith('"share-0"')
     assert threads_that_matter("") == ""
 
 
