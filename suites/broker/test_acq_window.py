@@ -33,6 +33,8 @@ async def test_window_ends_at_the_limit(env: Env, judge: Judge) -> None:
             seen += member.sound(await member.fetch(max_records=env.rng.randint(1, 60))).offsets
         if len(seen) >= whole:
             break
+    else:
+        raise await members[0].stopped(f"only {len(seen)} of {whole} records were acquired")
 
     judge.equal(list(range(whole)), sorted(seen), f"acquired, batches of {size}")
     judge.equal([], await _nothing_more(members[0]), "acquired beyond the window")
