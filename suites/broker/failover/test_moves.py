@@ -111,6 +111,7 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
                 break
         await moving
     judge["COO-12"].none_but(MOVING, told, "what else a state RPC was told meanwhile")
+    judge["COO-12"].saw(loads=len(told - {"NONE", "NOT_COORDINATOR"}))
     # A leader gives up after some attempts, which a slow machine's election may outlast.
     if slowest > ELECTION and set(results) != {"NONE"}:
         raise Undecided(f"an election took {slowest:.1f} s, and writes failed meanwhile")
