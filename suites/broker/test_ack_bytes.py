@@ -5,8 +5,6 @@ from suites.broker.kit import *
 BYTES = range(-128, 128)
 WITHOUT_RENEW = range(4)
 WITH_RENEW = range(5)
-NOTHING = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait_ms": 0}
-"""What a ShareFetch with IsRenewAck has to ask for (KIP-1222)."""
 
 
 def bearing(env: Env, byte: int) -> Ack:
@@ -38,7 +36,7 @@ async def judge_bytes(env: Env, judge: Judge, *, version: int, valid: Iterable[i
     await judge_held(judge, consumer, range(1, 4), "all invalid bytes")
 
 
-@check("ACK-11", fast=True, crossed=AMONG)
+@check("ACK-11", fast=True, crossed=(BESIDE, BEHIND))
 async def test_bytes_of_version_1(env: Env, judge: Judge) -> None:
     await judge_bytes(env, judge, version=1, valid=WITHOUT_RENEW)
 
@@ -66,7 +64,7 @@ async def test_bytes_inside_a_fetch(env: Env, judge: Judge) -> None:
     await judge_held(judge, consumer, range(1, 4), "all invalid bytes")
 
 
-@check("ACK-14", feature="renew", crossed=AMONG)
+@check("ACK-14", feature="renew", crossed=(BESIDE, BEHIND))
 async def test_renew_needs_the_flag(env: Env, judge: Judge) -> None:
     _, consumer = await env.with_holder(8, lock_ms=env.bounds.longest_lock)
     mixed = (accept(1, 2), renew(3), release(4))
@@ -83,21 +81,21 @@ async def test_renew_needs_the_flag(env: Env, judge: Judge) -> None:
 async def test_renewing_fetch_may_ask_for_nothing(env: Env, judge: Judge) -> None:
     _, consumer = await env.with_holder(6)
     mixed = (renew(1, 2), accept(3), release(4))
-    for field in NOTHING:
-        asked = NOTHING | {"batch_size": 0, field: env.rng.randint(1, 1000)}
+    for field in RENEW_ONLY:
+        asked = RENEW_ONLY | {"batch_size": 0, field: env.rng.randint(1, 1000)}
         seen = error_name((await consumer.fetch(*mixed, is_renew_ack=True, **asked)).error)
         judge.equal("INVALID_REQUEST", seen, f"top-level error with {field} set")
-    response = await consumer.fetch(renew(1, 2), is_renew_ack=True, **NOTHING)
+    response = await consumer.fetch(renew(1, 2), is_renew_ack=True, **RENEW_ONLY)
     judge.equal("NONE", result_in(response, consumer), "a renewing fetch for nothing")
     await judge_held(judge, consumer, range(1, 6), "the refused fetches")
 
 
-@check("ACK-16", feature="renew", crossed=AMONG)
+@check("ACK-16", feature="renew", crossed=(BESIDE, BEHIND))
 async def test_renewing_request_may_settle_too(env: Env, judge: Judge) -> None:
     queue, consumer = await env.with_holder(10)
     part = await consumer.ack(each(1, (4, 1, 2, 3)), is_renew_ack=True)
     judge.equal("NONE", result(part), "RENEW among others in a ShareAcknowledge")
-    response = await consumer.fetch(each(5, (4, 2, 1, 4)), is_renew_ack=True, **NOTHING)
+    response = await consumer.fetch(each(5, (4, 2, 1, 4)), is_renew_ack=True, **RENEW_ONLY)
     judge.equal("NONE", result_in(response, consumer), "RENEW among others in a ShareFetch")
     judge.equal([], response.offsets, "records acquired by a renewing fetch")
 

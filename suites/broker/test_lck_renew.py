@@ -83,26 +83,6 @@ async def test_renewal_of_a_part(env: Env, judge: Judge) -> None:
     judge.equal([], sorted(seen.keys() & set(kept)), "renewed offsets freed with them")
 
 
-@check("LCK-26", fast=True, crossed=(BESIDE, BEHIND))
-async def test_renewal_mixed_with_other_types(env: Env, judge: Judge) -> None:
-    lock = env.bounds.longest_lock
-    queue, holder, other = await env.with_pair(8, lock_ms=lock)
-    began = time.monotonic()
-    await holder.acquire(8)
-    order = [renew, accept, release, reject] * 2
-    env.rng.shuffle(order)
-
-    part = await holder.ack(*(how(offset) for offset, how in enumerate(order)), is_renew_ack=True)
-    sentinel, after = await up_to_new(queue, other)
-    again = await holder.ack(*(accept(o) for o, how in enumerate(order) if how is renew))
-
-    judge.equal(0, part.ack_error, "error of the mixed request")
-    expected = {o: 2 for o, how in enumerate(order) if how is release} | {sentinel: 1}
-    judge.equal(expected, after.counts, "what another member got afterwards")
-    in_time(began, lock)
-    judge.equal(0, again.ack_error, "error of accepting the renewed ones")
-
-
 @check("LCK-27", crossed=AMONG)
 async def test_renewals_have_no_bound(env: Env, judge: Judge) -> None:
     lock = env.bounds.prompt_lock

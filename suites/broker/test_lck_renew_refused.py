@@ -3,7 +3,6 @@
 from suites.broker.kit import *
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)
-INVALID = int(ErrorCode.INVALID_REQUEST)
 
 
 @check("LCK-29", feature="renew", crossed=(BESIDE, RELOADED))
@@ -57,40 +56,6 @@ async def test_settled_record_cannot_be_renewed(env: Env, judge: Judge) -> None:
     errors = [part.ack_error for part in parts]
     judge.equal([REFUSED] * 3, errors, "errors of RENEW after ACCEPT, RELEASE, REJECT")
     judge.equal({2: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
-
-
-async def judge_renewal_refused(env: Env, judge: Judge, by: str = "", **options: int) -> None:
-    """Demand that a plain RENEW is invalid by either API, and leaves the records as they were."""
-    _, holder = await env.with_holder(2)
-
-    by_ack = await holder.ack(renew(0), **options)
-    by_fetch = await holder.fetch(renew(0), max_wait_ms=0, **options)
-    settled = await holder.ack(accept(0, 1), **options)
-
-    judge.equal(INVALID, by_ack.ack_error, f"error of ShareAcknowledge{by}")
-    judge.equal(INVALID, by_fetch.only.ack_error, f"acknowledge error of ShareFetch{by}")
-    judge.equal(0, settled.ack_error, "error of accepting the records afterwards")
-
-
-@check("LCK-32", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
-async def test_renewal_has_to_be_announced(env: Env, judge: Judge) -> None:
-    await judge_renewal_refused(env, judge)
-
-
-@check("LCK-33", fast=True, crossed=(BESIDE, BEHIND))
-async def test_version_1_cannot_renew(env: Env, judge: Judge) -> None:
-    await judge_renewal_refused(env, judge, " v1", version=1)
-
-
-@check("LCK-35", feature="renew", fast=True, crossed=AMONG)
-@pytest.mark.parametrize("name", sorted(RENEW_ONLY))
-async def test_fetch_that_renews_may_not_ask_for_records(env: Env, judge: Judge, name: str) -> None:
-    _, holder = await env.with_holder(1)
-
-    options = RENEW_ONLY | {name: env.rng.randint(1, 500)}
-    response = await holder.fetch(renew(0), is_renew_ack=True, **options)
-
-    judge.equal(INVALID, response.error, f"error of a renewing fetch with {name} set")
 
 
 @check("LCK-36", feature=("renew", "renew-switch"), crossed=(BESIDE, RELOADED))
