@@ -1,6 +1,8 @@
 """Frames of a check that the observer accuses, and frames that it does not."""
 
+import json
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from fixtures.wire.frame import Frame, Transcript, encode_request, encode_response
 from suites.broker.observer import contradictions
 from tests.release import schemas
+from tests.shell import python
 
 TOPIC = uuid.UUID(int=7)
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
@@ -111,3 +114,13 @@ def test_names_the_rule_that_is_broken(rule: str) -> None:
 def test_a_closed_connection_may_end_what_its_member_holds() -> None:
     assert not list(contradictions([_frames(WRONG["ACQ-20"], {1: 2.0})]))
     assert list(contradictions([_frames(WRONG["ACQ-20"], {1: 7.0})]))
+
+
+def test_a_check_that_looks_at_something_else_is_observed(tmp_path: Path) -> None:
+    """What is broken is not what ACK-03 looks at: a record is given out that somebody holds."""
+    target = "reference:held-records-are-given-away"
+    words = ("broker", "--target", target, "--only", "ACK-03", "--fast", "--ledger", "strict")
+    assert python("-m", "shareproof", *words, "--out", str(tmp_path / "out")).returncode == 1
+    rules = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["rules"]
+    seen = {rule["id"]: [one["reason"] for one in rule["checks"]] for rule in rules}
+    assert [one[:24] for one in seen["ACQ-21"]] == ["observed beside: offset "]

@@ -162,7 +162,7 @@ def _contradicted(item: pytest.Item) -> list[Observation]:
     Somebody else may act on a group, or alter frames, where a check starts programs or proxies.
     """
     names: set[str] = set(getattr(item, "fixturenames", ()))
-    if "share" not in names or "between" in names or item.get_closest_marker("programs"):
+    if "env" not in names or "between" in names or item.get_closest_marker("programs"):
         return []
     frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
     found: dict[str, Violation] = {}
