@@ -48,7 +48,8 @@ async def test_drained(env: Env, judge: Judge) -> None:
                 return
 
     await asyncio.gather(*map(work, range(3)))
-
+    if done < count:
+        raise await members[0].stopped(f"only {done} of {count} records were accepted")
     judge.equal(0, await queue.lag(0), f"lag with all {count} records accepted")
 
 
