@@ -34,7 +34,7 @@ class Window:
     async def shown(self, expected: int) -> int:
         """Return the admin's start offset after one more write, waiting for the expected one."""
         await self.write()
-        return await self.queue.spso(expected, within=5)
+        return await self.queue.spso(expected)
 
 
 async def _finished(env: Env, judge: Judge, finish: Callable[..., Ack]) -> None:
@@ -63,7 +63,7 @@ async def test_moves_past_one_acquisition_of_several(env: Env, judge: Judge) -> 
     await consumer.acked(accept(0, done - 1))
     await consumer.acked(release(fetches * count - 1))
 
-    shown = await queue.spso(done, within=5)
+    shown = await queue.spso(done)
     judge.equal(done, shown, f"start offset with {done} finished of {fetches} fetches")
 
 
