@@ -50,6 +50,7 @@ WRONG: Mapping[str, tuple[str, str]] = {
     "no-leave": ("FRM-12", "terminated"),
     "own-group": ("FRM-13", "two-instances"),
     "fixed-partitions": ("FRM-11", "partition-added"),
+    "trust-headers": ("FRM-10", "calm"),
     "give-up": ("FRM-11", "permission-lost"),
     "undo-on-stop": ("FRM-14", "terminated-at-work"),
 }

@@ -11,7 +11,7 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Topic
 from fixtures.proxies.exchange import Exchange
 from fixtures.wire.codec import WireError
-from fixtures.wire.records import Record, decode_batches, encode_batch
+from fixtures.wire.records import Headers, Record, decode_batches, encode_batch
 from suites.app.deliveries import Place
 
 RECORD = '{"id": "{key}", "work_ms": 20}'
@@ -47,6 +47,13 @@ class Sent:
         return f"{kind} {self.key} at offset {self.place[2]} of partition {self.place[1]}"
 
 
+def _retried() -> Headers:
+    """Return what Spring writes on a record that it tries again in a year: here it is nobody's."""
+    due = int(time.time() + 365 * 86400) * 1000
+    attempts = ("retry_topic-attempts", (99).to_bytes(4, "big"))
+    return attempts, ("retry_topic-backoff-timestamp", due.to_bytes(8, "big"))
+
+
 class Producer:
     """Appends records to a topic, straight to its brokers and not through the tap."""
 
@@ -69,8 +76,9 @@ class Producer:
                     timestamp=int(time.time() * 1000),
                     key=key.encode(),
                     value=self.template.value(key, poison=poison[key]),
+                    headers=() if row else _retried(),
                 )
-                for key in poison
+                for row, key in enumerate(poison)
             ]
             base = await self.admin.append(self.topic, encode_batch(records), partition)
             for offset, key in enumerate(poison, base):

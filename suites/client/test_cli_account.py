@@ -113,14 +113,51 @@ TROUBLES: dict[str, dict[str, Any]] = {
 }
 
 
+def _trouble(hostile: Harness, node: int, trouble: str) -> list[ScriptStep]:
+    if trouble != "gone":
+        at_it = {"on": list(SHARE), "when": {"node": node}, "times": 0}
+        return hostile.play({**at_it, **TROUBLES[trouble]})
+    hostile.tap.disappear(node)
+    return []
+
+
+@check("CLI-127", timeout=90)
+@pytest.mark.parametrize("trouble", ["silent", "cut", "gone", "refusing"])
+async def test_given_beside_a_failing_broker(hostile: Harness, judge: Judge, trouble: str) -> None:
+    lock = 3.0
+    topic = await hostile.admin.create_topic(assignments=[[1], [2], [3]])
+    queue = await hostile.queue_of(topic, 1)
+    config = {"share.record.lock.duration.ms": f"{lock * 1000:.0f}"}
+    await hostile.admin.group_config(queue.group, config)
+    consumer = await hostile.consumer(queue, max_wait_ms=500)
+    await hostile.take(consumer, 1, kind="accept")
+    await hostile.polls_until(
+        consumer, lambda: {one.node for one in hostile.seen(consumer, "ShareFetch")} == {1, 2, 3}
+    )
+    bad = max({1, 2, 3} - {hostile.heartbeats(consumer)[-1].node})
+    before = len(acquired(hostile.seen(consumer)))
+    steps = _trouble(hostile, bad, trouble)
+    await hostile.polls_until(consumer, lambda: all(step.taken for step in steps))
+    for partition in {0, 1, 2} - {bad - 1}:
+        await queue.produce(1, partition)
+    polled = await hostile.polls(consumer, lambda seen: len(seen.records) > 1, 2.5 * lock)
+    over = time.monotonic() - lock
+    came = acquired(hostile.seen(consumer))[before:]
+    if not came:
+        raise Undecided("no record of the other brokers was acquired")
+    freed = {(ack.partition, ack.offset) for ack in hostile.acks(consumer)}
+    given = {(one.partition, one.offset) for one in polled.records} | freed
+    old = {(one.partition, one.offset) for one in came if one.by.responded < over}
+    said = f"acquired and not given within a lock, broker {bad} being {trouble}"
+    judge.equal([], sorted(old - given), said)
+    judge.saw(acquired=len(came))
+
+
 @check("CLI-128", "CLI-129", needs=("commit-sync", "explicit|mixed"), timeout=120)
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_one_broker_of_several(hostile: Harness, judge: Judge, trouble: str) -> None:
     consumer, found, bad = await _two_brokers(hostile, request_timeout_ms=20000)
-    if trouble == "gone":
-        hostile.tap.disappear(bad)
-    else:
-        hostile.play({"on": list(SHARE), "when": {"node": bad}, "times": 0, **TROUBLES[trouble]})
+    _trouble(hostile, bad, trouble)
     await consumer.acknowledge(found)
     try:
         results = await consumer.commit_sync(5.0)

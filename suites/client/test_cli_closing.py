@@ -76,6 +76,21 @@ async def test_close_after_a_fatal_error(hostile: Harness, judge: Judge) -> None
     judge["CLI-55"].equal(-1, last, f"epoch of the last request {said}")
 
 
+@check("CLI-129", needs=("commit-async", "callback", "callback-offsets", "explicit|mixed"))
+async def test_close_during_a_commit(hostile: Harness, judge: Judge) -> None:
+    _, consumer, got = await hostile.holding(3)
+    late = {"when": {"has": "acks"}, "do": "pass", "delay": 1.0}
+    (step,) = hostile.play({"on": list(SHARE), **late})
+    await consumer.acknowledge(got)
+    await consumer.commit_async()
+    await hostile.until(lambda: step.taken)
+    await refusal(consumer.close(hostile.close_limit, within=45))
+    taken = {ack.offset for ack in hostile.acks(consumer, AckType.ACCEPT) if ack.error == 0}
+    done = [one.offsets or () for one in consumer.settled if one.error is None]
+    told = {offset for offsets in done for offset in offsets}
+    judge.equal(sorted(taken), sorted(taken & told), "taken, answered while closing, and told")
+
+
 @check("CLI-38")
 @pytest.mark.parametrize("code", ["GROUP_ID_NOT_FOUND", "UNKNOWN_MEMBER_ID"])
 async def test_heartbeat_refused_while_closing(hostile: Harness, judge: Judge, code: str) -> None:

@@ -144,7 +144,7 @@ async def test_record_limit(harness: Harness, judge: Judge) -> None:
 SOON = 2.5  # Seconds within which a poll has to return what has arrived.
 
 
-@check("CLI-132")
+@check("CLI-132", timeout=150)
 async def test_beside_a_slow_broker(hostile: Harness, judge: Judge) -> None:
     topic = await hostile.admin.create_topic(assignments=[[1], [2], [3]])
     queue = await hostile.queue_of(topic, 1)

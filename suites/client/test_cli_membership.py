@@ -160,7 +160,7 @@ async def _refused_entry(hostile: Harness, judge: Judge, where: str) -> None:
     judge.holds(most <= FLOOD, f"{most} heartbeats within a second")
 
 
-@check("CLI-47")
+@check("CLI-47", timeout=120)
 @pytest.mark.parametrize("code", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 async def test_pauses_between_failures(hostile: Harness, judge: Judge, code: str) -> None:
     queue = await hostile.queue(1)
