@@ -6,6 +6,7 @@ bring about the situations in which one thing has to go on beside another.
 
 from typing import Any
 
+from fixtures.hostile.script import ScriptStep
 from suites.client.kit import *
 
 REFUSAL = "KAFKA_STORAGE_ERROR"  # Of one broker's log directory: what it says of others is nothing.
