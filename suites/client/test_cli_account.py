@@ -143,9 +143,8 @@ async def test_given_beside_a_failing_broker(hostile: Harness, judge: Judge, tro
         await queue.produce(1, partition)
     polled = await hostile.polls(consumer, lambda seen: len(seen.records) > 1, 2.5 * lock)
     over = time.monotonic() - lock
+    # Some ask no other broker while one is silent, and so acquire nothing that they had to give.
     came = acquired(hostile.seen(consumer))[before:]
-    if not came:
-        raise Undecided("no record of the other brokers was acquired")
     freed = {(ack.partition, ack.offset) for ack in hostile.acks(consumer)}
     given = {(one.partition, one.offset) for one in polled.records} | freed
     old = {(one.partition, one.offset) for one in came if one.by.responded < over}
