@@ -18,7 +18,7 @@ from uuid import UUID
 
 from fixtures.clients.admin import LATEST, Admin, ShareOffset
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts
-from fixtures.clients.member import CLOSE, OPEN, Ack, Part, Range, Response, Session, Where, accept
+from fixtures.clients.member import CLOSE, OPEN, Ack, Member, Part, Response, Session, Where, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
 from fixtures.wire.errors import error_name
@@ -267,7 +267,7 @@ class CrossedQueue(Queue):
             self.env.joined.add(self.group)
         node = self.topic.leaders[real]
         connection = await self.env.cluster.dial(node, member.member_id)
-        session = CrossedSession(connection, member.member_id, self, real)
+        session = CrossedSession(connection, member, self, real)
         member.sessions[node] = session
         if self.others and self.group in self.env.joined and not self.consumers:
             await session.begin()
@@ -284,8 +284,8 @@ class CrossedQueue(Queue):
 class CrossedSession(Session):
     """A session that translates, and acknowledges a record of each neighbour along the way."""
 
-    def __init__(self, over: Connection, member_id: str, queue: CrossedQueue, real: int) -> None:
-        super().__init__(over, queue.group, member_id)
+    def __init__(self, over: Connection, member: Member, queue: CrossedQueue, real: int) -> None:
+        super().__init__(over, queue.group, member.member_id, member)
         self.queue, self.own = queue, (queue.topic, real)
         self.closed = False
         self._named = False
@@ -380,7 +380,7 @@ class CrossedSession(Session):
         base = self._base((self.queue.topic, part.partition))
         if part.topic_id != self.queue.topic.id or not base:
             return part
-        ranges = tuple(Range(r.first - base, r.last - base, r.count) for r in part.ranges)
+        ranges = tuple(replace(r, first=r.first - base, last=r.last - base) for r in part.ranges)
         return replace(part, ranges=ranges)
 
 
