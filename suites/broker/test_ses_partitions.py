@@ -125,12 +125,15 @@ async def test_session_without_partitions(env: Env, judge: Judge) -> None:
     judge.equal(((), ()), (emptied.errors, last.errors), "errors once it was forgotten")
 
 
-async def _beside(session: Session, bad: Where, good: Where) -> tuple[set[int], list[int]]:
+async def _beside(
+    judge: Judge, session: Session, bad: Where, good: Where
+) -> tuple[set[int], list[int]]:
     """Fetch two records of a good partition; return all errors until then, and the records."""
     errors, offsets, named = set[int](), list[int](), [bad, good]
     async for _ in attempts():
         response = await session.fetch(*named, max_wait_ms=1000)
         named = []
+        judge.equal(ErrorCode.NONE, response.error, "error of the whole fetch")
         errors |= set(response.errors)
         offsets += offsets_in(response, good)
         if len(offsets) >= 2:
@@ -143,7 +146,7 @@ async def test_unknown_topic_id(env: Env, judge: Judge) -> None:
     _, consumer, first, _ = await consumer_of_two(env)
     unknown = (dataclasses.replace(first[0], id=uuid.UUID(int=env.rng.getrandbits(128))), 0)
 
-    errors, offsets = await _beside(consumer.session, unknown, first)
+    errors, offsets = await _beside(judge, consumer.session, unknown, first)
 
     judge.equal({ErrorCode.UNKNOWN_TOPIC_ID}, errors, "errors, one topic being unknown")
     judge.equal([0, 1], offsets, "offsets of the known topic")
@@ -155,7 +158,7 @@ async def test_partition_that_comes_later(env: Env, judge: Judge) -> None:
     queue, consumer = await env.with_consumer(2, assignments=[[node]])
     first, second = (queue.topic, 0), (queue.topic, 1)
 
-    errors, offsets = await _beside(consumer.session, second, first)
+    errors, offsets = await _beside(judge, consumer.session, second, first)
     missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     judge.equal({missing}, errors, "errors, one partition being missing")
     judge.equal([0, 1], offsets, "offsets of the partition there is")
