@@ -68,6 +68,7 @@ async def test_expiry_does_not_need_the_share_coordinator(env: Env, judge: Judge
     lock = env.bounds.lock(1500)
     queue, holder, other = await env.with_pair(5, lock_ms=lock)
     await holder.acquire(5)
+    other.sound(await other.fetch(max_wait_ms=0))  # joins where it has to, which begins a new state
     # Delete the share-partition's durable state, so that its leader's writes are refused.
     if await StateKey(env, queue.group, queue.topic.id).delete() != "NONE":
         raise Undecided("DeleteShareGroupState is not served to clients here")
