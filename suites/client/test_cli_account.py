@@ -269,7 +269,10 @@ async def test_lock_begins_with_the_response(harness: Harness, judge: Judge) -> 
         await queue.produce(1)
         got = Records(await polling)
     got = got or await harness.take(consumer, 1)
-    since = next(one.by for one in acquired(harness.seen(consumer)) if one.offset == 1)
+    came = [one.by for one in acquired(harness.seen(consumer)) if one.offset == 1]
+    if not came:
+        raise Undecided("offset 0 came again first: the machine is slow")
+    since = came[0]
     await harness.until(lambda: time.monotonic() - since.responded > lock / 2)
     with contextlib.suppress(Refused):
         await consumer.acknowledge(got)
