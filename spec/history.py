@@ -137,6 +137,10 @@ class Operation(NamedTuple):
     error: I16
 
 
+LOG_START = "log start"
+"""The phase of a look at where a log begins, and at nothing else; see :class:`ShownOffsets`."""
+
+
 class ShownOffsets(NamedTuple):
     """What an admin was shown of a share-partition, -1 where nothing was."""
 

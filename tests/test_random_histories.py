@@ -95,15 +95,21 @@ def test_a_seed_can_be_played_again() -> None:
 
 
 def test_an_acceptance_before_a_deletion_counts_unless_retention_may_have_come_first() -> None:
-    def look(sent: int, log_start: int) -> Look:
+    def look(sent: int, log_start: int, spso: int = 0) -> Look:
         times = {"sent": sent * 1000, "received": sent * 1000 + 1000}
-        return Look(spso=0, log_start=log_start, **times)
+        return Look(spso=spso, log_start=log_start, **times)
 
     again = [fetch(1, 10, 1), ack(1, 30, ACCEPT), fetch(2, 50, 2), ack(2, 60, ACCEPT), look(5, 0)]
     deleted = Deletion(sent=70_000, received=71_000, before=1)
     histories = [
         History(records=6, limit=5, lock_ms=1000, drained=False, events=(*again, *more))
-        for more in ([deleted, look(80, 1)], [deleted, look(80, 2)], [look(80, 1)])
+        for more in (
+            [deleted, look(80, 1)],
+            [deleted, look(80, 2)],
+            [look(80, 1)],
+            # Where only the log's start was looked at, it is as good as any other look.
+            [look(65, 0, -1), look(67, 1, -1), look(80, 1)],
+        )
     ]
-    assert ["INV-02" in rules for rules in accused(histories)] == [True, False, False]
+    assert ["INV-02" in rules for rules in accused(histories)] == [True, False, False, True]
     assert disagreements(histories) == []

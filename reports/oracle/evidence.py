@@ -10,7 +10,7 @@ from typing import Any
 from reports.oracle import journals
 from reports.oracle.deliveries import Delivery, Stored, delivered, stored
 from reports.oracle.journals import Row, Rows
-from spec.history import AckType, Outcome
+from spec.history import LOG_START, AckType, Outcome
 from spec.model.release import Release, release_of
 
 Case = tuple[str, int, bool]
@@ -193,7 +193,8 @@ def _partitions_of(rows: Rows) -> dict[int, Share]:
         partitions[row.share_partition].loads.append(row)
     for row in rows["limits"]:
         partitions[row.share_partition].limits.append(row)
-    for row in sorted(rows["offsets"], key=lambda row: int(row.sent)):
+    looks = (row for row in rows["offsets"] if row.phase != LOG_START)
+    for row in sorted(looks, key=lambda row: int(row.sent)):
         share = partitions[row.share_partition]
         share.looks.append(row)
         share.log_start = max(share.log_start, row.log_start)

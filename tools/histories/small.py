@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from fixtures.history.journal import Journal
-from spec.history import ROWS, AckType, Outcome, log_numbers
+from spec.history import LOG_START, ROWS, AckType, Outcome, log_numbers
 
 NEVER = 2**40
 QUIET = 60_000_000  # When an admin looks for the last time: all locks have ended long before.
@@ -72,7 +72,7 @@ class Deletion(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look(Event):
-    """An admin is shown the start offset, and where the log begins."""
+    """An admin is shown the start offset, if it is not -1, and where the log begins."""
 
     spso: int
     log_start: int
@@ -138,7 +138,10 @@ def rows_of(place: int, log: int, history: History) -> Iterator[Row]:
                 yield "deletions", (log, event.before, *times, int(Outcome.OK))
             case Look():
                 shown = (event.spso, -1, event.log_start, history.records)
-                yield "offsets", (place, *times, *shown, 0, "load")
+                yield (
+                    "offsets",
+                    (place, *times, *shown, 0, "load" if event.spso >= 0 else LOG_START),
+                )
     if history.drained:
         shown = (history.records, 0, start, history.records)
         yield "offsets", (place, QUIET * _US, (QUIET + 1) * _US, *shown, 0, "quiet")
