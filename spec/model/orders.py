@@ -19,7 +19,7 @@ AVAILABLE, ACQUIRED, DONE = range(3)
 NOBODY = -1
 FETCH, UNSEEN, LOAD, SHOWN = range(10, 14)
 """What happened, beside the types of acknowledgements."""
-_MOST = 5000  # worlds at a time: of a record that has more nobody says that no order is legal
+_MOST = 1000  # worlds in all: of a record that has more nobody says that no order is legal
 
 
 class Event(NamedTuple):
@@ -114,15 +114,16 @@ class Record(NamedTuple):
             worlds.add((World(leader, tuple(some)), frozenset()))
         moments = sorted({at for event in self.events for at in (event.begin, event.end)})
         last = max(event.end for event in self.events if event.must and event.what != LOAD)
+        room = _MOST
         for now, after in zip(moments, [*moments[1:], NEVER], strict=True):
-            passed = self._passed(now, after, worlds)
-            if not passed or (now >= last and not self.drained):
-                return passed is None or bool(passed)
-            worlds = passed
+            seen, passed = self._passed(now, after, worlds, room)
+            if not passed or seen > room or (now >= last and not self.drained):
+                return seen > room or bool(passed)
+            worlds, room = passed, room - seen
         return any(self._is_done(world) for world, _ in worlds)
 
-    def _passed(self, now: int, after: int, worlds: Worlds) -> Worlds | None:
-        """Return what worlds become from a moment to the next; None if they are too many."""
+    def _passed(self, now: int, after: int, worlds: Worlds, room: int) -> tuple[int, Worlds]:
+        """Return what worlds become from a moment to the next, and how many that took, at most."""
         begun = [n for n, event in enumerate(self.events) if event.begin == now]
         over = {n for n, event in enumerate(self.events) if event.end == now}
         owed = {n for n in over if self.events[n].must}
@@ -141,12 +142,12 @@ class Record(NamedTuple):
                     found += [(later, one, waiting) for one in self._let_go(world, node, copy)]
             todo += {one for one in found if one not in seen}
             seen.update(found)
-            if len(seen) > _MOST:
-                return None
+            if len(seen) > room:
+                break
         left = (
             (world.by(after), waiting - over) for _, world, waiting in seen if not owed & waiting
         )
-        return set(left)
+        return len(seen), set(left)
 
     def _next(self, at: int, waiting: frozenset[int]) -> Iterator[int]:
         """Yield what may happen; of the responses that nobody saw the one that is over first."""
