@@ -40,6 +40,8 @@ async def test_groups_of_all_types(env: Env, judge: Judge) -> None:
         raise Undecided(f"the list does not have the consumer groups: {every}")
     judge.equal(["Share", "share"], said.get(queue.group), f"listed by {tools.version}")
     for run in (ours, typed):
+        if run.status or any("Error" in line for line in run.lines):
+            raise Undecided(str(run))
         seen = sorted(_told(run, queue.group, other, old))
         judge.equal([queue.group], seen, f"groups listed by {run.command}")
     judge.equal([], sorted(_told(others, queue.group)), f"share groups listed by {others.command}")
