@@ -27,6 +27,9 @@ MAKESHIFT = pytest.StashKey[Callable[[], str]]()
 IN_VAIN = pytest.StashKey[Callable[[], Awaitable[Stalled | None]]]()
 """Where a check's fixtures say how to find out whether its target hangs, once it waited in vain."""
 
+OBSERVED = pytest.StashKey[bool]()
+"""Whether a check's frames are all that is done to its groups, and are as the broker sent them."""
+
 PATIENCE = pytest.StashKey[float]()
 """Where a check's fixtures say how many seconds longer than usual it may take on this target."""
 

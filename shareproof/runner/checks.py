@@ -24,7 +24,7 @@ from spec.verdict import Observation, Undecided, Verdict, Violation
 from suites import canary
 from suites.broker.observer import contradictions
 from suites.canary import CANARY, is_canary
-from suites.judge import MAKESHIFT, REFUSED, Judge
+from suites.judge import MAKESHIFT, OBSERVED, REFUSED, Judge
 from suites.options import UNSEEN, RunOptions, named_ledger
 
 JUDGE = pytest.StashKey[Judge]()
@@ -159,10 +159,9 @@ def _observed(
 def _contradicted(item: pytest.Item) -> list[Observation]:
     """Return a failure of each rule that the check's traffic breaks, whatever the check is about.
 
-    Somebody else may act on a group, or alter frames, where a check starts programs or proxies.
+    Where a check starts programs, somebody else may act on its groups.
     """
-    names: set[str] = set(getattr(item, "fixturenames", ()))
-    if "env" not in names or "between" in names or item.get_closest_marker("programs"):
+    if not item.stash.get(OBSERVED, False) or item.get_closest_marker("programs"):
         return []
     frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
     found: dict[str, Violation] = {}

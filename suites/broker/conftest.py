@@ -16,7 +16,7 @@ from suites.broker.brokers import Proxied, fronted
 from suites.broker.env import Env, open_env
 from suites.broker.hang import find_hang, refuse_if_silent
 from suites.broker.state import Store
-from suites.judge import IN_VAIN, MAKESHIFT, PATIENCE
+from suites.judge import IN_VAIN, MAKESHIFT, OBSERVED, PATIENCE
 from suites.options import RunOptions
 
 
@@ -46,6 +46,7 @@ async def env(
             raise await look() or fault from None
         request.node.stash[MAKESHIFT] = lambda: env.makeshift
         request.node.stash[PATIENCE] = env.bounds.patience
+        request.node.stash[OBSERVED] = True
         yield env
         await env.disband()
 

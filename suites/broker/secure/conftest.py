@@ -28,7 +28,7 @@ from suites.broker.secure.realm import (
     at_home,
     broker_properties,
 )
-from suites.judge import PATIENCE
+from suites.judge import OBSERVED, PATIENCE
 from suites.options import RunOptions
 
 
@@ -69,6 +69,7 @@ async def env(
     info, schemas = ground
     async with (open_env if stage else at_home)(info, rng, transcripts, schemas) as env:
         request.node.stash[PATIENCE] = env.bounds.patience
+        request.node.stash[OBSERVED] = True
         yield env
         if not stage:
             await env.disband()
