@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
+from fixtures.clients.cluster import eventually
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
 from fixtures.machine.maven import clients_jar
@@ -90,6 +91,15 @@ class Proxied:
         )
         with self.disturbed(rule):
             yield rule
+
+    @staticmethod
+    async def met(rule: FrameRule, within: float, before: int = 0) -> None:
+        """Wait until a rule has taken more frames than ``before``; raises Undecided."""
+
+        async def ask() -> bool | None:
+            return rule.done > before or None
+
+        await eventually(f"frame {before + 1} of {', '.join(rule.apis)}", ask, within)
 
     def _set(self, *rules: FrameRule) -> None:
         for node in self.env.cluster.brokers:

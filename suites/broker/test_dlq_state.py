@@ -155,13 +155,13 @@ async def test_emptied_while_letters_are_due(between: Proxied, judge: Judge, way
         # The leader repeats the write until it is stored, and settles the records only then.
         final = [holder.ack(*verdicts(5, due), timeout=2 * WITHIN)] if way == "rejected" else []
         pending = asyncio.gather(*final)
-        await _counted(refused, "refused state writes")
+        await between.met(refused, 2 * WITHIN)
         await env.admin.delete_records(box.queue.topic, 10)
         # The leader learns of the log's start from a fetch that reads below it.
         await other.fetch(max_wait_ms=500)
     stored = FrameRule(apis=STATE_WRITES, direction=Direction.RESPONSE)
     with between.disturbed(stored):
-        await _counted(stored, "state writes")
+        await between.met(stored, 2 * WITHIN)
     if (told := {result(part) for part in await pending}) - {NONE}:
         raise Undecided(f"an acknowledgement that could be stored in the end: {told}")
 
@@ -172,10 +172,3 @@ async def test_emptied_while_letters_are_due(between: Proxied, judge: Judge, way
         came |= catch.counts
     judge.equal(dict.fromkeys(range(10, 10 + 3 * window // 2), 1), came, "delivered behind them")
     judge.saw(due=len(due), letters=len(letter_offsets(await box.letters())))
-
-
-async def _counted(frames: FrameRule, what: str) -> None:
-    async for _ in attempts(2 * WITHIN):
-        if frames.done:
-            return
-    raise Undecided(f"no {what} within {2 * WITHIN:g} s")
