@@ -138,10 +138,8 @@ def rows_of(place: int, log: int, history: History) -> Iterator[Row]:
                 yield "deletions", (log, event.before, *times, int(Outcome.OK))
             case Look():
                 shown = (event.spso, -1, event.log_start, history.records)
-                yield (
-                    "offsets",
-                    (place, *times, *shown, 0, "load" if event.spso >= 0 else LOG_START),
-                )
+                phase = "load" if event.spso >= 0 else LOG_START
+                yield "offsets", (place, *times, *shown, 0, phase)
     if history.drained:
         shown = (history.records, 0, start, history.records)
         yield "offsets", (place, QUIET * _US, (QUIET + 1) * _US, *shown, 0, "quiet")
