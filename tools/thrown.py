@@ -20,7 +20,7 @@ from pathlib import Path
 ERRORS = re.compile(
     r"(NullPointer|IllegalState|IllegalArgument|ClassCast|IndexOutOfBounds|ConcurrentModification"
     r"|NoSuchElement|Arithmetic|UnsupportedOperation|NumberFormat|BufferUnderflow"
-    r"|NegativeArraySize)Exception$|(Assertion|StackOverflow|OutOfMemory)Error$"
+    r"|NegativeArraySize)Exception$|/(Assertion|StackOverflow|OutOfMemory)Error$"
 )
 OURS = re.compile(r"share|Share|Persister|coordinator/group/|coordinator/common/|KafkaApis")
 FRAME = re.compile(
@@ -36,16 +36,15 @@ Chain = tuple[str, ...]
 def chains(text: str) -> Iterator[tuple[str, Chain]]:
     """Yield each exception's class, and the methods that it passed through, the thrower first."""
     last: dict[str, tuple[str, str, list[str]]] = {}
-    for kind, address, method, owner, thread in FRAME.findall(text):
-        name = f"{owner.rpartition('/')[2].partition('$$Lambda')[0]}.{method}"
-        where = owner.rpartition("/")[0]
+    for kind, address, name, owner, thread in FRAME.findall(text):
+        method = f"{owner.partition('$$Lambda')[0]}.{name}"
         before = last.get(thread)
         if before is None or before[:2] != (kind, address):
             if before is not None:
                 yield before[0], tuple(before[2])
-            last[thread] = (kind, address, [f"{where}/{name}"])
-        elif before[2][-1].rpartition("/")[2] != name:
-            before[2].append(f"{where}/{name}")
+            last[thread] = (kind, address, [method])
+        elif before[2][-1] != method:
+            before[2].append(method)
     for kind, _, methods in last.values():
         yield kind, tuple(methods)
 
@@ -54,10 +53,13 @@ def thrown(folder: Path, *, every: bool) -> Counter[tuple[str, Chain]]:
     found: Counter[tuple[str, Chain]] = Counter()
     for log in sorted(folder.glob("*.log*")):
         for kind, methods in chains(log.read_text(encoding="utf-8", errors="replace")):
-            name = kind.rpartition("/")[2]
-            if (every or ERRORS.search(name)) and any(map(OURS.search, methods)):
-                found[name, tuple(one.rpartition("/")[2] for one in methods[:DEPTH])] += 1
+            if (every or ERRORS.search(kind)) and any(map(OURS.search, methods)):
+                found[_name(kind), tuple(map(_name, methods[:DEPTH]))] += 1
     return found
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def main() -> None:
