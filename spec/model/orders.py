@@ -117,7 +117,7 @@ class Record(NamedTuple):
         room = _MOST
         for now, after in zip(moments, [*moments[1:], NEVER], strict=True):
             seen, passed = self._passed(now, after, worlds, room)
-            if not passed or seen > room or (now >= last and not self.drained):
+            if not passed or (now >= last and not self.drained):
                 return seen > room or bool(passed)
             worlds, room = passed, room - seen
         return any(self._is_done(world) for world, _ in worlds)
@@ -143,7 +143,7 @@ class Record(NamedTuple):
             todo += {one for one in found if one not in seen}
             seen.update(found)
             if len(seen) > room:
-                break
+                return len(seen), set()
         left = (
             (world.by(after), waiting - over) for _, world, waiting in seen if not owed & waiting
         )
