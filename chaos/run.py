@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +23,7 @@ from fixtures.interface.target import Variables
 from fixtures.machine.maven import clients_jar
 from fixtures.proxies.broker_proxies import BrokerProxies, FrameProxies
 from fixtures.targets import Target, TargetOptions, UsageFault, open_target
+from fixtures.targets.broker import Broker
 from fixtures.targets.container.target import ContainerTarget
 from fixtures.targets.hooks import Hooks
 from fixtures.toxiproxy import ContainedToxiproxies, Toxiproxies
@@ -175,13 +178,25 @@ class RunningTarget:
         check(chaos)
         out.mkdir(parents=True, exist_ok=True)
         (out / "schedule.json").write_text(chaos.schedule.to_json(), encoding="utf-8")
-        broke = asyncio.run(_under_load(chaos, self, out))
+        try:
+            broke = asyncio.run(_under_load(chaos, self, out))
+        finally:
+            self._keep_logs(out / "logs")
         document = broke.to_document(
             chaos.schedule, scenario=chaos.scenario, owed=chaos.owed, judged=chaos.judged
         )
         text = json.dumps(document, indent=1, ensure_ascii=False)
         (out / RECORD).write_text(text + "\n", encoding="utf-8")
         return broke
+
+    def _keep_logs(self, folder: Path) -> None:
+        """Keep what our brokers logged: a history says what went wrong, and not always why."""
+        for broker in self.target.brokers:
+            if isinstance(broker, Broker) and (log := broker.home / "broker.log").exists():
+                folder.mkdir(exist_ok=True)
+                kept = folder / f"broker-{broker.node_id}.log.gz"
+                with log.open("rb") as source, gzip.open(kept, "wb") as target:
+                    shutil.copyfileobj(source, target)
 
 
 @contextlib.contextmanager
