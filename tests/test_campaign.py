@@ -15,7 +15,6 @@ from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.machine.maven import clients_jar
 from fixtures.mutants import MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
-from fixtures.reference.mutants import REPAIRS
 from fixtures.virtual.cluster import virtual_cluster
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
 from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
@@ -472,7 +471,7 @@ EXPECTED = {
 """The rules that a repair is near to."""
 
 
-@pytest.mark.parametrize("name", REPAIRS)
+@pytest.mark.parametrize("name", EXPECTED)
 def test_no_rule_forbids_a_repair(name: str) -> None:
     near = set(EXPECTED[name].split(","))
     cases = [

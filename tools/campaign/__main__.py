@@ -17,6 +17,7 @@ from fixtures.mutants import MUTANTS as KAFKAS
 from fixtures.proxies.alter import Alteration
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS as BROKERS
+from fixtures.reference.mutants import VARIANTS
 from fixtures.targets import UsageFault
 from reports import evidence
 from reports.console import screen
@@ -40,6 +41,7 @@ from tools.campaign import (
     releases,
     repeats,
     rules,
+    variants,
 )
 from tools.campaign.options import Options, Outcome, Progress, means_rule, meant
 from tools.campaign.record import EvidenceStore
@@ -77,6 +79,7 @@ SUBJECTS = {
         replay=reference.replay,
         owns=_on(False, *reference.KINDS),
     ),
+    "variants": Subject(play=variants.accuse, broken=VARIANTS),
     "alterations": Subject(
         play=alterations.play,
         broken=ALTERATIONS,

@@ -28,14 +28,14 @@ class Options:
         tuple[str, ...],
         Option(
             "What to play: reference (mutants of the reference broker, in virtual time; the "
-            "default), alterations (in front of real Kafka), kafka (mutants of real Kafka), "
-            "random and random-client (drawn from all points of the share-group code of real Kafka "
-            "and of its Java client), clients (mutants of the model client), releases "
-            "(past defects), repeat, histories (random ones, against both judges), rules (what "
-            "breaks a rule that nothing has died by yet), declared (the same on real Kafka), "
-            "coverage (which branches of Kafka a certification and chaos reach); or check, which "
-            "is reference, alterations and repeat for the checks of --only, and with --record "
-            "which requests they send.",
+            "default), variants (of it, which are right), alterations (in front of real Kafka), "
+            "kafka (mutants of real Kafka), random and random-client (drawn from all points of the "
+            "share-group code of real Kafka and of its Java client), clients (mutants of the model "
+            "client), releases (past defects), repeat, histories (random ones, against both "
+            "judges), rules (what breaks a rule that nothing has died by yet), declared (the same "
+            "on real Kafka), coverage (which branches of Kafka a certification and chaos reach); "
+            "or check, which is reference, alterations and repeat for the checks of --only, and "
+            "with --record which requests they send.",
             kind=LISTED,
             parse=repeated,
             argument=True,
