@@ -104,9 +104,7 @@ async def test_let_go_at_the_limit(env: Env, judge: Judge) -> None:
     alone, came = await sentinel_only(queue, consumer)
     if came.offsets != alone:
         raise Undecided(f"of what was let go at the limit {came.offsets} came")
-    judge.equal(
-        2, await queue.lag(2), "lag with 0 and the last held, one accepted, three let go"
-    )
+    judge.equal(2, await queue.lag(2), "lag with 0 and the last held, one accepted, three let go")
 
 
 @check("LAG-09", crossed=(BESIDE, RELOADED))
