@@ -36,9 +36,10 @@ async def test_batch_with_holes(env: Env, judge: Judge) -> None:
     await consumer.close()
     stranger = await gapped.queue.consumer(join=False)
     # The close is answered before its releases are done.
-    freed = await stranger.drain(until=0)
+    if 0 not in (freed := await watch(stranger, [0], SLACK)):
+        raise Undecided("the close let go of nothing")
     rest = await gapped.next_catch(stranger)
-    free = sorted({*freed.offsets, *rest.offsets})
+    free = sorted({*freed, *rest.offsets})
     judge["GAP-21"].equal([0], free, "offsets that another member can acquire")
 
 

@@ -93,7 +93,7 @@ async def test_stored_offset_wins(env: Env, judge: Judge, later: str) -> None:
     queue, consumer = await env.with_consumer(records=10, batches=10)
     held = await consumer.acquire(10)
     done = env.rng.randint(1, 8)
-    await consumer.acked(accept(0, done - 1))
+    await consumer.acked(accept(0, done - 1), release(done, 9))
     await consumer.depart()
 
     await env.admin.group_config(queue.group, {RESET: later})
