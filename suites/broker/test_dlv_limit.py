@@ -60,12 +60,19 @@ async def test_closed_at_the_limit_is_archived(env: Env, judge: Judge) -> None:
     total = env.rng.randint(1, 4)
     queue, consumer, bystander = await env.with_pair(total)
     await hold_at(consumer, total, await delivery_limit(env))
+    fresh = await queue.produce(1)
+    await consumer.acquire(1)
     await bystander.fetch(max_wait_ms=0)
     await consumer.close()
 
+    # The close is answered before its releases are done: they are when this one is back.
+    back = await watch(bystander, [fresh], SLACK)
+    if fresh not in back:
+        raise Undecided("nothing shows that the close let go of anything")
     alone, came = await sentinel_only(queue, bystander)
 
-    judge.equal(alone, came.offsets, "offsets delivered after the last close")
+    after = sorted({*back, *came.offsets})
+    judge.equal([fresh, *alone], after, "offsets delivered after the last close")
     judge.saw(archived=total)
 
 
@@ -90,6 +97,8 @@ async def test_crashing_member_cannot_keep_a_record_alive(env: Env, judge: Judge
 
     other = await queue.consumer(join=False)
     after = await watch(other, [1], lock_ms / 1000 + SLACK)
+    if 1 not in after:
+        raise Undecided("nothing shows that the last crash was noticed")
     alone, came = await sentinel_only(queue, other)
 
     judge.equal([1, *alone], sorted({*after, *came.offsets}), "offsets after the crashes")
@@ -141,7 +150,7 @@ async def test_last_delivery_can_be_accepted(env: Env, judge: Judge) -> None:
 async def test_limit_applies_to_each_record(env: Env, judge: Judge) -> None:
     total = env.rng.randint(4, 12)
     unlucky = sorted(env.rng.sample(range(total), env.rng.randint(1, 3)))
-    queue, patient, hasty = await env.with_pair(total)
+    queue, patient, hasty = await env.with_pair(total, lock_ms=env.bounds.longest_lock)
     await patient.acquire(total)
     await patient.acked(*(release(offset) for offset in unlucky))
     await hold_at(hasty, len(unlucky), await delivery_limit(env))
@@ -162,22 +171,6 @@ async def test_reject_archives_at_any_count(env: Env, judge: Judge) -> None:
     consumer = await held_at(queue, 3, delivery)
 
     part = await consumer.ack(reject(0, 2))
-    alone, came = await sentinel_only(queue, consumer)
 
     judge.equal(0, part.ack_error, f"error of a REJECT on delivery {delivery}")
-    judge.equal(alone, came.offsets, "offsets delivered after it")
-
-
-@check("DLV-18", feature="lag", fast=True, crossed=(BESIDE, RELOADED))
-async def test_archived_records_are_no_lag(env: Env, judge: Judge) -> None:
-    total = env.rng.randint(2, 6)
-    queue, consumer, patient = await env.with_pair(total)
-    await patient.acquire(total)
-    # One record at the front stays locked, so that the start offset cannot hide the others.
-    await patient.acked(*(release(offset) for offset in range(1, total)))
-    await hold_at(consumer, total - 1, await delivery_limit(env))
-    await consumer.acked(release(1, total - 1))
-    await queue.produce(2)
-
-    lag = await queue.lag(3, within=SLACK)
-    judge.equal(3, lag, f"lag with 1 locked, {total - 1} archived and 2 new records")
+    await judge_final(judge, queue, consumer, range(3))

@@ -56,6 +56,7 @@ async def test_last_delivery_comes_alone(env: Env, judge: Judge) -> None:
     queue = await env.queue(total)
     consumer = await held_at(queue, total, limit - 1)
     await consumer.acked(release(0, total - 1))
+    await queue.produce(1)
 
     for offset in range(total):
         judge.equal({offset: limit}, (await consumer.acquire(1)).counts, "what one fetch brought")

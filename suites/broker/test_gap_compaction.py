@@ -36,9 +36,10 @@ async def test_batch_with_holes(env: Env, judge: Judge) -> None:
     await consumer.close()
     stranger = await gapped.queue.consumer(join=False)
     # The close is answered before its releases are done.
-    freed = await stranger.drain(until=0)
+    if 0 not in (freed := await watch(stranger, [0], SLACK)):
+        raise Undecided("the close let go of nothing")
     rest = await gapped.next_catch(stranger)
-    free = sorted({*freed.offsets, *rest.offsets})
+    free = sorted({*freed, *rest.offsets})
     judge["GAP-21"].equal([0], free, "offsets that another member can acquire")
 
 
@@ -128,9 +129,10 @@ async def test_held_records_gone(env: Env, judge: Judge, finish: Callable[[int, 
 
     part = await consumer.ack(finish(gone.start, gone.stop - 1))
     judge.equal("NONE", result(part), f"result of {finish.__name__}")
-    extra = await gapped.write(keys("extra"))
-    rest = await consumer.drain(until=extra)
+    again = result(await consumer.ack(accept(gone.start, gone.stop - 1)))
+    judge.equal("INVALID_RECORD_STATE", again, "accepting them after that")
+    # The pin is still held, so that the results were about these records.
+    await consumer.acked(release(0))
+    rest = await gapped.next_catch(consumer)
     judge.equal(set(), set(gone) & offered(rest.responses), "removed records that came")
-    # The pin is still held: settled records did not take it along.
-    part = await consumer.ack(each(0, [1]))
-    judge.equal("NONE", result(part), "accepting the record before them")
+    judge.equal(2, rest.counts.get(0), "delivery count of the record before them")

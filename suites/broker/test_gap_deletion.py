@@ -90,7 +90,7 @@ async def test_late_acknowledgement(
     judge.equal("INVALID_RECORD_STATE", result(again[0]), "accepting one more time")
 
 
-@check("GAP-30", fast=True, crossed=(BESIDE, RELOADED))
+@check("OFF-22", fast=True, crossed=(BESIDE, RELOADED))
 async def test_cut_through_a_held_batch(env: Env, judge: Judge) -> None:
     queue, holder = await env.with_holder(10, lock_ms=env.bounds.longest_lock)
     cut = env.rng.randint(1, 7)

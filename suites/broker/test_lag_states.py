@@ -99,9 +99,13 @@ async def test_let_go_at_the_limit(env: Env, judge: Judge) -> None:
     helper = await queue.consumer(join=False)
     await consumer.acked(release(1, 4))
     await hold_at(helper, 4, await delivery_limit(env))
+    fresh = await queue.produce(1)
+    await helper.acquire(1)
     await helper.acked(accept(2))
     await helper.close()
-    judge.equal(1, await queue.lag(1), "lag with the first record held, one accepted, three let go")
+    if (came := [*await watch(consumer, [fresh], SLACK)]) != [fresh]:
+        raise Undecided(f"{came} came when a session ended that held records for the last time")
+    judge.equal(2, await queue.lag(2), "lag with 0 and the last held, one accepted, three let go")
 
 
 @check("LAG-09", crossed=(BESIDE, RELOADED))
@@ -113,7 +117,8 @@ async def test_expired_locks(env: Env, judge: Judge) -> None:
 
     other = await queue.consumer(join=False)
     back = await watch(other, [0], lock / 1000 + SLACK)
-    judge.holds(0 in back, "the lock of offset 0 never ran out")
+    if 0 not in back:
+        raise Undecided("the lock of offset 0 never ran out")
     judge.equal(8, await queue.lag(8), "lag after the locks ran out")
     await rewritten(other, await queue.produce(1))
     judge.equal(9, await queue.lag(9), "lag after one more record")

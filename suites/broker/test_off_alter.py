@@ -91,7 +91,7 @@ async def test_alter_needs_an_empty_group(env: Env, judge: Judge) -> None:
 
     response = await env.admin.alter_offset(queue.group, queue.topic, env.rng.randint(0, 9))
 
-    code = response.error_code or _codes(response).get(0, 0)
+    code = response.error_code or max(_codes(response).values(), default=0)
     judge.equal(ErrorCode.NON_EMPTY_GROUP, code, "error of the alteration")
     judge.equal(before, await queue.offsets(), "what the admin sees afterwards")
     settled = await consumer.ack(accept(3, 9))

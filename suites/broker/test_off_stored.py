@@ -15,17 +15,19 @@ async def test_impossible_state_is_not_served(solo_env: Env, judge: Judge, lie: 
         judge.holds("INVALID_REQUEST" in str(refusal), f"the lie is refused by {refusal}")
         return
 
-    first = await consumer.fetch()
-    second = await consumer.fetch()
-    judge.equal([], first.offsets + second.offsets, "acquired from a state with a lie")
-    judge.holds(first.only.error, "the fetch says nothing of the state it cannot load")
+    async for _ in attempts():
+        told = await consumer.fetch()
+        judge.equal([], told.offsets, "acquired from a state with a lie")
+        if told.only.error:
+            break
+    judge.holds(told.only.error, "the fetches say nothing of the state that cannot be loaded")
 
     # A start offset beyond the batch takes it out of the state (KIP-932 §Share coordinator).
     await write_state(queue, 6)
     seen: list[int] = []
     async for _ in attempts():
         seen += (await consumer.fetch()).offsets
-        if seen:
+        if len(seen) >= 4:
             break
     judge.equal([6, 7, 8, 9], seen, "acquired once the state was put right")
 

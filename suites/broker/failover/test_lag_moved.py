@@ -33,7 +33,7 @@ async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
         old = topic.leaders[partition]
         new = stage.env.rng.choice([node for node in stage.nodes if node != old])
         await stage.env.admin.move_leader(topic, new, partition)
-        seen = await queue.offsets()
+        seen = await poll(queue.offsets, lambda seen: not seen.error)
         what = f"start offset and lag with {name} led by {new}, not {old}"
         judge.equal(before, (seen.start, seen.lag), what)
     await consumer.acked(accept(2))
