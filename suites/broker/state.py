@@ -146,8 +146,8 @@ def joined(batches: Struct | Sequence[StateBatch]) -> tuple[StateBatch, ...]:
 
 
 def read_result(part: Struct) -> tuple[str, int, int, tuple[StateBatch, ...]]:
-    """Return what Read answered: error, state epoch, start offset, state batches."""
-    return error_name(part.error_code), part.state_epoch, part.start_offset, batches_of(part)
+    """Return what Read answered: error, state epoch, start offset, state batches joined."""
+    return error_name(part.error_code), part.state_epoch, part.start_offset, joined(part)
 
 
 class StateKey:
@@ -225,9 +225,8 @@ class StateKey:
         )
         return error_name(part.error_code)
 
-    async def summary(self) -> Struct:
-        """Send ReadShareGroupStateSummary; the leader epoch in it fences nobody."""
-        return await self.ask(SUMMARY, leader_epoch=0)
+    async def summary(self, leader_epoch: int = 0) -> Struct:
+        return await self.ask(SUMMARY, leader_epoch=leader_epoch)
 
     async def delete(self) -> str:
         return error_name((await self.ask(DELETE)).error_code)
