@@ -26,7 +26,9 @@ async def test_name_taken_away(env: Env, judge: Judge) -> None:
     after = [await _reject_next(box.queue, consumer) for _ in range(3)]
 
     letters = await box.complete(judge, consumer, after[-1] + 1)
-    judge.equal([before], letter_offsets(letters), f"source offsets of letters; {after} were rejected later")
+    judge.equal(
+        [before], letter_offsets(letters), f"source offsets of letters; {after} were rejected later"
+    )
 
 
 @check("DLQ-28", fast=True, crossed=AMONG)
