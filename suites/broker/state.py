@@ -199,6 +199,11 @@ class StateKey:
         part = await self.ask(INITIALIZE, state_epoch=state_epoch, start_offset=start)
         return error_name(part.error_code)
 
+    async def begun(self, state_epoch: int = 0, start: int = 0) -> None:
+        """Send an Initialize that has to succeed for the check to go on."""
+        if (error := await self.initialize(state_epoch, start)) != "NONE":
+            raise Undecided(f"an Initialize that should succeed answered {error}")
+
     async def read(self, leader_epoch: int = 0) -> Struct:
         return await self.ask(READ, leader_epoch=leader_epoch)
 
@@ -363,9 +368,7 @@ class Store:
 
     async def initialized(self, state_epoch: int = 0, start: int = 0) -> StateKey:
         key = await self.key()
-        error = await key.initialize(state_epoch, start)
-        if error != "NONE":
-            raise Undecided(f"an Initialize that should succeed answered {error}")
+        await key.begun(state_epoch, start)
         return key
 
     def of(self, queue: Queue, partition: int = 0) -> StateKey:

@@ -94,7 +94,7 @@ async def test_deleted_topic(store: Store, judge: Judge) -> None:
     topic = await store.env.admin.create_topic(3)
     keys = [*await store.on(topic), *await store.on(topic)]
     for key in keys:
-        await key.initialize(1, 10)
+        await key.begun(1, 10)
         await key.written(*SOME, state_epoch=1, start=10)
     trails = [await key.trail() for key in keys]
     await store.env.admin.delete_topics(topic.name)

@@ -21,12 +21,14 @@ async def test_first_use(solo_env: Env, judge: Judge) -> None:
     await without_state_topic(env)
     key = share_key(env.cluster.fresh_name("g"), (await env.admin.create_topic()).id, 0)
     codes: list[int] = []
-    async for _ in attempts():
+
+    async def ask() -> bool | None:
         connection = await env.cluster.any()
         response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
         codes.append(response.coordinators[0].error_code)
-        if codes[-1] not in PASSING:
-            break
+        return None if codes[-1] in PASSING else True
+
+    await eventually(f"a share coordinator, and {STATE_TOPIC} with it", ask)
     responses = [*map(error_name, codes)]
     judge["PER-29"].equal("NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
     judge["PER-29"].saw(responses=len(responses))
@@ -98,7 +100,7 @@ async def _worked(store: Store, key: StateKey, judge: Judge) -> list[StateRecord
     """Read and write a key at random; judge what its records add up to; return them."""
     rng = store.env.rng
     trail = await key.trail()
-    await key.initialize(0, 0)
+    await key.begun()
     start = epoch = 0
     for number in range(30):
         if rng.random() < 0.15:
@@ -160,7 +162,7 @@ COLD_MS = 800
 )
 async def test_cold_snapshot(solo_env: Env, judge: Judge) -> None:
     _, key, _ = await Store(solo_env).keys(3)
-    await key.initialize(0, 5)
+    await key.begun(start=5)
     trail = await key.trail()
     batch = StateBatch(7, 9, ACKNOWLEDGED, 1)
     await key.written(batch, start=5)
@@ -192,7 +194,7 @@ async def test_log_is_pruned(solo_env: Env, judge: Judge) -> None:
     busy, idle = await store.initialized(), await store.initialized()
     topic = await solo_env.admin.create_topic(3)
     doomed = (await store.on(topic))[1]
-    await doomed.initialize(0, 0)
+    await doomed.begun()
     for key in (busy, idle, doomed):
         await key.written(StateBatch(3, 5, ACKNOWLEDGED, 1), start=0)
     trail = await doomed.trail()
