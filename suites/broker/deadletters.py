@@ -40,10 +40,7 @@ class DeadLetterSetup:
     async def arrived(
         self, offsets: Iterable[int], within: float = WITHIN, partition: int = 0
     ) -> list[DeadLetter]:
-        """Return the letters of a share-partition once each offset has one, or time is up.
-
-        Where one is missing then, a bystander has to get its record all the same.
-        """
+        """Return the letters once each offset has one, or time is up and a bystander went on."""
         wanted, cluster = set(offsets), self.queue.env.cluster
         letters = await poll(
             lambda: self.own(partition),

@@ -38,7 +38,7 @@ async def test_letters_refused(env: Env, judge: Judge, trouble: str) -> None:
     judge.saw(rejected=SIZE, letters_written=written, letters_lost=SIZE - written)
 
 
-@check("DLQ-44", feature="group-lock-limit", meets=ACROSS_BATCHES)
+@check("DLQ-44", feature="group-lock-limit", meets=ACROSS_BATCHES, timeout=120)
 async def test_window_full_of_letters(env: Env, judge: Judge) -> None:
     dead = await dead_topic(env, configs=TROUBLES["too-few-in-sync"])
     window, behind = 100, 5
@@ -47,7 +47,7 @@ async def test_window_full_of_letters(env: Env, judge: Judge) -> None:
     consumer = await box.queue.holder(window)
     await consumer.acked(reject(0, window - 1))
 
-    came = (await consumer.take(range(window, window + behind), 2 * WITHIN)).counts
+    came = (await consumer.take(range(window, window + behind), 3 * WITHIN)).counts
     expected = dict.fromkeys(range(window, window + behind), 1)
     judge.equal(expected, came, "delivered behind a window whose letters are refused")
 

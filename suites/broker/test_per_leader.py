@@ -19,7 +19,10 @@ async def test_answered_is_persisted(env: Env, judge: Judge) -> None:
             for _ in range(min(len(offsets), env.rng.randint(1, 4)))
         }
         acks: list[Ack] = [fate(offset) for offset, fate in sorted(fates.items())]
-        await consumer.acked(*acks)
+        if env.rng.random() < 0.5:
+            await consumer.acked(*acks)
+        else:
+            consumer.sound(await consumer.fetch(*acks, max_records=0, max_wait_ms=0))
         stored = per_offset(batches_of(await read_state(queue)))
         expected |= {offset: KEPT[fate] for offset, fate in fates.items()}
         seen = {offset: stored.get(offset) for offset in expected}
