@@ -105,7 +105,7 @@ async def test_source_that_is_gone(env: Env, judge: Judge) -> None:
     await consumer.acked(reject(0, 3))
 
     content = _content(await box.arrived(range(4)))
-    if (content.get(0), content.get(3)) != ((b"0", b"0"), (b"3", b"3")):
+    if {content.get(0), content.get(3)} & {None, (None, None)}:
         raise Undecided(f"what is still there is not copied: {content}")
     gone = {offset: content.get(offset) for offset in (1, 2)}
     judge.equal(dict.fromkeys((1, 2), (None, None)), gone, "key and value of letters, being gone")
