@@ -468,7 +468,6 @@ class CrossedStore(Store):
             if await found.node() == home:
                 await self._heard_of(found)
                 self._keys.append(found)
-                if (error := await found.initialize(0, SHIFT)) != "NONE":
-                    raise Undecided(f"initialising a neighbour was answered {error}")
+                await found.begun(start=SHIFT)
                 return found
         raise OutOfReach(f"the coordinator of {key.text} serves no partition beside it")

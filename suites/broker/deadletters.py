@@ -14,7 +14,7 @@ from fixtures.clients.deadletters import COPY, NAME, PERMITTED, PREFIX, DeadLett
 from fixtures.clients.features import share_version
 from fixtures.clients.member import Ack, accept, reject
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.env import Consumer, Env, Queue, poll
+from suites.broker.env import Consumer, Env, Queue, goes_on, poll
 from suites.broker.logs import read_log
 from suites.judge import Judge
 
@@ -40,13 +40,25 @@ class DeadLetterSetup:
     async def arrived(
         self, offsets: Iterable[int], within: float = WITHIN, partition: int = 0
     ) -> list[DeadLetter]:
-        """Return the letters of a share-partition once each offset has one, or time is up."""
-        wanted = set(offsets)
-        return await poll(
+        """Return the letters once each offset has one, or time is up and a bystander went on."""
+        wanted, cluster = set(offsets), self.queue.env.cluster
+        letters = await poll(
             lambda: self.own(partition),
             lambda found: wanted <= {letter.offset for letter in found},
             within,
         )
+        missing = wanted - {letter.offset for letter in letters}
+        if missing and not await goes_on(cluster, self.queue.topic.leaders[partition]):
+            raise Undecided("letters did not come, nor did the record of a bystander")
+        return letters
+
+    async def due(self, offsets: Iterable[int]) -> list[DeadLetter]:
+        """Return the letters of partition 0, of all these offsets: that there is one is DLQ-01."""
+        wanted = set(offsets)
+        letters = await self.arrived(wanted)
+        if missing := wanted - set(letter_offsets(letters)):
+            raise Undecided(f"no letters came for {sorted(missing)}, so others may be late, too")
+        return letters
 
     async def complete(self, judge: Judge, consumer: Consumer, end: int) -> list[DeadLetter]:
         """Return the letters of partition 0 once all below ``end`` is behind the group."""
@@ -56,7 +68,9 @@ class DeadLetterSetup:
         return await self.own()
 
 
-async def beyond(judge: Judge, queue: Queue, consumer: Consumer, end: int) -> int:
+async def beyond(
+    judge: Judge, queue: Queue, consumer: Consumer, end: int, within: float = WITHIN
+) -> int:
     """Return the start offset: ``end`` or more, or what it still is when time is up.
 
     All below ``end`` was settled, so that none of it may be delivered again, to which the rule
@@ -64,7 +78,7 @@ async def beyond(judge: Judge, queue: Queue, consumer: Consumer, end: int) -> in
     record is acquired and accepted, with whatever else lies behind ``end``.
     """
     start = -1
-    async for _ in attempts(WITHIN, pause=0.1):
+    async for _ in attempts(within, pause=0.1):
         catch = await consumer.drain(until=await queue.produce(1))
         again = [offset for offset in catch.offsets if offset < end]
         judge.equal([], again, f"settled offsets below {end} that were delivered again")

@@ -146,8 +146,8 @@ def joined(batches: Struct | Sequence[StateBatch]) -> tuple[StateBatch, ...]:
 
 
 def read_result(part: Struct) -> tuple[str, int, int, tuple[StateBatch, ...]]:
-    """Return what Read answered: error, state epoch, start offset, state batches."""
-    return error_name(part.error_code), part.state_epoch, part.start_offset, batches_of(part)
+    """Return what Read answered: error, state epoch, start offset, state batches joined."""
+    return error_name(part.error_code), part.state_epoch, part.start_offset, joined(part)
 
 
 class StateKey:
@@ -199,6 +199,11 @@ class StateKey:
         part = await self.ask(INITIALIZE, state_epoch=state_epoch, start_offset=start)
         return error_name(part.error_code)
 
+    async def begun(self, state_epoch: int = 0, start: int = 0) -> None:
+        """Send an Initialize that has to succeed for the check to go on."""
+        if (error := await self.initialize(state_epoch, start)) != "NONE":
+            raise Undecided(f"an Initialize that should succeed answered {error}")
+
     async def read(self, leader_epoch: int = 0) -> Struct:
         return await self.ask(READ, leader_epoch=leader_epoch)
 
@@ -225,9 +230,8 @@ class StateKey:
         )
         return error_name(part.error_code)
 
-    async def summary(self) -> Struct:
-        """Send ReadShareGroupStateSummary; the leader epoch in it fences nobody."""
-        return await self.ask(SUMMARY, leader_epoch=0)
+    async def summary(self, leader_epoch: int = 0) -> Struct:
+        return await self.ask(SUMMARY, leader_epoch=leader_epoch)
 
     async def delete(self) -> str:
         return error_name((await self.ask(DELETE)).error_code)
@@ -364,9 +368,7 @@ class Store:
 
     async def initialized(self, state_epoch: int = 0, start: int = 0) -> StateKey:
         key = await self.key()
-        error = await key.initialize(state_epoch, start)
-        if error != "NONE":
-            raise Undecided(f"an Initialize that should succeed answered {error}")
+        await key.begun(state_epoch, start)
         return key
 
     def of(self, queue: Queue, partition: int = 0) -> StateKey:

@@ -53,8 +53,6 @@ async def test_name_of_an_internal_topic(env: Env, judge: Judge) -> None:
     for name in ("__consumer_offsets", "__share_group_state", "__dlq.letters", "__"):
         response = await env.admin.try_group_config(group, {NAME: name})
         judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error of the name {name}")
-    response = await env.admin.try_group_config(group, {NAME: "_one.underscore"})
-    judge.equal(0, response.error_code, "error of a name with one underscore")
 
 
 @check("DLQ-18", fast=True, crossed=AMONG)

@@ -52,6 +52,7 @@ async def test_releases_up_to_the_limit(env: Env, judge: Judge) -> None:
     letters = await box.arrived(range(6))
     released = [offset for offset in letter_offsets(letters) if offset >= 3]
     judge["DLQ-02"].equal([3, 4, 5], released, "released at the limit and written")
+    letters = await box.due(range(6))
     counts = {letter.offset: letter.headers.get("delivery.count") for letter in letters}
     expected = {0: "1", 1: "2", 2: "3", 3: "3", 4: "3", 5: "3"}
     judge["DLQ-07"].equal(expected, counts, "delivery counts in letters")
@@ -61,17 +62,17 @@ async def test_releases_up_to_the_limit(env: Env, judge: Judge) -> None:
     judge["DLQ-06"].holds(apart, f"rejected says {by_client}, delivered too often says {by_count}")
 
 
-@check("DLQ-03", crossed=AMONG)
+@check("DLQ-03", "DLQ-07", crossed=AMONG)
 async def test_locks_that_run_out(env: Env, judge: Judge) -> None:
     lock = env.bounds.short_lock
     box = await boxed(env, 2, lock_ms=lock, group_config={DELIVERY_LIMIT: "2"})
     consumer = await box.queue.holder(2)
-    await watch(consumer, range(2), lock / 1000 + SLACK)
+    await comes_again(consumer, range(2), lock)
 
     letters = await box.arrived(range(2), lock / 1000 + WITHIN)
-    judge.equal([0, 1], letter_offsets(letters), "delivered twice, never acknowledged")
+    judge["DLQ-03"].equal([0, 1], letter_offsets(letters), "delivered twice, never acknowledged")
     counts = {letter.headers.get("delivery.count") for letter in letters}
-    judge.equal({"2"}, counts, "delivery counts in letters")
+    judge["DLQ-07"].equal({"2"}, counts, "delivery counts in letters")
 
 
 @check("DLQ-45", fast=True, crossed=AMONG)
@@ -84,10 +85,9 @@ async def test_session_closed_at_the_limit(env: Env, judge: Judge, accepted: lis
     await consumer.acked(*map(accept, accepted))
     await consumer.close()
 
-    due = [offset for offset in range(5) if offset not in accepted]
-    letters = await box.arrived(due)
-    told = {(one.offset, one.headers.get("delivery.count")) for one in letters}
-    judge.equal({(offset, "2") for offset in due}, told, "letters after the session was closed")
+    due = {offset for offset in range(5) if offset not in accepted}
+    missing = sorted(due - set(letter_offsets(await box.arrived(due))))
+    judge.equal([], missing, "offsets without a letter after the session was closed")
 
 
 @check("DLQ-05", "DLQ-14", "DLQ-15", fast=True, crossed=AMONG)

@@ -45,10 +45,11 @@ async def test_summary_changes_nothing(store: Store, judge: Judge) -> None:
     trail = await key.trail()
 
     for _ in range(3):
-        part = await key.summary()
+        part = await key.summary(leader)
         seen = (part.error_code, part.state_epoch, part.leader_epoch, part.start_offset)
         judge.equal((0, state, leader, 10), seen, "error, epochs and start offset")
-    judge.equal(before, read_result(await key.read(leader)), "state after three summaries")
+    await key.summary(leader + 1)  # which may be refused, and may not raise anything
+    judge.equal(before, read_result(await key.read(leader)), "state after four summaries")
     judge.equal([], await trail.records(), "records written by summaries")
 
 
@@ -67,8 +68,8 @@ async def test_deleted_state_is_gone(store: Store, judge: Judge) -> None:
     trail = await key.trail()
     judge.equal("NONE", await key.delete(), "error of the Delete")
 
-    error = error_name((await key.read(leader_epoch=9)).error_code)
-    judge.equal(INVALID, error, "error of a Read after the Delete")
+    never = read_result(await (await store.key()).read(leader_epoch=9))
+    judge.equal(never, read_result(await key.read(leader_epoch=9)), "a Read after the Delete")
     records = await trail.records()
     last = records[-1].tombstone if records else None
     judge.equal(True, last, f"the last record of {STATE_TOPIC} being a tombstone")
@@ -93,7 +94,7 @@ async def test_deleted_topic(store: Store, judge: Judge) -> None:
     topic = await store.env.admin.create_topic(3)
     keys = [*await store.on(topic), *await store.on(topic)]
     for key in keys:
-        await key.initialize(1, 10)
+        await key.begun(1, 10)
         await key.written(*SOME, state_epoch=1, start=10)
     trails = [await key.trail() for key in keys]
     await store.env.admin.delete_topics(topic.name)
@@ -104,6 +105,8 @@ async def test_deleted_topic(store: Store, judge: Judge) -> None:
         gone = sum(bool(records) and records[-1].tombstone for records in ends)
         if gone == len(keys):
             break
+    if gone < len(keys) and not await goes_on(store.env.cluster, topic.leaders[0]):
+        raise Undecided("the broker delivers no record of another topic either")
     judge.equal(len(keys), gone, "keys of a deleted topic that end with a tombstone")
     anew = await store.env.admin.create_topic(3, name=topic.name)
     for key in [k for old in (keys[0], keys[3]) for k in await store.on(anew, old.group)]:

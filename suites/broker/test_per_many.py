@@ -46,7 +46,7 @@ def _fields(api: str, *, counted: bool) -> dict[str, object]:
 def _shown(api: str, part: Struct) -> object:
     """Return what one partition's result has to be for what was written before."""
     if api == READ:
-        return part.start_offset, [*map(tuple, batches_of(part))]
+        return part.start_offset, [*map(tuple, joined(part))]
     return part.start_offset if api == SUMMARY else None
 
 

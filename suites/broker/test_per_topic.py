@@ -21,12 +21,14 @@ async def test_first_use(solo_env: Env, judge: Judge) -> None:
     await without_state_topic(env)
     key = share_key(env.cluster.fresh_name("g"), (await env.admin.create_topic()).id, 0)
     codes: list[int] = []
-    async for _ in attempts():
+
+    async def ask() -> bool | None:
         connection = await env.cluster.any()
         response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
         codes.append(response.coordinators[0].error_code)
-        if codes[-1] not in PASSING:
-            break
+        return None if codes[-1] in PASSING else True
+
+    await eventually(f"a share coordinator, and {STATE_TOPIC} with it", ask)
     responses = [*map(error_name, codes)]
     judge["PER-29"].equal("NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
     judge["PER-29"].saw(responses=len(responses))
@@ -98,7 +100,7 @@ async def _worked(store: Store, key: StateKey, judge: Judge) -> list[StateRecord
     """Read and write a key at random; judge what its records add up to; return them."""
     rng = store.env.rng
     trail = await key.trail()
-    await key.initialize(0, 0)
+    await key.begun()
     start = epoch = 0
     for number in range(30):
         if rng.random() < 0.15:
@@ -160,21 +162,18 @@ COLD_MS = 800
 )
 async def test_cold_snapshot(solo_env: Env, judge: Judge) -> None:
     _, key, _ = await Store(solo_env).keys(3)
-    await key.initialize(0, 5)
+    await key.begun(start=5)
     trail = await key.trail()
     batch = StateBatch(7, 9, ACKNOWLEDGED, 1)
     await key.written(batch, start=5)
 
-    kinds: list[str] = []
-    async for _ in attempts(within=15):
-        kinds = [record.kind for record in (await trail.records())[1:]]
-        if kinds:
-            break
-    judge.equal([SNAPSHOT], kinds, f"records within many times {COLD_MS} ms of rest")
-    until = time.monotonic() + 3 * COLD_MS / 1000
-    async for _ in attempts(within=until - time.monotonic(), pause=0.1):
+    # On a slow machine the first one may be due before the update is there.
+    cold = partial(poll, trail.records, lambda found: found and found[-1].kind == SNAPSHOT)
+    written = len(records := await cold(within=15))
+    judge.equal(SNAPSHOT, records[-1].kind, f"the last record, many times {COLD_MS} ms at rest")
+    async for _ in attempts(within=3 * COLD_MS / 1000, pause=0.1):
         records = await trail.records()
-        judge.equal(2, len(records), "records of a share-partition at rest")
+        judge.equal(written, len(records), "records of a share-partition at rest")
     kept = as_model(records[-1])
     judge.equal((5, (batch,)), (kept.start, kept.batches), "what it keeps")
 
@@ -195,7 +194,7 @@ async def test_log_is_pruned(solo_env: Env, judge: Judge) -> None:
     busy, idle = await store.initialized(), await store.initialized()
     topic = await solo_env.admin.create_topic(3)
     doomed = (await store.on(topic))[1]
-    await doomed.initialize(0, 0)
+    await doomed.begun()
     for key in (busy, idle, doomed):
         await key.written(StateBatch(3, 5, ACKNOWLEDGED, 1), start=0)
     trail = await doomed.trail()

@@ -89,6 +89,7 @@ async def test_defaults_serve_share_groups(lone: SingleBroker, judge: Judge) -> 
         offsets = consumer.sound(await consumer.fetch()).offsets
         if offsets:
             break
-    judge.holds(offsets, "a group without any configuration gets no records")
+    if not offsets:
+        raise await consumer.stopped("a group without any configuration gets no records")
     part = await consumer.ack(*(accept(offset) for offset in offsets))
     judge.equal("NONE", error_name(part.ack_error), "response to the acknowledgement")

@@ -170,8 +170,7 @@ START = 7  # The start offset in the state of raised.
 async def raised(queue: Queue) -> StateKey:
     """Return the state of a queue that nobody consumes, its leader epoch raised to 5 by reading."""
     key = StateKey(queue.env, queue.group, queue.topic.id)
-    if (error := await key.initialize(start=START)) != "NONE":
-        raise Undecided(f"Initialize answered {error}")
+    await key.begun(start=START)
     await key.read(leader_epoch=5)
     if await key.write(leader_epoch=4) != "FENCED_LEADER_EPOCH":
         raise Undecided("the leader epoch could not be raised")
