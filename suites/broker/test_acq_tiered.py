@@ -93,7 +93,6 @@ async def test_remote_records_are_copied(tiered: Env, judge: Judge) -> None:
     meets=ACROSS_BATCHES,
     solo={},
     timeout=180,
-    draft="passes on Kafka 4.4.0, and no alteration was played against it yet",
 )
 async def test_remote_reads_that_fail(tiered: Env, tmp_path: Path, judge: Judge) -> None:
     down = await tiered.queue(topic_config=TIERED, lock_ms=60_000)

@@ -61,7 +61,6 @@ FIRST_WITHIN = 10.0
     "COO-40",
     "CFG-34",
     solo={"group.coordinator.rebalance.protocols": "classic,consumer"},
-    draft="passes on Kafka 4.4.0, and no alteration was played against it yet",
 )
 async def test_first_use_with_an_old_list_of_protocols(solo_env: Env, judge: Judge) -> None:
     env = solo_env

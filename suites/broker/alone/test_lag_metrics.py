@@ -207,9 +207,7 @@ LISTED: tuple[tuple[str, str, str, int, int], ...] = (
 """Histograms of a share-partition or a group: an attribute and its bounds after one acquisition."""
 
 
-@check(
-    "LAG-26", timeout=90, draft="passes on Kafka 4.4.0, and no alteration was played against it yet"
-)
+@check("LAG-26", timeout=90)
 async def test_listed_metrics(lone: SingleBroker, judge: Judge) -> None:
     loads = {"name": "PartitionLoadTimeMs"}
     waiting = {"delayedOperation": "ShareFetch", "name": "PurgatorySize"}
