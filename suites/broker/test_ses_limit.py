@@ -25,7 +25,7 @@ async def test_one_session_too_many(solo_env: Env, judge: Judge) -> None:
     refused = await outside.fetch(epoch=OPEN, max_wait_ms=wait_ms)
     waited = 1000 * (time.monotonic() - start)
     judge.equal(FULL, refused.error, "error of one session too many")
-    judge.holds(waited >= wait_ms, f"refused after {waited:.0f} ms, not {wait_ms} ms")
+    judge.holds(waited >= wait_ms - 1000 * TICK, f"refused after {waited:.0f} ms, not {wait_ms} ms")
 
 
 @check("SES-44", solo=TWO_SESSIONS)
@@ -41,13 +41,13 @@ async def test_open_sessions_go_on(solo_env: Env, judge: Judge) -> None:
     judge.equal(ErrorCode.NONE, replaced.error, "error of replacing an open session")
 
 
-@check("SES-43", solo=TWO_SESSIONS)
+@check("SES-43", "SES-38", solo=TWO_SESSIONS)
 async def test_sessions_make_room(solo_env: Env, judge: Judge) -> None:
     queue, inside, outside = await crowded(solo_env)
 
     for turn in range(4 * LIMIT):
-        leaver = inside.pop(0)
-        if turn % 2:
+        leaver, by_epoch = inside.pop(0), turn < 2 * LIMIT
+        if by_epoch:
             await leaver.close()
         else:
             leaver.session.connection.abort()
@@ -56,8 +56,9 @@ async def test_sessions_make_room(solo_env: Env, judge: Judge) -> None:
             error = (await outside.fetch(epoch=OPEN, max_wait_ms=100)).error
             if error != FULL:
                 break
-        ending = "the final epoch" if turn % 2 else "a reset"
-        judge.equal(ErrorCode.NONE, error, f"error of opening, turn {turn}, after {ending}")
+        ending = "the final epoch" if by_epoch else "a reset"
+        judge["SES-43" if by_epoch else "SES-38"].equal(
+            ErrorCode.NONE, error, f"error of opening, turn {turn}, after {ending}"
+        )
         inside.append(outside)
         outside = await queue.consumer(join=False)
-    judge.saw(sessions=4 * LIMIT)

@@ -35,6 +35,8 @@ async def test_partitions_are_remembered(env: Env, judge: Judge) -> None:
             held[where] += offsets_in(response, where)
         if all(len(offsets) == 2 for offsets in held.values()):
             break
+    else:
+        raise await consumer.stopped(f"only {held} were acquired by fetches that name nothing")
 
     judge.equal({first: [0, 1], second: [0, 1]}, held, "records by partition")
 
