@@ -1,7 +1,5 @@
 """Partitions of a session: remembered, added, forgotten, unknown and gone."""
 
-import dataclasses
-
 from suites.broker.kit import *
 
 NOT_KNOWN = {
@@ -141,17 +139,6 @@ async def _beside(
         if len(offsets) >= 2:
             break
     return errors, offsets
-
-
-@check("SES-27", crossed=RELOADED)
-async def test_unknown_topic_id(env: Env, judge: Judge) -> None:
-    _, consumer, first, _ = await consumer_of_two(env)
-    unknown = (dataclasses.replace(first[0], id=uuid.UUID(int=env.rng.getrandbits(128))), 0)
-
-    errors, offsets = await _beside(judge, consumer.session, unknown, first)
-
-    judge.equal({ErrorCode.UNKNOWN_TOPIC_ID}, errors, "errors, one topic being unknown")
-    judge.equal([0, 1], offsets, "offsets of the known topic")
 
 
 @check("SES-28", crossed=AMONG)
