@@ -136,18 +136,3 @@ async def test_more_records_than_acquired(env: Env, judge: Judge) -> None:
     settled = await first.ack(*others)
     judge.equal(0, settled.ack_error, "error of the first member's acknowledgement")
     judge.saw(records_not_acquired=len(sent - {2, 7}))
-
-
-@check("ACQ-12", fast=True, crossed=(BESIDE, BEHIND))
-async def test_unknown_topic_fails_alone(env: Env, judge: Judge) -> None:
-    _, consumer = await env.with_consumer(records=5)
-    ghost = Topic(name="ghost", id=uuid.UUID(bytes=env.rng.randbytes(16)), leaders=())
-
-    response = await consumer.session.fetch(consumer.where, (ghost, 0))
-    judge.equal(0, response.error, "top-level error")
-    part = response.part(ghost.id, 0)
-    judge.equal(ErrorCode.UNKNOWN_TOPIC_ID, part and part.error, "error of the unknown partition")
-    served, where = offsets_in(response, consumer.where), consumer.where
-    if missing := 5 - len(served):
-        served += (await acquired(consumer.session, where, count=missing, named=False))[where]
-    judge.equal([0, 1, 2, 3, 4], served, "offsets of the partition that exists")

@@ -5,10 +5,11 @@ from suites.broker.kit import *
 
 @check("LCK-01", "LCK-02", fast=True, crossed=(BESIDE, RELOADED))
 async def test_expired_lock_frees_the_records(env: Env, judge: Judge) -> None:
-    lock, count = env.bounds.short_lock, env.rng.randint(2, 30)
+    lock, count = env.bounds.short_lock, env.rng.randint(2, 8)
     _, holder, other = await env.with_pair(count, lock_ms=lock)
     sent = time.monotonic()
     held = await holder.acquire(count)
+    in_time(sent, lock)
 
     seen = await watch(other, held.offsets, lock / 1000 + SLACK)
 
