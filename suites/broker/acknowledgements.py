@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, accept, release
 from fixtures.wire.errors import error_name
-from suites.broker.env import Catch, Consumer, Env, Queue, stopped
+from spec.verdict import Undecided
+from suites.broker.env import Catch, Consumer, Env, Queue, goes_on, stopped
 from suites.judge import Judge
 
 LEFT_OUT = "no response for the partition"
@@ -248,7 +249,10 @@ async def acquired(
             found[where] += offsets_in(response, where)
         names = ()
         if response.error or sum(map(len, found.values())) >= count:
-            break
+            return found
+    (topic, index), member = partitions[0], session.member
+    if member and not await goes_on(member.cluster, topic.leaders[index]):
+        raise Undecided(f"only {found} came, and the record of a bystander did not")
     return found
 
 

@@ -108,7 +108,10 @@ class Consumer:
                 options["max_records"] = int(wanted) - len(catch.counts)  # type: ignore[arg-type]
             catch.add(self.sound(await self.fetch(**options)))
             if catch.has(wanted):
-                break
+                return catch
+        node = self.where[0].leaders[self.where[1]]
+        if within >= BYSTANDING and not await goes_on(self.member.cluster, node):
+            raise Undecided(f"only {catch.offsets} came, and the record of a bystander did not")
         return catch
 
     async def acquire(self, count: int, within: float = WITHIN, **options: Any) -> Catch:

@@ -133,6 +133,7 @@ async def test_offsets_no_record_can_have(env: Env, judge: Judge) -> None:
         allowed = {
             "INVALID_REQUEST": "ShareAcknowledgeResponse ErrorCode: what is malformed is invalid",
             "NONE": "KIP-932 §In-flight records: all that is below the start offset is over",
+            "INVALID_RECORD_STATE": "KIP-932 §In-flight records: below the start it is Archived",
         }
         judge.one_of(allowed, result(part), f"result of {below.first}..{below.last}")
     await judge_refused(

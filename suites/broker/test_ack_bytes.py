@@ -56,7 +56,8 @@ async def test_bytes_inside_a_fetch(env: Env, judge: Judge) -> None:
             response = await consumer.fetch(bearing(env, byte), version=version, max_wait_ms=0)
             seen = result_in(response, consumer)
             judge.equal("INVALID_REQUEST", seen, f"type byte {byte}, version {version}")
-            judge.equal(0, response.only.error, f"the fetch's own error, byte {byte}")
+            own = (response.error, response.only.error)
+            judge.equal((0, 0), own, f"errors of the fetch and of the partition, byte {byte}")
     for byte in WITHOUT_RENEW:
         in_time(since, env.bounds.longest_lock)
         response = await consumer.fetch(Ack(4 + byte, 4 + byte, (byte,)), version=1, max_wait_ms=0)

@@ -25,7 +25,7 @@ async def judge_rest(
     judge.saw(freed=len(rest))
 
 
-@check("ACK-57", fast=True, crossed=(BESIDE, BEHIND))
+@check("SES-14", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closing_fetch(env: Env, judge: Judge) -> None:
     queue, consumer = await env.with_holder(COUNT)
     cut = env.rng.randint(3, 6)
@@ -42,11 +42,7 @@ async def test_refused_while_closing(env: Env, judge: Judge, by_fetch: bool) -> 
     queue, consumer = await env.with_holder(COUNT)
     await consumer.acked(accept(5))
     bad, error = env.rng.choice(
-        [
-            (accept(1, 5), "INVALID_RECORD_STATE"),
-            (Ack(1, 2, (33,)), "INVALID_REQUEST"),
-            (release(500), "INVALID_REQUEST"),
-        ]
+        [(accept(1, 5), "INVALID_RECORD_STATE"), (Ack(1, 2, (33,)), "INVALID_REQUEST")]
     )
     close = consumer.fetch(bad, epoch=CLOSE) if by_fetch else consumer.close(bad)
     await judge_rest(judge, queue, consumer, await close, set(range(COUNT)) - {5}, error=error)

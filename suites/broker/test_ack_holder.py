@@ -33,7 +33,7 @@ async def test_record_that_was_released(env: Env, judge: Judge) -> None:
     await consumer.acked(release(first, first + 2))
     await judge_types_refused(judge, consumer, first, first + 2)
     again = await next_catch(queue, consumer)
-    judge.equal(dict.fromkeys(range(first, first + 3), 2), again.counts, "the released records")
+    judge.equal([*range(first, first + 3)], again.offsets, "the released records")
 
 
 @check("ACK-31", fast=True, crossed=(BESIDE, RELOADED))

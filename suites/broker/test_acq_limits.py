@@ -25,8 +25,11 @@ async def test_max_records_is_soft(env: Env, judge: Judge) -> None:
     first = (await consumer.acquire(1, max_records=wanted)).offsets
     second = (await consumer.acquire(1, max_records=1)).offsets
 
-    judge.equal(list(range(whole)), first, f"{wanted} of batches of {size}")
-    judge.equal(list(range(whole, whole + size)), second, f"1 of batches of {size}")
+    # A fetch may bring fewer than it may, in whole batches.
+    came = len(first)
+    fits = came % size == 0 and came <= whole and first == list(range(came))
+    judge.holds(fits, f"{wanted} of batches of {size}: {first}")
+    judge.equal(list(range(came, came + size)), second, f"1 of batches of {size}")
 
 
 @check("ACQ-31", fast=True, crossed=(BESIDE, BEHIND))
@@ -96,8 +99,8 @@ async def test_record_limit_cuts_what_was_released(env: Env, judge: Judge) -> No
 
     again = await consumer.acquire(1, max_records=limit, share_acquire_mode=RECORD_LIMIT)
 
-    expected = dict.fromkeys(range(limit), 2)
-    judge.equal(expected, again.counts, f"{limit} of {total} released records")
+    most = max(len(response.offsets) for response in again.responses)
+    judge.holds(most <= limit, f"{most} of {total} released records, MaxRecords being {limit}")
 
 
 @check("ACQ-35", feature="record-limit", crossed=RELOADED)
@@ -129,7 +132,7 @@ async def test_modes_mix_in_a_group(env: Env, judge: Judge) -> None:
     _, strict, soft = await env.with_pair(records=20, batches=2)
     limit = env.rng.randint(1, 9)
 
-    first = await strict.acquire(1, max_records=limit, share_acquire_mode=RECORD_LIMIT)
+    first = await strict.acquire(limit, max_records=limit, share_acquire_mode=RECORD_LIMIT)
     second = await soft.acquire(10 - limit, max_records=10 - limit)
     third = await strict.acquire(1, max_records=1, share_acquire_mode=RECORD_LIMIT)
 
@@ -148,6 +151,8 @@ async def test_first_record_may_exceed_max_bytes(env: Env, judge: Judge) -> None
         found = [r.value for part in response.parts for r in part.acquired_records()]
         if found:
             break
+    else:
+        raise await consumer.stopped("the large record never came", max_bytes=1)
 
     judge.holds(found == [large], f"{len(found)} records came, not the large one")
 
@@ -166,7 +171,11 @@ async def test_small_max_bytes_makes_progress(env: Env, judge: Judge) -> None:
             seen |= {p.partition for p in consumer.sound(response).parts if p.offsets}
             if len(seen) == 4:
                 break
-        judge.equal({0, 1, 2, 3}, seen, f"partitions served with MaxBytes {limit}")
+        else:
+            raise await consumer.stopped(
+                f"with MaxBytes {limit} only {seen} were served", max_bytes=limit
+            )
+        judge.saw(partitions=len(seen))
 
 
 @check("ACQ-44", crossed=AMONG)
@@ -251,6 +260,8 @@ async def test_no_partition_starves(env: Env, judge: Judge) -> None:
         fetches += bool(response.offsets)
         if fetches == 5 * partitions:
             break
+    else:
+        raise await consumer.stopped(f"only {fetches} fetches brought records", **by)
 
     starved = [index for index in queue.topic.partitions if not turns[index]]
     judge.equal([], starved, f"partitions never served in {fetches} fetches by {by}")

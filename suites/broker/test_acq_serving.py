@@ -57,6 +57,8 @@ async def test_leader_move_ends_the_wait(env: Env, judge: Judge) -> None:
     await env.admin.move_leader(queue.topic, nodes[1])
     done, _ = await asyncio.wait([waiting], timeout=WITHIN)
     waiting.cancel()
+    if not done and not await goes_on(env.cluster, nodes[0]):
+        raise Undecided("the fetch still waited, and no record of a bystander came")
 
     judge.holds(done, f"the fetch still waited {WITHIN:g} s after its leader had moved")
     # A broker that stopped leading may say so at once or end the fetch with nothing and say so to
@@ -78,15 +80,10 @@ async def test_stranger_may_fetch(env: Env, judge: Judge) -> None:
     stranger = await queue.consumer(join=False)
     stranger.session.joins_late = False
 
-    seen = []
-    async for _ in attempts():
-        response = await stranger.fetch()
-        seen += response.offsets
-        if response.errors or seen:
-            break
-
-    judge.equal((), response.errors, "errors of the stranger's fetch")
-    judge.equal([3, 4, 5], seen, "offsets that the stranger acquired")
+    opened = await stranger.fetch(max_records=0, max_wait_ms=0)
+    judge.equal((), opened.errors, "errors of the stranger's fetch")
+    seen = await stranger.acquire(3)
+    judge.equal([3, 4, 5], seen.offsets, "offsets that the stranger acquired")
 
 
 @check("ACQ-15", crossed=BESIDE)
@@ -101,11 +98,9 @@ async def test_fetch_before_anyone_joined(env: Env, judge: Judge) -> None:
     judge.equal([], before.offsets, "offsets acquired before anyone subscribed")
 
     await queue.consumer()
-    counts: dict[int, int] = {}
-    deadline = time.monotonic() + WITHIN
-    while len(counts) < 4 and time.monotonic() < deadline:
-        for part in (await early.fetch()).parts:
-            counts |= part.counts
+    for_nothing = partial(early.fetch, max_records=0, max_wait_ms=0)
+    await poll(for_nothing, lambda told: not told.errors)
+    counts = (await early.acquire(4)).counts
     judge.equal(dict.fromkeys(range(4), 1), counts, "counts after a member subscribed")
 
 

@@ -77,20 +77,6 @@ async def test_renewed_locks_last_as_configured(env: Env, judge: Judge) -> None:
     await _judge_locks(env, judge, env.bounds.prompt_lock, "LCK-24", renewed=True)
 
 
-@check("LCK-14", fast=True, crossed=AMONG)
-async def test_fetch_tells_the_lock_duration(env: Env, judge: Judge) -> None:
-    default = int((await env.admin.broker_configs()).get(BROKER_KEY.format("")) or 30_000)
-    wanted = env.bounds.lock(env.rng.randint(15_000, 30_000))
-    queue = await env.queue(1, lock_ms=wanted)
-    plain = await env.sibling(queue)
-
-    own = await (await queue.consumer()).acquire(1)
-    other = await (await plain.consumer()).acquire(1)
-
-    judge.equal(wanted, own.responses[-1].lock_ms, "AcquisitionLockTimeoutMs of a fetch")
-    judge.equal(default, other.responses[-1].lock_ms, "that of a group without a value")
-
-
 @check("LCK-15", feature="renew", fast=True, crossed=AMONG)
 async def test_acknowledge_tells_the_lock_duration(env: Env, judge: Judge) -> None:
     wanted = env.bounds.lock(env.rng.randint(15_000, 30_000))

@@ -29,22 +29,17 @@ async def untouched(judge: Judge, consumer: Consumer, held: int) -> None:
 
 @check("SES-01", fast=True)
 async def test_epochs_count_requests(env: Env, judge: Judge) -> None:
-    _, consumer = await env.with_consumer(records=8, batches=8)
-    await consumer.acquire(1, epoch=OPEN, max_records=1)
+    _, consumer = await env.with_holder(8, batches=8)
     session, steps = consumer.session, env.rng.choices(["fetch", "piggyback", "ack"], k=7)
 
-    session.epoch, held = 1, [0]
-    for epoch, step in enumerate(steps, start=1):
+    held = list(range(8))
+    for epoch, step in enumerate(steps, start=session.epoch):
+        acks = [] if step == "fetch" else [accept(held.pop())]
         if step == "ack":
-            told = await session.acknowledge({consumer.where: [accept(held.pop())]}, epoch=epoch)
+            told = await session.acknowledge({consumer.where: acks}, epoch=epoch)
         else:
-            acks = [accept(held.pop())] if step == "piggyback" and held else []
-            told = await consumer.fetch(*acks, epoch=epoch, max_records=1, max_wait_ms=10000)
+            told = await consumer.fetch(*acks, epoch=epoch, max_wait_ms=0)
         judge.equal((), told.errors, f"errors of epoch {epoch} ({step}) of {steps}")
-        held += told.offsets
-        if not held:
-            held += (await consumer.acquire(1, max_records=1)).offsets
-            break
 
 
 @check("SES-02", fast=True, crossed=AMONG)
@@ -178,7 +173,7 @@ async def test_epoch_below_the_final_one(env: Env, judge: Judge) -> None:
         fetched = await consumer.fetch(accept(0, 1), epoch=epoch)
         sent = await consumer.session.acknowledge({consumer.where: [accept(0, 1)]}, epoch=epoch)
         for api, error in (("ShareFetch", fetched.error), ("ShareAcknowledge", sent.error)):
-            refused = error in (BAD_EPOCH, ErrorCode.INVALID_REQUEST)
+            refused = error not in (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
             judge.holds(refused, f"{api} with epoch {epoch} got error {error}")
     consumer.session.epoch = expected
     await untouched(judge, consumer, 2)
