@@ -7,13 +7,16 @@ from suites.broker.kit import *
 async def test_quiet_heartbeat_has_no_assignment(env: Env, judge: Judge) -> None:
     _, member = await env.with_member(partitions=env.rng.randint(1, 3))
 
-    repeated = []
+    repeated, quiet = [], 0
     for _ in range(10):
-        known = member.assigned
+        epoch, known = member.epoch, member.assigned
         told = assigned_in(await good_beat(member))
-        if told == known:
-            repeated.append(told)
+        if member.epoch == epoch:  # else something changed, if not for this member
+            quiet += 1
+            repeated += [told] if told == known else []
 
+    if not quiet:
+        raise Undecided("every heartbeat followed a change: each told another epoch")
     judge.equal([], repeated, "known assignments that quiet heartbeats told again")
 
 
@@ -36,12 +39,9 @@ async def test_changed_subscription(env: Env, judge: Judge) -> None:
     await beating([member], lambda: member.assigned == every(first, second))
     judge.equal(every(first, second), member.assigned, "assignment with one topic more")
 
-    responses = [await good_beat(member, subscribed_topic_names=[second.name])]
-    responses += await beating([member], lambda: member.assigned == every(second))
+    await good_beat(member, subscribed_topic_names=[second.name])
+    await beating([member], lambda: member.assigned == every(second))
     judge.equal(every(second), member.assigned, "assignment with one topic dropped")
-    told = [assigned_in(response) for response in responses]
-    kept = [each for each in told if each and each & every(first)]
-    judge.equal([], kept, "responses that still assign the dropped topic")
 
 
 @check("MEM-11")
@@ -86,17 +86,13 @@ async def test_assigned_partition_can_be_fetched(env: Env, judge: Judge) -> None
 
     # Leaders and coordinators may still be on their way, which their own errors say; an
     # uninitialised state would be another error, or silence.
-    errors: list[int] = []
-    acquired: list[int] = []
     async for _ in attempts(WITHIN):
         response = await consumer.fetch()
-        errors += [code for code in response.errors if code not in RETRIABLE]
-        acquired += response.offsets
-        if acquired or errors:
-            break
-
-    judge.equal([], errors, "errors of the first fetches")
-    judge.equal([0], acquired, "acquired offsets")
+        errors = [code for code in response.errors if code not in RETRIABLE]
+        judge.equal([], errors, "errors of the first fetches")
+        if response.offsets:
+            return
+    raise await consumer.stopped("the first record of an assigned partition never came")
 
 
 @check("MEM-15")
@@ -109,7 +105,8 @@ async def test_heartbeat_interval_follows_the_group(env: Env, judge: Judge) -> N
 
     joined = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
     await env.admin.group_config(queue.group, {HEARTBEAT: str(after)})
-    changed = await beat(member)
+    look = partial(beat, member)
+    changed = await poll(look, lambda response: response.heartbeat_interval_ms == after)
     await member.leave()
 
     told = [(response.error_code, response.heartbeat_interval_ms) for response in (joined, changed)]
