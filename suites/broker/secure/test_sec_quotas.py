@@ -61,10 +61,10 @@ class Payer:
 
 
 async def _payer(
-    realm: Realm, records: int, quotas: Mapping[str, float], *, lock_ms: int = 30_000, **how: int
+    realm: Realm, records: int, quotas: Mapping[str, float], lock_ms: int = 30_000, parts: int = 1
 ) -> Payer:
     values = [b"x" * SIZE] * records
-    queue = await realm.env.queue(values, batches=records, lock_ms=lock_ms, **how)
+    queue = await realm.env.queue(values, batches=records, lock_ms=lock_ms, partitions=parts)
     await queue.consumer()
     user = await realm.user()
     await may_use(user, queue.group, [queue.topic.name])
@@ -134,7 +134,7 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
 async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
     if (lock := realm.env.bounds.lock(LOCK_MS)) > LOCK_MS:
         raise OutOfReach(f"no quota delays for as long as a lock of {lock} ms")
-    payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE}, lock_ms=LOCK_MS, partitions=2)
+    payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE}, LOCK_MS, parts=2)
     waited, _ = await payer.until_delayed()
     over = time.monotonic() + waited / 1000
     # An equal lock, taken only now, is over long before the delay.
