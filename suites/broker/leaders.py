@@ -161,9 +161,9 @@ class ReconnectingConsumer:
                 seen = part.counts | seen
             if seen.keys() >= set(wanted):
                 return seen
-        missing, leader = sorted(set(wanted) - seen.keys()), (await located(self.queue)).topic
-        node, what = leader.leaders[self.partition], f"{missing} did not come"
-        await demand_bystander(self.queue.env.cluster, node, what)
+        missing, now = sorted(set(wanted) - seen.keys()), await located(self.queue)
+        node = now.topic.leaders[self.partition]
+        await demand_bystander(now.env.cluster, node, f"{missing} did not come")
         return seen
 
     async def leave(self) -> None:
