@@ -44,8 +44,8 @@ async def _consume(user: User, queue: Queue) -> Story:
             if response.error or len(records) >= count:
                 break
         else:
-            cluster = queue.env.cluster
-            await demand_bystander(cluster, min(cluster.brokers), f"no more came than {records}")
+            told, at = f"no more came to {user.name} than {records}", min(user.cluster.brokers)
+            raise await stopped(queue.env.cluster, at, told, session.fetch)
         story.append(("fetch", (error_name(response.error), records)))
 
     await heartbeat(0)
@@ -69,8 +69,7 @@ async def _consume(user: User, queue: Queue) -> Story:
 async def test_every_listener_says_the_same(
     realm: Realm, judge: Judge, listener: str, mechanism: str
 ) -> None:
-    lock_ms = realm.env.bounds.longest_lock
-    here, there = await realm.queues(2, records=4, lock_ms=lock_ms)
+    here, there = await realm.queues(2, records=4, lock_ms=realm.env.bounds.longest_lock)
     if not mechanism:
         user = await realm.visitor(realm.entrance(listener), NOBODY)
     elif mechanism == "PLAIN":
