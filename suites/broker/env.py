@@ -217,6 +217,12 @@ async def goes_on(cluster: Cluster, node: int) -> bool:
         return False
 
 
+async def demand_bystander(cluster: Cluster, node: int, sentence: str) -> None:
+    """Raise Undecided, with what did not come, where a bystander of the broker gets nothing."""
+    if not await goes_on(cluster, node):
+        raise Undecided(f"{sentence}, nor did the record of a bystander")
+
+
 async def bystand(cluster: Cluster, node: int, within: float = BYSTANDING) -> bool:
     """Tell whether a record of a new topic on a broker comes to a new group in time."""
     admin, member = Admin(cluster), Member(cluster, cluster.fresh_name("g"), member_id(cluster.rng))

@@ -18,7 +18,7 @@ def _done(judge: Judge, answered: Answered, what: str) -> None:
     judge.equal({NONE}, refusals(answered), f"errors of {what}")
 
 
-@check("ADM-14", "ADM-15", "ADM-16", "ADM-18", fast=True, crossed=AMONG)
+@check("ADM-16", "ADM-18", fast=True, crossed=AMONG)
 async def test_one_request_for_many(env: Env, judge: Judge) -> None:
     queue = await _used(env, partitions=2)
     other = await env.admin.create_topic()
@@ -27,19 +27,14 @@ async def test_one_request_for_many(env: Env, judge: Judge) -> None:
     name, beside = queue.topic.name, Queue(env=env, topic=other, group=queue.group)
     untouched = {"same topic": await stored(queue, 1), "other topic": await stored(beside)}
     nowhere = env.cluster.fresh_name("t")
-    first, last = env.rng.randint(5, 10), env.rng.randint(0, 4)
 
-    several = {(name, 0): first, (name, 9): 0, (nowhere, 0): 0}
+    several = {(name, 0): env.rng.randint(0, 10), (name, 9): 0, (nowhere, 0): 0}
     mixed = await alter_offsets(env, queue.group, several, strangers=True)
-    await alter_offsets(env, queue.group, {(name, 0): last})
 
     codes = {(name, 0): NONE, (name, 9): NO_TOPIC, (nowhere, 0): NO_TOPIC}
     judge["ADM-18"].equal((NONE, codes), mixed, "errors of a request with unknown partitions")
     after = {"same topic": await stored(queue, 1), "other topic": await stored(beside)}
     judge["ADM-16"].equal(untouched, after, "stored state of partitions that were not named")
-    counts = await given_anew(queue)
-    judge["ADM-14"].equal(last, min(counts), "first offset delivered")
-    judge["ADM-15"].equal(dict.fromkeys(range(last, 11), 1), counts, f"delivered from {last} on")
 
 
 @check("ADM-23", fast=True, crossed=AMONG)

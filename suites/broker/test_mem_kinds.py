@@ -80,21 +80,6 @@ async def test_foreign_member_in_a_share_group(env: Env, judge: Judge, beats: Be
     await intact(env, judge, member)
 
 
-@check("MEM-47")
-@pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
-async def test_offset_commit_on_a_share_group(env: Env, judge: Judge, *, empty: bool) -> None:
-    queue, member = await env.with_member()
-    if empty:
-        await good_beat(member, member_epoch=-1)
-
-    error = await commit_offset(env, queue, queue.group)
-    stored = await committed_offsets(env, queue.group)
-
-    judge.holds(error not in SILENT, f"OffsetCommit on a share group got {error_name(error)}")
-    judge.equal({}, stored, "committed offsets")
-    judge.equal(["share"], await kind_of(env, queue.group), "kind of the group")
-
-
 @check("MEM-49", fast=True)
 async def test_states_of_a_group(env: Env, judge: Judge) -> None:
     queue, other = await env.queue(), await env.admin.create_topic()

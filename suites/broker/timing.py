@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts, gather_all
 from fixtures.clients.member import renew
 from spec.verdict import OutOfReach, Stalled, Undecided
-from suites.broker.env import BYSTANDING, Consumer, Env, Queue, goes_on
+from suites.broker.env import BYSTANDING, Consumer, Env, Queue, demand_bystander
 from suites.broker.groups import good_beat, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
 from suites.judge import Judge
@@ -85,8 +85,8 @@ async def watch(
             break
     if missing and within >= BYSTANDING:
         node = consumer.where[0].leaders[consumer.where[1]]
-        if not await goes_on(consumer.member.cluster, node):
-            raise Undecided(f"{sorted(missing)} did not come, nor did the record of a bystander")
+        cluster = consumer.member.cluster
+        await demand_bystander(cluster, node, f"{sorted(missing)} did not come")
     return seen
 
 

@@ -50,4 +50,5 @@ async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     refused = [code for responses in said.values() for _, code in responses if code]
     judge.saw(responses=sum(map(len, said.values())), retriable=len(refused))
     last = {error_name(code) for _, code in said[new][-3:]}
-    judge.equal({"NONE"}, last, "errors of the new coordinator in the end")
+    if last != {"NONE"}:
+        raise Undecided(f"the new coordinator was not at work in the end: {last}")

@@ -4,9 +4,6 @@ from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import *
 from suites.broker.kit import *
 
-ANSWERED_WITHIN = 45.0
-"""Seconds in which a leader gives up storing an acknowledgement, in all of its attempts."""
-
 RETRY = "group.share.initialize.retry.interval.ms"
 """How long a group coordinator waits before it initializes a share-partition once more."""
 
@@ -48,19 +45,21 @@ async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
         raise Undecided("an acknowledgement was answered although its coordinator was frozen")
     await stage.kill(roles.victim)
 
-    expected = {10: 3, 11: 3} | dict.fromkeys(FRESH, 1)
+    expected = {10, 11, *FRESH}
     seen = await watch(roles.grouped.holder, expected, TAKEN_OVER)
-    judge["COO-09"].equal(expected, counts_in(seen), "delivered with no group coordinator")
+    judge["COO-09"].equal(sorted(expected), sorted(seen), "delivered with no group coordinator")
     await judge_holder(judge["COO-09"], roles.grouped, "with no group coordinator")
     roles.led.answered([12, 13], await lost)
     for scene in roles.moving:
         await judge_progress(judge["COO-31"], await judge_new_leader(judge, scene))
     for pulse in pulses:
         await judge_member(judge, pulse)
-    done, _ = await asyncio.wait([stored], timeout=ANSWERED_WITHIN)
-    what = f"an acknowledgement was not answered {ANSWERED_WITHIN:g} s after the coordinator died"
-    judge["COO-11"].holds(done, what)
-    roles.kept.answered([12, 13], stored.result())
+    part = await stored
+    what = "an acknowledgement was not answered after its coordinator had died"
+    if part is None:
+        await demand_bystander(stage.cluster, roles.near, what)
+    judge["COO-11"].holds(part, what)
+    roles.kept.answered([12, 13], part)
     # The leader knows anyway. Whether the new coordinator does, the next leader shows.
     roles.kept.queue = await moved(await located(roles.kept.queue))
     await judge_open(judge["COO-11"], roles.kept, roles.kept.open)

@@ -5,7 +5,8 @@ from suites.broker.failover.roles import Pulse, cast, judge_member, judge_progre
 from suites.broker.kit import *
 
 CUT_FOR = 1.0  # Seconds without a share coordinator in which nobody else can have become one.
-ANSWERED_WITHIN = 45.0
+HELD_UP = 10.0
+"""Seconds for which every attempt at a state write may be held up; then a leader may give up."""
 SHORT_LOCK_MS = 3000  # A lock that runs out while its leader is frozen, so that its timer is late.
 
 
@@ -29,6 +30,7 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     queue = await stage.queue(roles.victim, roles.near, state=roles.far, lock_ms=lock)
     expiring = await prepared(queue, lock)
 
+    frozen = time.monotonic()
     stage.pause(roles.victim)
     zombies = [(scene, scene.send(accept(12, 13))) for scene in (roles.led, expiring)]
     cut = roles.kept.send(accept(12, 13))
@@ -43,11 +45,12 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
         await judge_member(judge, pulse)
 
     stage.resume(roles.victim)
+    held_up = time.monotonic() - frozen
     for scene, task in zombies:
         # It may see first that the lock ran out while it slept; then there is nothing to write.
-        await asyncio.wait([task], timeout=ANSWERED_WITHIN)
-        told = scene.answered([12, 13], task.result()) if task.done() else "nothing"
-        refused = told in {"NOT_LEADER_OR_FOLLOWER", "INVALID_RECORD_STATE"}
+        # Nothing comes where our patience, or the connection, ended first.
+        told = scene.answered([12, 13], await task)
+        refused = told in {"", "NOT_LEADER_OR_FOLLOWER", "INVALID_RECORD_STATE"}
         judge["COO-28"].holds(refused, f"ACCEPT at a leader that was replaced was answered {told}")
     for scene, heir in zip((roles.led, roles.whole), heirs, strict=False):
         await _judge_settled(judge["COO-28"], scene, heir)
@@ -56,13 +59,13 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
         await judge_open(judge["COO-28"], scene, [])
     # The partition works on once the cut has healed.
     scene = roles.kept
-    done, _ = await asyncio.wait([cut], timeout=ANSWERED_WITHIN)
-    judge["COO-29"].holds(done, "an ACCEPT was not answered after the share coordinator woke up")
-    answered = scene.answered([12, 13], cut.result())
-    judge["COO-13"].equal("NONE", answered, "result of an ACCEPT whose state write was held up")
+    answered = scene.answered([12, 13], await cut)
     scene.queue = await moved(await located(scene.queue))
     seen = await judge_open(judge["COO-29"], scene, scene.open)
     await judge_progress(judge["COO-29"], seen.roamer)
+    if answered != "NONE" and held_up > HELD_UP:
+        raise Undecided(f"a state write that was held up for {held_up:.0f} s got {answered!r}")
+    judge["COO-13"].equal("NONE", answered, "result of an ACCEPT whose state write was held up")
 
 
 async def _judge_settled(judge: Judge, scene: MixedStates, heir: ReconnectingConsumer) -> None:

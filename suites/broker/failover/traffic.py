@@ -12,7 +12,7 @@ from fixtures.clients.cluster import attempts, paced
 from fixtures.clients.member import Ack, accept, release
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
-from suites.broker.env import Queue
+from suites.broker.env import Queue, demand_bystander
 from suites.broker.leaders import ReconnectingConsumer, located
 from suites.broker.logs import data_offsets, read_log
 from suites.judge import Judge
@@ -102,7 +102,9 @@ class Traffic:
         async for _ in attempts(_DRAINED_WITHIN + 2 * lock):
             left = produced - self.books.finished.keys() - self.books.doubtful
             if not left and produced <= self.books.delivered:
-                break
+                return produced
+        for node in set(queue.topic.leaders):
+            await demand_bystander(queue.env.cluster, node, "the traffic did not end")
         return produced
 
     async def _produce(self) -> None:

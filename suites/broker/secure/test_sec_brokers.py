@@ -29,7 +29,8 @@ async def _send(user: User, api: str, queue: Queue) -> tuple[set[str], Any]:
 @check("SEC-22")
 @pytest.mark.parametrize("api", CALLS)
 async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, api: str) -> None:
-    queue, user = await realm.env.queue(6), await realm.user()
+    lock_ms, user = realm.env.bounds.longest_lock, await realm.user()
+    queue = await realm.env.queue(6, lock_ms=lock_ms)  # whose end would be a state write
     consumer = await queue.holder(6)
     await consumer.acked(accept(0, 1), accept(4))
     await user.allow(Operation.ALL, Resource.GROUP, queue.group)
@@ -56,8 +57,7 @@ async def test_state_coordinators_are_for_brokers_only(realm: Realm, judge: Judg
     await user.allow(Operation.ALL, Resource.TOPIC, queue.topic.name)
     asked = {"key_type": SHARE, "coordinator_keys": [share_key(queue.group, queue.topic.id, 0)]}
     found = (await user.call("FindCoordinator", **asked)).coordinators[0]
-    seen = (error_name(found.error_code), found.node_id)
-    judge.equal((NO_CLUSTER, -1), seen, "looking with ALL on group and topic")
+    judge.equal(NO_CLUSTER, error_name(found.error_code), "looking with ALL on group and topic")
 
     await user.allow(Operation.CLUSTER_ACTION, Resource.CLUSTER, THE_CLUSTER)
     found = (await user.call("FindCoordinator", **asked)).coordinators[0]

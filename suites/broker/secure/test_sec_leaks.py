@@ -19,9 +19,7 @@ async def test_refusals_do_not_tell_what_exists(realm: Realm, judge: Judge, api:
     (queue,), user = await realm.queues(1), await realm.user()
     await user.allow(Operation.ALL, Resource.GROUP, queue.group)
     # The group knows the hidden topic, has a start offset for it, and is empty again.
-    host = Member(realm.env.cluster, queue.group, realm.env.member_id())
-    await host.join(queue.topic)
-    await host.leave()
+    await (await realm.env.member(queue.group, queue.topic)).leave()
 
     hidden = queue.topic.name
     missing = hidden[:-1] + ("y" if hidden.endswith("x") else "x")

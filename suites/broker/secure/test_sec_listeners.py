@@ -21,7 +21,7 @@ Story = list[tuple[str, Any]]
 
 async def _consume(user: User, queue: Queue) -> Story:
     """Consume as a share consumer does, make mistakes too; return what was answered."""
-    place, story = (queue.topic, 0), Story()
+    began, place, story = time.monotonic(), (queue.topic, 0), Story()
     session = await user.session(queue.group)
 
     async def heartbeat(epoch: int) -> None:
@@ -43,6 +43,9 @@ async def _consume(user: User, queue: Queue) -> Story:
                 records |= {o: (n, values.get(o)) for o, n in part.counts.items()}
             if response.error or len(records) >= count:
                 break
+        else:
+            told, at = f"no more came to {user.name} than {records}", min(user.cluster.brokers)
+            raise await stopped(queue.env.cluster, at, told, session.fetch)
         story.append(("fetch", (error_name(response.error), records)))
 
     await heartbeat(0)
@@ -57,6 +60,7 @@ async def _consume(user: User, queue: Queue) -> Story:
     groups = (await user.call("DeleteGroups", groups_names=[queue.group])).results
     story.append(("delete a group in use", error_name(groups[0].error_code)))
     await heartbeat(-1)
+    in_time(began, queue.env.bounds.longest_lock)
     return story
 
 
@@ -65,7 +69,7 @@ async def _consume(user: User, queue: Queue) -> Story:
 async def test_every_listener_says_the_same(
     realm: Realm, judge: Judge, listener: str, mechanism: str
 ) -> None:
-    here, there = await realm.queues(2, records=4, lock_ms=30_000)
+    here, there = await realm.queues(2, records=4, lock_ms=realm.env.bounds.longest_lock)
     if not mechanism:
         user = await realm.visitor(realm.entrance(listener), NOBODY)
     elif mechanism == "PLAIN":

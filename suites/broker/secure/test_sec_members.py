@@ -33,8 +33,7 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
         judge.equal(NO_GROUP, error, f"joining with {granted and granted.name}")
     judge.equal(set(), await _members(realm.env, queue.group), "members after refused heartbeats")
 
-    host = Member(realm.env.cluster, queue.group, realm.env.member_id())
-    await host.join(queue.topic)
+    host = await realm.env.member(queue.group, queue.topic)
     operations = (Operation.DESCRIBE, Operation.DELETE)
     await user.revoke(*(user.entry(operation, GROUP, queue.group) for operation in operations))
     error = await _join(user, queue.group, queue.topic.name)
@@ -45,7 +44,6 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
         judge.equal(NO_GROUP, error_name(response.error_code), f"{what} in the name of a member")
     found = await _members(realm.env, queue.group)
     judge.equal({host.member_id}, found, "members of a living group")
-    await host.leave()
 
 
 @check("SEC-02")
@@ -76,10 +74,7 @@ async def _described(user: User, *groups: str) -> dict[str, Any]:
 @check("SEC-03")
 async def test_describing_needs_describe_on_the_group(realm: Realm, judge: Judge) -> None:
     queues, user = await realm.queues(2), await realm.user()
-    hosts = []
-    for queue in queues:
-        hosts.append(Member(realm.env.cluster, queue.group, realm.env.member_id()))
-        await hosts[-1].join(queue.topic)
+    hosts = [await realm.env.member(queue.group, queue.topic) for queue in queues]
     seen, unseen = (queue.group for queue in queues)
     await user.allow(Operation.DESCRIBE, TOPIC, *(queue.topic.name for queue in queues))
     await user.allow(Operation.DESCRIBE, GROUP, seen)
@@ -90,15 +85,12 @@ async def test_describing_needs_describe_on_the_group(realm: Realm, judge: Judge
     judge.equal("NONE", error_name(found[seen]["error_code"]), "the permitted group")
     members = [member["member_id"] for member in found[seen]["members"]]
     judge.equal([hosts[0].member_id], members, "members of the permitted group")
-    for host in hosts:
-        await host.leave()
 
 
 @check("SEC-04")
 async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> None:
     (one, other), user = await realm.queues(2), await realm.user()
-    host = Member(realm.env.cluster, one.group, realm.env.member_id())
-    await host.join(one.topic, other.topic)
+    host = await realm.env.member(one.group, one.topic, other.topic)
     await user.allow(Operation.DESCRIBE, GROUP, one.group)
     await user.allow(Operation.DESCRIBE, TOPIC, one.topic.name)
 
@@ -112,7 +104,6 @@ async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> 
     found = (await _described(user, one.group))[one.group]
     members = [member["member_id"] for member in found["members"]]
     judge.equal([host.member_id], members, "members once both topics may be seen")
-    await host.leave()
 
 
 async def _listed(user: User, among: set[str]) -> set[str]:
@@ -125,9 +116,8 @@ async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -
     everybody, somebody, nobody = await realm.users(3)
     queues = await realm.queues(2)
     groups = {queue.group for queue in queues}
-    hosts = [Member(realm.env.cluster, q.group, realm.env.member_id()) for q in queues]
-    for host, queue in zip(hosts, queues, strict=True):
-        await host.join(queue.topic)
+    for queue in queues:
+        await realm.env.member(queue.group, queue.topic)
     await everybody.allow(Operation.DESCRIBE, Resource.CLUSTER, THE_CLUSTER)
     await somebody.allow(Operation.DESCRIBE, GROUP, queues[0].group)
 
@@ -137,5 +127,3 @@ async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -
     seen = await _listed(somebody, groups)
     judge.equal({queues[0].group}, seen, "groups listed with DESCRIBE on one")
     judge.equal(set(), await _listed(nobody, groups), "groups listed without any permission")
-    for host in hosts:
-        await host.leave()

@@ -61,9 +61,10 @@ class Payer:
 
 
 async def _payer(
-    realm: Realm, records: int, quotas: Mapping[str, float], *, lock_ms: int = 30_000
+    realm: Realm, records: int, quotas: Mapping[str, float], lock_ms: int = 30_000, parts: int = 1
 ) -> Payer:
-    queue = await realm.env.queue([b"x" * SIZE] * records, batches=records, lock_ms=lock_ms)
+    values = [b"x" * SIZE] * records
+    queue = await realm.env.queue(values, batches=records, lock_ms=lock_ms, partitions=parts)
     await queue.consumer()
     user = await realm.user()
     await may_use(user, queue.group, [queue.topic.name])
@@ -75,17 +76,26 @@ async def _payer(
 @pytest.mark.parametrize("mixed", [False, True], ids=["alone", "with fetches"])
 async def test_bytes_count(realm: Realm, judge: Judge, mixed: bool) -> None:
     payer = await _payer(realm, 30, {BYTE_RATE: RATE})
-    first = await payer.plain(6) if mixed else delay(await payer.fetch(6))
-    judge.equal(0, first, f"delay after 6 of {FREE // SIZE} records that are free")
-    delays = []
+    since = time.monotonic()
+    # Neither kind of fetch takes more than is free; together they do.
+    if mixed and await payer.plain(6):
+        raise Undecided(f"a delay after 6 of {FREE // SIZE} records that are free")
+    goal, delays, held = 9 if mixed else 30, [0], 0
     async for _ in attempts():
-        response = await payer.fetch(6)
+        response = await payer.fetch(3)
         if response.error:
             raise Undecided(f"a fetch that should succeed answered {response.errors}")
         delays.append(delay(response))
-        if delays[-1] or len(delays) > 4:
+        held += len(response.offsets)
+        if delays[-1] or held >= goal:
             break
-    judge.holds(delays[-1] > 0, f"no delay after {6 + 6 * len(delays)} records: {delays}")
+    _judge_delay(judge, since, delays[-1], 1, f"no delay after {held} records: {delays}")
+
+
+def _judge_delay(judge: Judge, since: float, told: int, least: int, what: str) -> None:
+    if told < least and time.monotonic() - since > FREE / RATE:
+        raise Undecided("the harness was so slow that its first bytes count no more")
+    judge.holds(told >= least, what)
 
 
 @check("SEC-30")
@@ -109,6 +119,7 @@ async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
 @check("SEC-33")
 async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
+    since = time.monotonic()
     await payer.fetch(HEAVY)
     await realm.hold_to(payer.user, {REQUEST_SHARE: LITTLE})
     delays: list[int] = []
@@ -116,20 +127,23 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
         delays.append(delay(await payer.fetch(HEAVY, timeout=PATIENCE)))
         if delays[-1] > LONGEST_FOR_REQUESTS:
             break
-    judge.holds(max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
+    _judge_delay(judge, since, max(delays), LONGEST_FOR_REQUESTS + 1, f"delays {delays}")
 
 
 @check("SEC-31", feature="record-limit")
 async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
     if (lock := realm.env.bounds.lock(LOCK_MS)) > LOCK_MS:
         raise OutOfReach(f"no quota delays for as long as a lock of {lock} ms")
-    payer = await _payer(realm, HEAVY, {BYTE_RATE: RATE}, lock_ms=LOCK_MS)
+    payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE}, LOCK_MS, parts=2)
     waited, _ = await payer.until_delayed()
-    if waited <= LOCK_MS:
-        raise Undecided(f"the delay of {waited} ms is no longer than the lock of {LOCK_MS} ms")
+    over = time.monotonic() + waited / 1000
+    # An equal lock, taken only now, is over long before the delay.
+    await outlast(payer.queue, LOCK_MS)
+    if (left := over - time.monotonic()) < BYSTANDING:
+        raise Undecided(f"{left:.1f} s of a delay of {waited} ms were left when locks were over")
     other = await payer.queue.consumer(join=False)
-    seen = await watch(other, range(HEAVY), LOCK_MS / 1000 + SLACK)
-    missing = sorted(set(range(HEAVY)) - seen.keys())
+    seen = await watch(other, range(2 * HEAVY), left)
+    missing = sorted(set(range(2 * HEAVY)) - seen.keys())
     what = f"records still locked for one who has to wait {waited} ms, lock {LOCK_MS} ms"
     judge.equal([], missing, what)
 
