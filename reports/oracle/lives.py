@@ -84,7 +84,7 @@ def overtaken(at: Position) -> bool:
     last = max((load.until for load in at.share.loads), default=-1)
     return any(
         one.sent > at.now.sent
-        or one.loaded > at.now.loaded
+        or one.loaded > at.now.oldest
         or (_attempted(one) and last >= one.sent)
         or (one.attempts > 0 and one.outcome == Outcome.UNKNOWN)
         for one in at.earlier
