@@ -26,10 +26,13 @@ def shown(evidence: Evidence) -> Iterator[Case]:
         for look, later in pairwise(share.looks):
             if look.lag >= 0 and look.spso >= 0:
                 yield "INV-38", share_partition, _wrong_lag(share, look, later.log_end, high)
-        last = [look for look in share.looks if look.phase in ("drain", "quiet")][-1:]
-        for look in last:
-            if look.lag >= 0 or look.spso >= look.log_end:
-                yield "INV-24", share_partition, look.lag > 0
+        last = [look for look in share.looks if look.phase in ("drain", "quiet")]
+        for look in last[-1:]:
+            same = [one.sent for one in last if (one.spso, one.lag) == (look.spso, look.lag)]
+            long = look.received - same[0] > share.row.lock_ms * MS + 30 * SECOND
+            stands = look.lag > 0 and long and len(same) >= 5
+            if look.lag == 0 or (look.lag < 0 and look.spso >= look.log_end) or stands:
+                yield "INV-24", share_partition, stands
 
 
 def _highest(records: Sequence[list[Position]]) -> list[tuple[int, int]]:

@@ -68,10 +68,15 @@ INV_24 = Invariant(
     id="INV-24",
     clock_error=NEVER,
     over=LAST_SAMPLES,
-    columns=columns("share_partition log spso lag log_start log_end sent received"),
+    columns=columns(
+        "share_partition log spso lag log_start log_end sent received stands_since times lock_ms"
+    ),
     # The start offset that is shown may be one write behind, so where there is a lag to see, that
-    # decides.
-    cases="lag >= 0 OR spso >= log_end",
+    # decides. One that went down lately, or was hardly looked at, tells of the machine.
+    cases="""
+        lag = 0 OR (lag < 0 AND spso >= log_end)
+        OR (lag > 0 AND times >= 5 AND received - stands_since > 1000000L * lock_ms + 30000000000L)
+    """,
     breach="lag > 0",
     since="sent",
     until="received",
