@@ -366,7 +366,8 @@ TABLES: Mapping[str, pa.Schema] = {
     # the lowest count of those seen later that may have been given out before it, and "overtaken"
     # says that one seen before was fetched later, was given out by a later leader, or that an
     # acknowledgement by its holder may have ended the record, or this delivery, or its session
-    # ended while the next one was on its way. "passed_over_s":
+    # ended while the next one was on its way. "next_loaded" is when the load began whose state the
+    # next one's broker had as the fetch was sent, at the latest. "passed_over_s":
     # where the record came again long after it was free, in how many seconds meanwhile records
     # behind it came. "explained", of the first delivery of a record: some order of all that is
     # known of it is legal; null where not enough is known.

@@ -40,6 +40,7 @@ class Delivery:
     freed: int = NEVER
     node: int = -1
     loaded: int = 0
+    oldest: int = 0
     loads_before_fetch: int = 0
     loads_by_acquire: int = 0
     loads_by_ack: int = 0
@@ -114,6 +115,14 @@ def delivered(rows: Rows) -> list[Delivery]:
         moved = (at for at, start in starts.get(one.log, []) if start > one.offset)
         one.kept_until = min(moved, default=NEVER)
         found.append(one)
+    first: dict[int, set[int]] = {}
+    for one in found:
+        if not one.loads_by_acquire:
+            first.setdefault(one.share_partition, set()).add(one.node)
+    # A broker that never loaded it before has no older state, unless it may have led first.
+    for one in found:
+        led = first.get(one.share_partition, {one.node})
+        one.oldest = one.oldest if one.loads_before_fetch or one.node in led else one.loaded
     return sorted(found, key=lambda one: one.acquired)
 
 
@@ -242,5 +251,6 @@ def _count(one: Delivery, loads: Sequence[Row]) -> None:
     """Count the loads by its broker that were over, and those that may have begun."""
     one.loads_before_fetch = sum(load.until < one.sent for load in loads)
     one.loads_by_acquire = sum(load.since <= one.acquired for load in loads)
-    one.loaded = max((int(load.since) for load in loads if load.since <= one.acquired), default=0)
+    begins = [0, *sorted(int(load.since) for load in loads)]
+    one.loaded, one.oldest = begins[one.loads_by_acquire], begins[one.loads_before_fetch]
     one.loads_by_ack = sum(load.since <= one.ack_received for load in loads)

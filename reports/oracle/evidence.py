@@ -87,7 +87,7 @@ class Position:
     def deposed(self) -> bool:
         """Whether the next one is by a leader that does not know yet that it was deposed."""
         now, after = self.now, self.after
-        return after is not None and after.node != now.node and after.loaded < now.loaded
+        return after is not None and after.node != now.node and after.oldest < now.loaded
 
     def next_proven(self, *kinds: AckType) -> bool:
         """Tell whether the next one, of another response, ended with proof, and so."""

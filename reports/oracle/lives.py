@@ -84,7 +84,7 @@ def overtaken(at: Position) -> bool:
     last = max((load.until for load in at.share.loads), default=-1)
     return any(
         one.sent > at.now.sent
-        or one.loaded > at.now.loaded
+        or one.loaded > at.now.oldest
         or (_attempted(one) and last >= one.sent)
         or (one.attempts > 0 and one.outcome == Outcome.UNKNOWN)
         for one in at.earlier
@@ -293,20 +293,35 @@ def within_new_limit(at: Position) -> list[bool]:
 
 
 def all_or_none(told: Sequence[Sequence[Position]]) -> list[bool]:
-    """INV-08: one response for each acknowledgement without success of several records."""
-    fates: dict[tuple[int, int], list[bool]] = {}
+    """INV-08: one response for each acknowledgement without success of several records.
+
+    What nobody answered may come late, and changes nothing below the start offset by then.
+    """
+    fates: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
     for at in (at for life in told for at in life):
-        now, share = at.now, at.share
+        now, share, after = at.now, at.share, at.after
         failed = now.kind in _FINAL and now.outcome in (Outcome.FAILED, Outcome.UNKNOWN)
         kept = share.drained and now.present and now.crc >= 0 and now.offset >= share.log_start
         unseen = share.unseen_responses - now.unseen_before_fetch
-        others = any(one.count >= now.count for one in at.earlier)
-        after = at.after
+        others = overtaken(at) or any(one.count >= now.count for one in at.earlier)
         late = after is not None and after.count <= now.count and after.sent <= now.acquired
         comes = now.count + unseen < share.lowest_limit and now.attempts == 1 and not others
-        if failed and kept and comes and not late:
-            fates.setdefault((now.member, now.ack_sent), []).append(after is not None)
-    return [len(set(fate)) > 1 for fate in fates.values() if len(fate) > 1]
+        if failed and kept and comes and not (late or _before_a_load(at)):
+            request = now.member, now.ack_sent, now.outcome
+            fates.setdefault(request, ([], []))[after is None].append(now.offset)
+    return [
+        bool(again and gone and (outcome == Outcome.FAILED or min(gone) < max(again)))
+        for (*_, outcome), (again, gone) in fates.items()
+        if len(again + gone) > 1
+    ]
+
+
+def _before_a_load(at: Position) -> bool:
+    """Tell whether a record came again before a load that may bring back what was stored."""
+    loads, after = at.share.loads, at.after
+    if after is None or all(load.until < at.now.ack_sent for load in loads):
+        return False
+    return after.oldest < max(load.since for load in loads) or after.count > at.now.count + 1
 
 
 RULES: dict[str, Rule] = {

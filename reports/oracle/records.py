@@ -108,7 +108,7 @@ def _is_owed_a_letter(at: Position) -> bool | None:
 
 
 def finished(evidence: Evidence) -> Iterator[Case]:
-    """INV-10, INV-37: nothing is stored as finished that nobody of the group finished."""
+    """INV-37: nothing is stored as finished that nobody of the group finished."""
     kept = {
         (row.log, row.offset)
         for row in evidence.stored
@@ -120,33 +120,25 @@ def finished(evidence: Evidence) -> Iterator[Case]:
         for share_partition, share in evidence.partitions.items()
         if share.row.log in logs
     ]
-    who: dict[tuple[int, int, bool], set[int]] = {}
+    who: set[tuple[int, int, bool]] = set()
     last: dict[tuple[int, int], int] = {}
     for record in (
         record for share_partition in read for record in evidence.lives.get(share_partition, [])
     ):
-        log, share_partition, offset = (
-            record[0].now.log,
-            record[0].now.share_partition,
-            record[0].now.offset,
-        )
-        last[share_partition, offset] = max(at.now.count for at in record)
+        place = record[0].now.share_partition, record[0].now.offset
+        last[place] = max(at.now.count for at in record)
         for accepted in (True, False):
             if any(_may_have_finished(at, accepted) for at in record):
-                who.setdefault((log, offset, accepted), set()).add(share_partition)
+                who.add((*place, accepted))
     for share_partition, offset, accepted in _stored_as_finished(evidence):
         share = evidence.partitions[share_partition]
         if (share.row.log, offset) not in kept or offset < share.log_start:
             continue
-        finishers = who.get((share.row.log, offset, accepted), set())
         spent = (
             last.get((share_partition, offset), 0) + share.unseen_responses >= share.lowest_limit
         )
-        own = share_partition in finishers or (spent and not accepted)
-        others = bool(finishers - {share_partition})
-        yield "INV-37", share_partition, not own and not others
-        if others:
-            yield "INV-10", share_partition, not own
+        own = (share_partition, offset, accepted) in who or (spent and not accepted)
+        yield "INV-37", share_partition, not own
 
 
 def _stored_as_finished(evidence: Evidence) -> set[tuple[int, int, bool]]:

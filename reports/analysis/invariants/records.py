@@ -92,14 +92,16 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
     name="failed_acknowledgements",
     # Acceptances and rejections that failed or were never answered: how many of their records came
     # again. Records that may have ended in another way tell nothing, nor do those of which an
-    # earlier delivery was seen later.
+    # earlier delivery was seen later, nor that one came again at a leader before the last load:
+    # that may bring back what was stored without success.
     sql="""
         SELECT
           share_partition,
           any_value(run) AS run,
           any_value(log) AS log,
           min(CASE WHEN next_op IS NULL THEN offset END) AS offset,
-          ack_sent,
+          ack_sent, outcome,
+          max(CASE WHEN next_op IS NOT NULL THEN offset END) AS last_again,
           max(next_acquired) AS last_acquired,
           count_if(next_op IS NOT NULL) AS again,
           count_if(next_op IS NULL) AS gone
@@ -113,9 +115,14 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
           AND crc >= 0
           AND offset >= log_start
           AND count + unseen_responses - unseen_before_fetch < lowest_limit
+          AND NOT overtaken
           AND NOT coalesce(highest_before >= count, false)
           AND NOT coalesce(next_count <= count AND next_sent <= acquired, false)
-        GROUP BY share_partition, member, ack_sent
+          AND (
+            next_op IS NULL OR last_load_over < ack_sent
+            OR (next_loaded >= last_load_begun AND next_count <= count + 1)
+          )
+        GROUP BY share_partition, member, ack_sent, outcome
     """,
     uses=(DELIVERY_PAIRS,),
     over_records=True,
@@ -124,10 +131,13 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
 INV_08 = Invariant(
     id="INV-08",
     over=FAILED_ACKNOWLEDGEMENTS,
-    columns=columns("share_partition log offset ack_sent last_acquired again gone"),
-    # It took effect for all of them or for none: where some come again, the others do too.
+    columns=columns(
+        "share_partition log offset ack_sent outcome last_again last_acquired again gone"
+    ),
+    # It took effect for all of them or for none: where some come again, the others do too. One that
+    # nobody answered may come late, and changes nothing of what is below the start offset by then.
     cases="again + gone > 1",
-    breach="again > 0 AND gone > 0",
+    breach="again > 0 AND gone > 0 AND (outcome = 2 OR offset < last_again)",
     since="ack_sent",
     until="last_acquired",
     detail="""

@@ -21,6 +21,8 @@ SELECT /*+ BROADCAST(s) */
   s.committed_only,
   s.slot,
   s.reloads,
+  s.last_load_begun,
+  s.last_load_over,
   s.close_uncounted,
   s.throttling,
   d.highest_before IS NULL AS is_first,

@@ -8,6 +8,8 @@ SELECT
   coalesce(b.unseen_responses, 0) AS unseen_responses,
   coalesce(e.until, -1L) AS unseen_until,
   coalesce(r.reloads, 0) AS reloads,
+  coalesce(r.begun, -1L) AS last_load_begun,
+  coalesce(r.over, -1L) AS last_load_over,
   greatest(coalesce(o.log_start, 0), coalesce(x.before, 0)) AS log_start,
   least(q.delivery_limit, coalesce(l.lowest, q.delivery_limit)) AS lowest_limit,
   greatest(q.delivery_limit, coalesce(l.highest, q.delivery_limit)) AS highest_limit,
@@ -17,7 +19,9 @@ SELECT
   c.throttling
 FROM {share_partitions} AS q
 LEFT JOIN (SELECT share_partition, count(*) AS unseen_responses FROM {unseen_responses} GROUP BY share_partition) AS b ON b.share_partition = q.share_partition
-LEFT JOIN (SELECT share_partition, count(*) AS reloads FROM {reloads} GROUP BY share_partition) AS r
+LEFT JOIN (
+  SELECT share_partition, count(*) AS reloads, max(since) AS begun, max(until) AS over FROM {reloads} GROUP BY share_partition
+) AS r
   ON r.share_partition = q.share_partition
 LEFT JOIN (
   SELECT

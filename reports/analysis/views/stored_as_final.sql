@@ -1,7 +1,6 @@
 -- Every record that was stored as acknowledged (2), and every one that was stored as archived (3 or 4; one
 -- that was stored as both is here twice), and whether a member of
--- its group ("own") or of another ("others") may have finished it: accepted it, or rejected or
--- exhausted it, whatever the response. Records that may be gone from the log are left out, they are
+-- its group may have finished it ("own"): accepted it, or rejected or exhausted it, whatever the response. Records that may be gone from the log are left out, they are
 -- archived by themselves, and so are those of aborted transactions.
 -- "acknowledged", "archiving", "archived", "accepted", "refused" and "exhausted" have a bit for each group of
 -- the log, so that records and deliveries are read once for all groups, in the order in which they lie.
@@ -16,8 +15,7 @@ SELECT
   CASE
     WHEN state = 2 THEN accepted & bit <> 0
     ELSE (refused | exhausted) & bit <> 0 OR unseen_responses >= lowest_limit
-  END AS own,
-  CASE WHEN state = 2 THEN accepted ELSE refused END & ~bit <> 0 AS others
+  END AS own
 FROM (
   SELECT /*+ BROADCAST(s) */
     p.run,
