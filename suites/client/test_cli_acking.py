@@ -11,9 +11,9 @@ KINDS = {"accept": AckType.ACCEPT, "release": AckType.RELEASE, "reject": AckType
 async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(20, batches=10)
     consumer = await harness.consumer(queue, mode="implicit" if harness.has_implicit else None)
-    given: set[int] = set()
+    given = {*(await harness.take(consumer, 1)).offsets}
     # What is on its way when the client is closed was never given to anybody.
-    for seconds in (*[0.4] * 6, 0.0) if harness.has_implicit else (0.4,):
+    for seconds in (*[0.4] * 5, 0.0) if harness.has_implicit else ():
         given |= {r.offset for r in await consumer.poll(seconds)}
     late = range(20, 25)
     await queue.produce(len(late))
@@ -36,7 +36,10 @@ async def _polled(consumer: Handle) -> tuple[set[int], set[int]]:
 
 
 @check("CLI-22", needs="implicit", fast=True)
-async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judge) -> None:
+@pytest.mark.parametrize("by", ["poll", "commit"])
+async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judge, by: str) -> None:
+    if by == "commit" and not harness.adapter.has(Capability.COMMIT_SYNC):
+        raise OutOfReach("the client has no synchronous commit")
     _, consumer = await harness.reading(5, mode="implicit")
     got, last = await _polled(consumer)
     early = [str(a) for a in harness.acks(consumer, AckType.ACCEPT) if a.offset in last]
@@ -47,11 +50,11 @@ async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judg
         return sorted({a.offset for a in acks if a.kind == AckType.ACCEPT and a.error == 0})
 
     async def poll() -> bool:
-        await consumer.poll(0.5)
+        await (consumer.poll(0.5) if by == "poll" else harness.settle(consumer))
         return len(accepted()) >= 5
 
     await harness.until(poll, 8)
-    judge.equal(sorted(got), accepted(), "accepted by the next polls")
+    judge.equal(sorted(got), accepted(), f"accepted by the next {by}")
 
 
 @check("CLI-68", needs="implicit")
@@ -223,9 +226,12 @@ async def test_omitted_partition(hostile: Harness, judge: Judge) -> None:
     _, consumer, got = await hostile.holding(3)
     hostile.play({"on": list(SHARE), "when": {"has": "acks"}, "do": "omit-partitions"})
     told = await hostile.outcome(consumer, got)
-    judge.holds(any(o.scripted for o in hostile.seen(consumer)), "a response was emptied")
-    fine = [one for one in told if one.error is None]
-    judge.equal([], fine, "reported as done although the response did not say so")
+    if not any(o.scripted for o in hostile.seen(consumer)):
+        raise Undecided("no response was emptied")
+    # As above: it may try again.
+    good = {a.offset for a in hostile.acks(consumer) if a.error == 0}
+    fine = [one for one in told if one.error is None and not good >= {*got.offsets}]
+    judge.equal([], fine, "reported as done although no response said so")
 
 
 @check("CLI-29", needs=("explicit|mixed", "commit-sync"))
@@ -386,14 +392,15 @@ async def test_renewing(harness: Harness, judge: Judge) -> None:
 
 @check("CLI-32", needs=("explicit", "renew"))
 async def test_renewed_record(harness: Harness, judge: Judge) -> None:
-    _, consumer = await harness.reading([b"payload"])
+    queue, consumer = await harness.reading()
+    record = Record(key=b"k", value=b"payload", headers=(("h", b"1"),))
+    await harness.admin.append(queue.topic, encode_batch([record]))
     got = await harness.take(consumer, 1, payload="full")
-    await consumer.acknowledge(got, "renew")
-    await harness.settle(consumer)
-    again, refusal = got, ""
-    try:
-        again = await harness.comes(consumer, 1, payload="full")
-    except Refused as error:
-        refusal = error.name
-    judge.equal(got, again, "the record, before and after renewing")
-    judge.equal("", refusal, "the poll that should have given the renewed record")
+    for time_ in ("first", "second"):
+        await consumer.acknowledge(got, "renew")
+        await harness.settle(consumer)
+        again = await harness.polls(
+            consumer, lambda seen: seen.records or seen.errors, kind=None, payload="full"
+        )
+        judge.equal(got, again.records, f"the record, before and after renewing a {time_} time")
+        judge.equal([], again.error_names, "the poll that should have given the renewed record")
