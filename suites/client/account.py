@@ -59,10 +59,7 @@ def account(
     gone: Mapping[int, float],
     late: float = 0.0,
 ) -> Account:
-    """Return the account of all consumers; at most one breach of a rule for each of them.
-
-    ``late`` are the seconds that the machine kept us, and so the client, waiting.
-    """
+    """Return the account of all consumers; at most one breach of a rule for each of them."""
     made = Account(decided=Counter(dict.fromkeys(ACCOUNT, 0)))
     # Topics by id; not those that share a name, of which an application cannot tell.
     seen = {
@@ -141,7 +138,7 @@ class _Life:
     names: Mapping[UUID, str]
     has: Callable[[str], bool]
     gone: Mapping[int, float] = field(default_factory=dict)  # Since when nodes are away.
-    late: float = 0.0
+    late: float = 0.0  # Seconds that the machine kept us, and so the client, waiting.
 
     @property
     def config(self) -> Mapping[str, Any]:

@@ -41,7 +41,6 @@ T = TypeVar("T")
 ARRIVES = 15.0  # Seconds within which what must come has to come; joining takes most of it.
 READY = 40.0  # Seconds for what a check begins with, and judges nothing by: machines are slow.
 STARVED = 0.1  # More of the time on a busy machine excuses what did not come in time.
-SHORT = 0.1  # Seconds of waiting for the machine that make no difference.
 HASTE = 12  # Attempts in a row, each sent as soon as the one before had failed, that show a loop.
 
 # Requests of one kind within a second that nobody who waits between attempts comes to. A client
@@ -244,21 +243,16 @@ class Harness:
 
     async def attempts(self, within: float) -> AsyncIterator[float]:
         """Yield the seconds left, until so many have passed on the clock above."""
-        while True:
-            late = self.delay.late
-            async for left in attempts(within):
-                yield left
-            within = self.delay.late - late
-            if within < SHORT:
+        end = self.now + within
+        async for _ in attempts(3600.0):
+            if (left := end - self.now) <= 0:
                 return
+            yield left
 
     def excuse(self, what: str) -> None:
         """Raise Undecided if this machine was so busy that what did not happen may yet."""
         if self.delay.part > STARVED:
-            busy = (
-                f"this machine was busy with something else for {self.delay.part:.0%} of the time"
-            )
-            raise Undecided(f"{busy}: {what}")
+            raise Undecided(f"this machine was busy with something else: {what}")
 
     # ------------------------------------------------------------------ doing things
 
@@ -461,8 +455,7 @@ class Harness:
     @property
     def account(self) -> Account:
         """What became of what consumers acquired and acknowledged; once all of them are closed."""
-        seen = list(self.tap.exchanges)
-        return account(self._handles, seen, self.tap.gone, self.delay.late)
+        return account(self._handles, [*self.tap.exchanges], self.tap.gone, self.delay.late)
 
     async def close(self) -> None:
         if not self.adapter.running:

@@ -108,9 +108,8 @@ async def _closed(harness: Harness, consumer: Handle, limit: float | None, judge
     try:
         await refusal(consumer.close(limit, within=45))
     except AdapterHang:
-        said = f"close had not returned after {harness.now - began:.0f} s"
-        harness.excuse(said)
-        judge.holds(False, said)
+        harness.excuse("close")
+        judge.holds(False, f"close had not returned after {harness.now - began:.0f} s")
     return harness.now - began
 
 
@@ -175,6 +174,4 @@ async def test_crash(doomed: Harness, adapter: Adapter, judge: Judge) -> None:
     again = await doomed.arrival(other, 2, within=20)
     took = time.monotonic() - began
     said = f"delivered to another within {took:.0f} s, the locks were for 30 s"
-    if took > 25:
-        doomed.excuse(said)
     judge.equal([0, 1, 2], sorted(again.offsets), said)
