@@ -286,10 +286,9 @@ def _one_group(seen: ScenarioResult, found: Finding) -> None:
         sentence = f"member {member.member} joined group {member.group}, not {seen.group}"
         found.saw(member.group == seen.group, sentence, "members")
     for one, deliveries in seen.records(poison=False):
-        if any(each.lapsed(seen.over) for each in deliveries):  # FRM-03
-            continue
+        late = any(each.lapsed(seen.over) for each in deliveries)  # which is FRM-03's
         times = sum(each.kind is AckType.ACCEPT and each.final for each in deliveries)
-        found.saw(times <= 1, f"{one}: accepted {times} times", "records")
+        found.saw(late or times <= 1, f"{one}: accepted {times} times", "records")
 
 
 # --- What judges share ------------------------------------------------------------------------

@@ -339,12 +339,11 @@ class Harness:
 
     async def meets(self, handle: Handle, *apis: str, since: int = 0) -> list[Exchange]:
         """Poll and accept until the script changed a response; return those, after ``since``."""
-        found = await self.polls_until(
+        if found := await self.polls_until(
             handle, lambda: [one for one in self.seen(handle, *apis)[since:] if one.scripted]
-        )
-        if not found:
-            raise Undecided(f"the client met no scripted response within {ARRIVES:g} s")
-        return found
+        ):
+            return found
+        raise Undecided(f"the client met no scripted response within {ARRIVES:g} s")
 
     async def starts(self, queue: Queue) -> dict[int, int]:
         """Return the start offsets of share-partitions; nothing if the group is not there."""

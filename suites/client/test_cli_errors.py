@@ -61,36 +61,6 @@ async def test_partition(hostile: Harness, judge: Judge, codes: Codes) -> None:
     await _come_back(hostile, judge, "ShareFetch", "partition-error", codes)
 
 
-@check("CLI-98")
-@pytest.mark.parametrize(
-    ("do", "code"),
-    [
-        ("error", "UNKNOWN_SERVER_ERROR"),
-        ("error", 9999),
-        ("partition-error", "UNKNOWN_TOPIC_ID"),
-        ("partition-error", "UNKNOWN_SERVER_ERROR"),
-        ("partition-error", "NOT_LEADER_OR_FOLLOWER"),
-    ],
-)
-async def test_lasting(hostile: Harness, judge: Judge, do: str, code: str | int) -> None:
-    queue, consumer = await hostile.consuming(1)
-    before = len(hostile.tap.exchanges)
-    steps = hostile.play({"on": "ShareFetch", "do": do, "code": code, "times": 0, "applied": False})
-    await hostile.polls(consumer, within=3.0)
-    mine = [one for one in hostile.tap.exchanges[before:] if one.api in {"ShareFetch", "Metadata"}]
-    if not any(one.scripted for one in mine):
-        raise Undecided(f"the client did not meet {code}")
-    for api in ("ShareFetch", "Metadata"):
-        most = busiest(one for one in mine if one.api == api)
-        judge.holds(most <= FLOOD, f"{most} {api} requests within a second of {code}")
-    row = hasty(one for one in mine if one.api == "ShareFetch")
-    judge.holds(row <= HASTE, f"{row} fetches in a row without a pause behind {code}")
-    hostile.tap.script.drop(steps)
-    await queue.produce([b"after"])
-    got = (await hostile.arrival(consumer, 1, BACK)).offsets
-    judge.holds(1 in got, f"{BACK:g} s after the end of {code} only {got} had come")
-
-
 @check("CLI-99")
 @pytest.mark.parametrize("do", ["close", "drop"])
 async def test_no_answer(hostile: Harness, judge: Judge, do: str) -> None:

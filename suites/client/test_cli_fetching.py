@@ -239,7 +239,7 @@ async def test_codecs(harness: Harness, judge: Judge, codec: str) -> None:
 
 @check("CLI-41", fast=True)
 async def test_record_fields(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue()
+    queue = await harness.queue(partitions=2)
     now = round(time.time() * 1000)
     headers = (("same", b"a"), ("same", b"b"), ("none", None))
     records = [
@@ -248,11 +248,11 @@ async def test_record_fields(harness: Harness, judge: Judge) -> None:
         Record(offset=2, timestamp=now + 2, key=b"", value=b"", headers=headers),
         Record(offset=3, timestamp=now + 3, key=bytes(range(256)), value=b"\x00\xff"),
     ]
-    await harness.admin.append(queue.topic, encode_batch(records))
+    await harness.admin.append(queue.topic, encode_batch(records), 1)
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 4, kind="accept", payload="full")
     plain = [(r.topic, r.partition, r.offset, r.key, r.value) for r in got]
-    wanted = [(queue.topic.name, 0, r.offset, r.key, r.value) for r in records]
+    wanted = [(queue.topic.name, 1, r.offset, r.key, r.value) for r in records]
     judge.equal(wanted, plain, "records")
     if harness.adapter.has("headers"):
         judge.equal([r.headers for r in records], [r.headers for r in got], "headers")
