@@ -73,15 +73,15 @@ async def test_fenced(hostile: Harness, judge: Judge, code: str) -> None:
     queue, consumer = await hostile.consuming(1, settle=True)
     hostile.play(
         {"on": HEARTBEAT, "do": "error", "code": code, "applied": False},
-        {"on": HEARTBEAT, "when": {"member_epoch": 0}, "do": "pass", "delay": 2 * STOPS},
+        {"on": HEARTBEAT, "when": {"member_epoch": 0}, "do": "pass", "delay": 5 * STOPS},
     )
-    (fenced, *_) = await hostile.meets(consumer, HEARTBEAT)
+    (fenced, *_), before = await hostile.meets(consumer, HEARTBEAT), hostile.delay.late
     later = await hostile.polls_until(consumer, lambda: _after_script(hostile, consumer), RECOVERY)
     epochs = [one.request["member_epoch"] for one in later[:1]]
     judge.equal([0], epochs, f"epoch of the first heartbeat after {code}")
     judge.equal(1, len(_ids(hostile, consumer)), "different member ids")
     await hostile.polls_until(consumer, lambda: _good(hostile, consumer), RECOVERY)
-    since = fenced.responded + STOPS + hostile.delay.late
+    since = fenced.responded + STOPS + hostile.delay.late - before
     sent = [o for o in hostile.seen(consumer, "ShareFetch") if since < o.sent < later[0].responded]
     wrong = [o for o in sent if o.request["share_session_epoch"] >= 0 and not forgotten(o)]
     judge.equal([], wrong, f"fetches more than {STOPS:g} s after {code}, and not joined again")
@@ -279,8 +279,7 @@ async def test_partition_added_in_use(hostile: Harness, judge: Judge, lag: int) 
 async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(1, partitions=4)
     some = {"topic_partitions": [{"topic_id": queue.topic.id, "partitions": [0, 2]}]}
-    joining = {"on": HEARTBEAT, "when": {"member_epoch": 0}, "times": 0}
-    hostile.play({**joining, "do": "field", "name": "assignment", "value": some})
+    hostile.play({"on": HEARTBEAT, "do": "field", "name": "assignment", "value": some, "times": 0})
     _, first = await hostile.consuming(queue, 1)
 
     def seen() -> tuple[set[Place], set[Place]]:
