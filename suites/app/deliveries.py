@@ -99,7 +99,9 @@ class Deliveries:
             return
         deliveries = self.of.get((ack.topic_id, ack.partition, ack.offset), [])
         own = [one for one in deliveries if one.member == member]
-        why, last = "", own[-1] if own else None
+        # What came again to who still had it is acknowledged once for each delivery.
+        unsaid = [one for one in own if one.kind is None and one.closed > ack.by.sent]
+        why, last = "", next(reversed(unsaid or own), None)
         if last is None:
             holders = ", ".join(sorted({one.member for one in deliveries}))
             why = f"{member} never acquired it, {f'only {holders}' if holders else 'nobody'} did"

@@ -12,6 +12,7 @@ from fixtures.clients.bounds import HEARTBEAT as HEARTBEAT_INTERVAL
 from fixtures.clients.bounds import LOCK, SESSION
 from fixtures.clients.cluster import Cluster, Topic, attempts
 from fixtures.hostile.tap import Tap
+from fixtures.machine.loops import LoopDelay
 from fixtures.proxies.exchange import Exchange
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites.app.deliveries import Deliveries, deliveries_of
@@ -32,30 +33,6 @@ BUSY = 3  # A program that acts and finishes nothing is given so many times the 
 class Fault:
     what: str
     at: float
-
-
-class LoopDelay:
-    """Measures how much later than asked for the event loop goes on."""
-
-    _EVERY = 0.05  # Seconds between two looks at the clock: nothing is waited for.
-
-    def __init__(self) -> None:
-        self._began, self._late = time.monotonic(), 0.0
-        self._task = asyncio.create_task(self._measure())
-
-    async def _measure(self) -> None:
-        while True:
-            before = time.monotonic()
-            await asyncio.sleep(self._EVERY)
-            self._late += max(0.0, time.monotonic() - before - self._EVERY)
-
-    def stop(self) -> None:
-        self._task.cancel()
-
-    @property
-    def kafka(self) -> float:
-        """The part of the time, from 0 to 1, that the loop waited for the machine."""
-        return self._late / max(time.monotonic() - self._began, self._EVERY)
 
 
 def placements(cluster: Cluster, partitions: int) -> list[list[int]]:
@@ -183,12 +160,13 @@ class Environment:
 
     async def drained(self) -> None:
         """Wait until all records are finished, or until nothing more gets finished."""
-        asked = self.spec.patience
-        # A killed member keeps its locks and its partitions until its session ends.
-        longer = max(asked, 2 * self.lock, self.lock + self.session)
         best, finished = -1, time.monotonic()
         async for _ in attempts(3600.0, pause=0.1):
             now, seen = time.monotonic(), self.deliveries()
+            # Who waits for the machine half of the time is given twice the time.
+            asked = self.spec.patience / max(0.2, 1 - self.delay.part)
+            # A killed member keeps its locks and its partitions until its session ends.
+            longer = max(asked, 2 * self.lock, self.lock + self.session)
             done = sum(seen.finished(place, self.limit, now) for place in self.source.sent)
             if done > best:
                 best, finished = done, now

@@ -285,6 +285,6 @@ def result_of(env: Environment, scenario: Scenario, *, healthy: bool) -> Scenari
         over=env.over,
         moving=env.moving,
         refused=env.refuser.refused,
-        starved=env.delay.kafka,
+        starved=env.delay.part,
         healthy=healthy,
     )

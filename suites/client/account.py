@@ -54,7 +54,10 @@ class Account:
 
 
 def account(
-    handles: Iterable[Handle], exchanges: Sequence[Exchange], gone: Mapping[int, float]
+    handles: Iterable[Handle],
+    exchanges: Sequence[Exchange],
+    gone: Mapping[int, float],
+    late: float = 0.0,
 ) -> Account:
     """Return the account of all consumers; at most one breach of a rule for each of them."""
     made = Account(decided=Counter(dict.fromkeys(ACCOUNT, 0)))
@@ -69,7 +72,7 @@ def account(
     times = Counter(seen.values())
     names = {topic_id: name for topic_id, name in seen.items() if times[name] == 1}
     for life in (life for handle in handles for life in _lives(handle, exchanges, names)):
-        life.gone = gone
+        life.gone, life.late = gone, late
         for rule, look in _LOOKS.items():
             wrong, decided = look(life)
             made.decided[rule] += decided
@@ -135,6 +138,7 @@ class _Life:
     names: Mapping[UUID, str]
     has: Callable[[str], bool]
     gone: Mapping[int, float] = field(default_factory=dict)  # Since when nodes are away.
+    late: float = 0.0  # Seconds that the machine kept us, and so the client, waiting.
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -298,7 +302,8 @@ def _given(life: _Life) -> Found:
         if min([given, *(by.sent for by in freed if by.number > one.by.number)]) < end:
             decided += 1
         elif (one.topic_id, one.partition, one.offset) in readable[one.by.number]:
-            chances = [call for call in room if since + ARRIVED <= call.began and call.ended < end]
+            there = since + ARRIVED + life.late
+            chances = [call for call in room if there <= call.began and call.ended < end]
             vain = [call for call in chances if not (call.result or {})["records"]]
             is_over = since + life.lock_of(one) < known
             if len(vain) >= IN_VAIN or (is_over and len(chances) > _waiting(life, since, end)):

@@ -26,6 +26,7 @@ from fixtures.clients.member import AckType
 from fixtures.hostile.script import ScriptStep
 from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
+from fixtures.machine.loops import LoopDelay
 from fixtures.proxies.exchange import Exchange
 from fixtures.targets import Target, TargetOptions, open_target, started
 from fixtures.wire.frame import Transcript
@@ -39,6 +40,7 @@ from suites.client.wire import HEARTBEAT, SHARE, Acked, acked
 T = TypeVar("T")
 ARRIVES = 15.0  # Seconds within which what must come has to come; joining takes most of it.
 READY = 40.0  # Seconds for what a check begins with, and judges nothing by: machines are slow.
+STARVED = 0.1  # More of the time on a busy machine excuses what did not come in time.
 HASTE = 12  # Attempts in a row, each sent as soon as the one before had failed, that show a loop.
 
 # Requests of one kind within a second that nobody who waits between attempts comes to. A client
@@ -131,6 +133,7 @@ class Harness:
     def __init__(self, env: Env, tap: Tap, adapter: Adapter, rng: Random) -> None:
         self.env, self.admin, self.tap = env, env.admin, tap
         self.adapter, self.rng = adapter, rng
+        self.delay = LoopDelay()
         self._handles: list[Handle] = []
 
     # ------------------------------------------------------------------ making things
@@ -231,6 +234,26 @@ class Harness:
             await self.settle(consumer)
         return queue, consumer
 
+    # ------------------------------------------------------------------ time
+
+    @property
+    def now(self) -> float:
+        """Seconds, without those that this machine kept us waiting: so it does a client."""
+        return time.monotonic() - self.delay.late
+
+    async def attempts(self, within: float) -> AsyncIterator[float]:
+        """Yield the seconds left, until so many have passed on the clock above."""
+        end = self.now + within
+        async for _ in attempts(3600.0):
+            if (left := end - self.now) <= 0:
+                return
+            yield left
+
+    def excuse(self, what: str) -> None:
+        """Raise Undecided if this machine was so busy that what did not happen may yet."""
+        if self.delay.part > STARVED:
+            raise Undecided(f"this machine was busy with something else: {what}")
+
     # ------------------------------------------------------------------ doing things
 
     async def polls(
@@ -249,7 +272,7 @@ class Harness:
         right: they are kept, and it goes on.
         """
         polled = Polled()
-        async for left in attempts(within):
+        async for left in self.attempts(within):
             try:
                 found = await handle.poll(min(seconds, left), **options)
                 polled.records += found
@@ -316,9 +339,11 @@ class Harness:
 
     async def meets(self, handle: Handle, *apis: str, since: int = 0) -> list[Exchange]:
         """Poll and accept until the script changed a response; return those, after ``since``."""
-        return await self.polls_until(
+        if found := await self.polls_until(
             handle, lambda: [one for one in self.seen(handle, *apis)[since:] if one.scripted]
-        )
+        ):
+            return found
+        raise Undecided(f"the client met no scripted response within {ARRIVES:g} s")
 
     async def starts(self, queue: Queue) -> dict[int, int]:
         """Return the start offsets of share-partitions; nothing if the group is not there."""
@@ -355,7 +380,7 @@ class Harness:
                 return said
         elif self.adapter.has(Capability.COMMIT_ASYNC):
             await handle.commit_async()
-        async for _ in attempts(within):
+        async for _ in self.attempts(within):
             if said := handle.settled[since:]:
                 return said
             with contextlib.suppress(Refused):
@@ -383,16 +408,16 @@ class Harness:
 
     async def timed(self, work: Awaitable[T]) -> tuple[float, T | None]:
         """Return the seconds that something took, and its result: None if refused, or hanging."""
-        began, result = time.monotonic(), None
+        began, result = self.now, None
         with contextlib.suppress(Refused, AdapterHang):
             result = await work
-        return time.monotonic() - began, result
+        return self.now - began, result
 
     async def until(
         self, look: Callable[[], object | Awaitable[object]], within: float = ARRIVES
     ) -> bool:
         """Look until it is true; return whether it came true within some seconds."""
-        async for _ in attempts(within):
+        async for _ in self.attempts(within):
             seen = look()
             if await seen if inspect.isawaitable(seen) else seen:
                 return True
@@ -429,7 +454,7 @@ class Harness:
     @property
     def account(self) -> Account:
         """What became of what consumers acquired and acknowledged; once all of them are closed."""
-        return account(self._handles, list(self.tap.exchanges), self.tap.gone)
+        return account(self._handles, [*self.tap.exchanges], self.tap.gone, self.delay.late)
 
     async def close(self) -> None:
         if not self.adapter.running:
@@ -468,10 +493,11 @@ async def harness_on(
         tap = Tap(schemas=schemas, brokers=dict(env.cluster.brokers), security=info.security)
         transcripts += [tap.transcript, AdapterTranscript(adapter)]
         await tap.start()
+        harness = Harness(env, tap, adapter, rng)
         try:
-            harness = Harness(env, tap, adapter, rng)
             yield harness
             tap.script.clear()
             await harness.close()
         finally:
+            harness.delay.stop()
             await tap.stop()

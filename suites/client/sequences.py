@@ -255,7 +255,7 @@ class _Player:
             self.run.left = f"a new consumer was refused: {error}"
             return
         refusals: list[str] = []
-        async for _ in attempts(BACK):
+        async for _ in self.harness.attempts(BACK):
             try:
                 if found := await self._poll(last, {"ms": 300}):
                     await self._acknowledge(last, found)

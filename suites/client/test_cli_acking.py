@@ -4,6 +4,8 @@ from math import inf
 
 from suites.client.kit import *
 
+LOST = ("SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH")  # Errors of whole requests.
+REFUSED = ("INVALID_RECORD_STATE", "UNKNOWN_SERVER_ERROR", "FENCED_LEADER_EPOCH")
 KINDS = {"accept": AckType.ACCEPT, "release": AckType.RELEASE, "reject": AckType.REJECT}
 
 
@@ -11,9 +13,9 @@ KINDS = {"accept": AckType.ACCEPT, "release": AckType.RELEASE, "reject": AckType
 async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(20, batches=10)
     consumer = await harness.consumer(queue, mode="implicit" if harness.has_implicit else None)
-    given: set[int] = set()
+    given = {*(await harness.take(consumer, 1)).offsets}
     # What is on its way when the client is closed was never given to anybody.
-    for seconds in (*[0.4] * 6, 0.0) if harness.has_implicit else (0.4,):
+    for seconds in (*[0.4] * 5, 0.0) if harness.has_implicit else ():
         given |= {r.offset for r in await consumer.poll(seconds)}
     late = range(20, 25)
     await queue.produce(len(late))
@@ -37,7 +39,7 @@ async def _polled(consumer: Handle) -> tuple[set[int], set[int]]:
 
 @check("CLI-22", needs="implicit", fast=True)
 async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judge) -> None:
-    _, consumer = await harness.reading(5, mode="implicit")
+    queue, consumer = await harness.reading(5, mode="implicit")
     got, last = await _polled(consumer)
     early = [str(a) for a in harness.acks(consumer, AckType.ACCEPT) if a.offset in last]
     judge.equal([], early, "accepted before the next poll")
@@ -52,6 +54,11 @@ async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judg
 
     await harness.until(poll, 8)
     judge.equal(sorted(got), accepted(), "accepted by the next polls")
+    if harness.adapter.has(Capability.COMMIT_SYNC):
+        await queue.produce(1)
+        await harness.take(consumer, 1)
+        await harness.settle(consumer)
+        judge.equal([*sorted(got), 5], accepted(), "accepted by a commit")
 
 
 @check("CLI-68", needs="implicit")
@@ -154,18 +161,6 @@ async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
         )
 
 
-@check("CLI-77", needs="explicit|mixed")
-async def test_poison_is_rejected_once(harness: Harness, judge: Judge) -> None:
-    _, consumer, got = await harness.holding(3)
-    poison = got[1]
-    await consumer.acknowledge([got[0], got[2]])
-    await consumer.acknowledge([poison], "reject")
-    await harness.settle(consumer)
-    judge.equal([], (await harness.polls(consumer, within=1.5)).offsets, "delivered again")
-    kinds = [a.kind for a in harness.acks(consumer) if a.offset == poison.offset]
-    judge.equal([int(AckType.REJECT)], kinds, "what was sent of the poison")
-
-
 @check("CLI-27", "CLI-35", needs=("callback", "callback-offsets", "explicit|mixed"))
 async def test_callback_for_each(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(9, batches=3, settle=True)
@@ -195,9 +190,7 @@ async def test_told_after_a_cut(hostile: Harness, judge: Judge) -> None:
 
 
 @check("CLI-28", needs=("explicit|mixed", "commit-sync|callback"))
-@pytest.mark.parametrize(
-    "code", ["INVALID_RECORD_STATE", "UNKNOWN_SERVER_ERROR", "FENCED_LEADER_EPOCH", 9999]
-)
+@pytest.mark.parametrize("code", [*LOST, *REFUSED, 9999])
 async def test_errors_are_passed_on(hostile: Harness, judge: Judge, code: str | int) -> None:
     _, consumer, got = await hostile.holding(3)
     refused = {"when": {"has": "acks"}, "do": "partition-error", "code": code}
@@ -205,6 +198,9 @@ async def test_errors_are_passed_on(hostile: Harness, judge: Judge, code: str | 
         {"on": "ShareAcknowledge", **refused},
         {"on": "ShareFetch", "level": "acknowledge", **refused},
     )
+    if code in LOST:
+        hostile.tap.script.clear()
+        hostile.play({"on": list(SHARE), **refused, "do": "error", "applied": False})
     told = await hostile.outcome(consumer, got)
     judge.holds(any(o.scripted for o in hostile.seen(consumer)), "the error was sent")
     judge.holds(told, f"nothing was reported of acknowledgements that met {code}")
@@ -223,9 +219,12 @@ async def test_omitted_partition(hostile: Harness, judge: Judge) -> None:
     _, consumer, got = await hostile.holding(3)
     hostile.play({"on": list(SHARE), "when": {"has": "acks"}, "do": "omit-partitions"})
     told = await hostile.outcome(consumer, got)
-    judge.holds(any(o.scripted for o in hostile.seen(consumer)), "a response was emptied")
-    fine = [one for one in told if one.error is None]
-    judge.equal([], fine, "reported as done although the response did not say so")
+    if not any(o.scripted for o in hostile.seen(consumer)):
+        raise Undecided("no response was emptied")
+    # As above: it may try again.
+    good = {a.offset for a in hostile.acks(consumer) if a.error == 0}
+    fine = [one for one in told if one.error is None and not good >= {*got.offsets}]
+    judge.equal([], fine, "reported as done although no response said so")
 
 
 @check("CLI-29", needs=("explicit|mixed", "commit-sync"))
@@ -386,14 +385,15 @@ async def test_renewing(harness: Harness, judge: Judge) -> None:
 
 @check("CLI-32", needs=("explicit", "renew"))
 async def test_renewed_record(harness: Harness, judge: Judge) -> None:
-    _, consumer = await harness.reading([b"payload"])
+    queue, consumer = await harness.reading()
+    record = Record(key=b"k", value=b"payload", headers=(("h", b"1"),))
+    await harness.admin.append(queue.topic, encode_batch([record]))
     got = await harness.take(consumer, 1, payload="full")
-    await consumer.acknowledge(got, "renew")
-    await harness.settle(consumer)
-    again, refusal = got, ""
-    try:
-        again = await harness.comes(consumer, 1, payload="full")
-    except Refused as error:
-        refusal = error.name
-    judge.equal(got, again, "the record, before and after renewing")
-    judge.equal("", refusal, "the poll that should have given the renewed record")
+    for time_ in ("first", "second"):
+        await consumer.acknowledge(got, "renew")
+        await harness.settle(consumer)
+        again = await harness.polls(
+            consumer, lambda seen: seen.records or seen.errors, kind=None, payload="full"
+        )
+        judge.equal(got, again.records, f"the record, before and after renewing a {time_} time")
+        judge.equal([], again.error_names, "the poll that should have given the renewed record")

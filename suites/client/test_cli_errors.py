@@ -23,79 +23,42 @@ PARTITION = [
 Codes = Sequence[str | int]
 
 
-async def _come_back(hostile: Harness, judge: Judge, do: str, codes: Codes) -> None:
+async def _come_back(hostile: Harness, judge: Judge, api: str, do: str, codes: Codes) -> None:
     queue, consumer = await hostile.consuming(1)
     for number, code in enumerate(codes, 1):
         before = len(hostile.seen(consumer))
-        hostile.play({"on": "ShareFetch", "do": do, "code": code, "times": 2, "applied": False})
-        await hostile.meets(consumer, since=before)
+        hostile.play({"on": api, "do": do, "code": code, "times": 2, "applied": False})
+        if api == "ShareFetch":
+            await hostile.meets(consumer, since=before)
+        else:
+            await refusal(hostile.settle(consumer))
         await queue.produce([b"after"])
         # What was acknowledged in a refused request may come again.
         offsets = (await hostile.arrival(consumer, number, BACK)).offsets
         judge.holds(number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
-        most = busiest(hostile.seen(consumer, "ShareFetch")[before:])
-        judge.holds(most <= FLOOD, f"{most} fetches within a second of {code}")
-        judge.saw(codes=1)
+        for each in SHARE:
+            most = busiest(o for o in hostile.seen(consumer)[before:] if o.api == each)
+            judge.holds(most <= FLOOD, f"{most} {each} requests within a second of {code}")
+        judge.saw(codes=int(any(o.scripted for o in hostile.seen(consumer)[before:])))
 
 
 @check("CLI-20", timeout=120)
 @pytest.mark.parametrize("codes", WHOLE, ids=lambda codes: str(codes[0]))
 async def test_whole(hostile: Harness, judge: Judge, codes: Codes) -> None:
-    await _come_back(hostile, judge, "error", codes)
+    await _come_back(hostile, judge, "ShareFetch", "error", codes)
 
 
 @check("CLI-20", needs="commit-sync|commit-async", timeout=120)
 @pytest.mark.parametrize("level", ["error", "partition-error"])
 @pytest.mark.parametrize("codes", WHOLE, ids=lambda codes: str(codes[0]))
 async def test_acknowledging(hostile: Harness, judge: Judge, codes: Codes, level: str) -> None:
-    queue, consumer = await hostile.consuming(1)
-    for number, code in enumerate(codes, 1):
-        before = len(hostile.seen(consumer))
-        step = {"on": "ShareAcknowledge", "do": level, "code": code, "times": 2, "applied": False}
-        hostile.play(step)
-        await refusal(hostile.settle(consumer))
-        await queue.produce([b"after"])
-        offsets = (await hostile.arrival(consumer, number, BACK)).offsets
-        judge.holds(number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
-        for api in SHARE:
-            most = busiest(hostile.seen(consumer, api)[before:])
-            judge.holds(most <= FLOOD, f"{most} {api} requests within a second of {code}")
-        judge.saw(codes=int(any(o.scripted for o in hostile.seen(consumer)[before:])))
+    await _come_back(hostile, judge, "ShareAcknowledge", level, codes)
 
 
 @check("CLI-97", timeout=120)
 @pytest.mark.parametrize("codes", PARTITION, ids=lambda codes: str(codes[0]))
 async def test_partition(hostile: Harness, judge: Judge, codes: Codes) -> None:
-    await _come_back(hostile, judge, "partition-error", codes)
-
-
-@check("CLI-98")
-@pytest.mark.parametrize(
-    ("do", "code"),
-    [
-        ("error", "UNKNOWN_SERVER_ERROR"),
-        ("error", 9999),
-        ("partition-error", "UNKNOWN_TOPIC_ID"),
-        ("partition-error", "UNKNOWN_SERVER_ERROR"),
-        ("partition-error", "NOT_LEADER_OR_FOLLOWER"),
-    ],
-)
-async def test_lasting(hostile: Harness, judge: Judge, do: str, code: str | int) -> None:
-    queue, consumer = await hostile.consuming(1)
-    before = len(hostile.tap.exchanges)
-    steps = hostile.play({"on": "ShareFetch", "do": do, "code": code, "times": 0, "applied": False})
-    await hostile.polls(consumer, within=3.0)
-    mine = [one for one in hostile.tap.exchanges[before:] if one.api in {"ShareFetch", "Metadata"}]
-    judge.holds(any(one.scripted for one in mine), f"the client met {code}")
-    for api in ("ShareFetch", "Metadata"):
-        most = busiest(one for one in mine if one.api == api)
-        judge.holds(most <= FLOOD, f"{most} {api} requests within a second of {code}")
-    row = hasty(one for one in mine if one.api == "ShareFetch")
-    judge.holds(row <= HASTE, f"{row} fetches in a row without a pause behind {code}")
-    hostile.tap.script.drop(steps)
-    await queue.produce([b"after"])
-    got = (await hostile.arrival(consumer, 1, BACK)).offsets
-    judge.holds(1 in got, f"{BACK:g} s after the end of {code} only {got} had come")
+    await _come_back(hostile, judge, "ShareFetch", "partition-error", codes)
 
 
 @check("CLI-99")

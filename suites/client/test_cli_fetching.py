@@ -119,18 +119,18 @@ async def test_no_prefetch(harness: Harness, judge: Judge) -> None:
 async def test_record_limit(harness: Harness, judge: Judge) -> None:
     options = {"acquire": "record_limit", "max_poll_records": 2, "max_wait_ms": 3000}
     _, consumer = await harness.reading(25, **options)
-    sizes, began = list[int](), time.monotonic()
+    sizes, began = list[int](), harness.now
     got: list[int] = []
-    async for _ in attempts(READY):
+    async for _ in harness.attempts(READY):
         batch = await consumer.poll(3.0)
         if batch:
-            began = began if got else time.monotonic()
+            began = began if got else harness.now
             sizes.append(len(batch))
             got += [r.offset for r in batch]
             await consumer.acknowledge(batch)
         if len(got) >= 25:
             break
-    took = time.monotonic() - began
+    took = harness.now - began
     said = f"{len(got)} records that were there came by {len(sizes)} polls within {took:.1f} s"
     judge["CLI-132"].holds(not got or took <= SOON * len(sizes) / 2, said)
     judge["CLI-19"].holds(max(sizes, default=0) <= 2, f"polls returned {sizes}, the limit is 2")
@@ -164,7 +164,7 @@ async def test_beside_a_slow_broker(hostile: Harness, judge: Judge) -> None:
         late += [time.monotonic() - one.by.responded for one in came if got][:1]
     judge.holds(late, "no record arrived")
     said = f"seconds that records of two brokers waited for a third: {[round(s, 1) for s in late]}"
-    judge.holds(max(late, default=0) <= SOON, said)
+    judge.holds(max(late, default=0) <= SOON + hostile.delay.late, said)
 
 
 @check("CLI-61", needs="max-poll-records")
@@ -200,8 +200,8 @@ async def test_bad_crc(hostile: Harness, judge: Judge) -> None:
     first = await hostile.polls(consumer, lambda _: acquired(hostile.seen(consumer)))
     later = await hostile.polls(consumer, within=3.0)
     judge.equal([], first.offsets + later.offsets, "delivered out of a corrupt batch")
-    spoiled = [one for one in acquired(hostile.seen(consumer)) if one.offset == 0]
-    judge.holds(spoiled, "a corrupt batch was sent")
+    if not acquired(hostile.seen(consumer)):
+        raise Undecided("no corrupt batch was sent")
     taken = [*map(str, hostile.acks(consumer, AckType.ACCEPT))]
     judge.equal([], taken, "accepted out of a corrupt batch")
     hostile.tap.script.clear()
@@ -231,13 +231,15 @@ async def test_codecs(harness: Harness, judge: Judge, codec: str) -> None:
     records = [Record(offset=n, timestamp=now + n, value=v) for n, v in enumerate(values)]
     await harness.admin.append(queue.topic, encode_batch(records, compression=Compression[codec]))
     consumer = await harness.consumer(queue)
-    got = await harness.comes(consumer, 20, kind="accept", payload="full")
-    judge.equal(values, [r.value for r in got], f"values compressed with {codec}")
+    got = await harness.polls(
+        consumer, lambda seen: seen.errors or len(seen.records) >= 20, READY, payload="full"
+    )
+    judge.equal(values, [r.value for r in got.records], f"values compressed with {codec}")
 
 
 @check("CLI-41", fast=True)
 async def test_record_fields(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue()
+    queue = await harness.queue(partitions=2)
     now = round(time.time() * 1000)
     headers = (("same", b"a"), ("same", b"b"), ("none", None))
     records = [
@@ -246,11 +248,11 @@ async def test_record_fields(harness: Harness, judge: Judge) -> None:
         Record(offset=2, timestamp=now + 2, key=b"", value=b"", headers=headers),
         Record(offset=3, timestamp=now + 3, key=bytes(range(256)), value=b"\x00\xff"),
     ]
-    await harness.admin.append(queue.topic, encode_batch(records))
+    await harness.admin.append(queue.topic, encode_batch(records), 1)
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 4, kind="accept", payload="full")
     plain = [(r.topic, r.partition, r.offset, r.key, r.value) for r in got]
-    wanted = [(queue.topic.name, 0, r.offset, r.key, r.value) for r in records]
+    wanted = [(queue.topic.name, 1, r.offset, r.key, r.value) for r in records]
     judge.equal(wanted, plain, "records")
     if harness.adapter.has("headers"):
         judge.equal([r.headers for r in records], [r.headers for r in got], "headers")
@@ -262,9 +264,11 @@ async def test_record_fields(harness: Harness, judge: Judge) -> None:
 async def test_large_record(harness: Harness, judge: Judge) -> None:
     value = bytes(range(256)) * 3600
     _, consumer = await harness.reading([value])
-    got = await harness.take(consumer, 1, kind="accept", payload="full")
-    judge.equal(len(value), len(got[0].value or b""), "bytes of the value")
-    judge.holds(got[0].value == value, "the value is another one")
+    got = await harness.polls(
+        consumer, lambda seen: seen.errors or seen.records, READY, payload="full"
+    )
+    judge.equal([len(value)], [len(r.value or b"") for r in got.records], "bytes of the value")
+    judge.holds(got.records[0].value == value, "the value is another one")
 
 
 @check("CLI-67")

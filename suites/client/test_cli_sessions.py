@@ -58,19 +58,6 @@ async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) 
     judge.equal(0, after[0].request["share_session_epoch"], f"epoch after {code}")
 
 
-@check("CLI-56", needs=("explicit|mixed", "commit-sync|callback"))
-@pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
-async def test_session_lost_with_acks(hostile: Harness, judge: Judge, code: str) -> None:
-    _, consumer, got = await hostile.holding(2)
-    hostile.play(
-        {"on": list(SHARE), "when": {"has": "acks"}, "do": "error", "code": code, "applied": False}
-    )
-    told = await hostile.outcome(consumer, got)
-    judge.holds(told, f"nothing was reported of acknowledgements that met {code}")
-    errors = [one.error for one in told]
-    judge.holds(all(errors), f"acknowledgements that met {code} are reported as {errors}")
-
-
 @check("CLI-57")
 async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
     queue, consumer = await hostile.consuming(1, settle=True)

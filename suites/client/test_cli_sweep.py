@@ -38,7 +38,11 @@ async def test_nothing_lost(hostile: Harness, judge: Judge, name: str) -> None:
 @check("CLI-112", timeout=120)
 @pytest.mark.parametrize(
     "name",
-    ["Metadata/topic/LEADER_NOT_AVAILABLE/lasting", "ShareGroupHeartbeat/staying/9999/lasting"],
+    [
+        "ShareFetch/top/9999/lasting",
+        "Metadata/topic/LEADER_NOT_AVAILABLE/lasting",
+        "ShareGroupHeartbeat/staying/9999/lasting",
+    ],
 )
 async def test_bounded_rate(hostile: Harness, judge: Judge, name: str) -> None:
     await _played(hostile, judge, name)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from math import isinf
 
 from fixtures.clients.adapter import DEADLINE, AdapterHang, Refused
-from fixtures.clients.cluster import attempts
 from fixtures.clients.handle import Handle, Settled
 from fixtures.hostile.script import ScriptStep
 from fixtures.proxies.exchange import Exchange
@@ -73,6 +72,7 @@ async def play(harness: Harness, case: Case) -> CaseRun:
     try:
         await application.play()
     except AdapterHang as hang:
+        harness.excuse(f"{hang}")
         run.stuck = str(hang)
     run.exchanges = list(harness.tap.exchanges)
     run.settled = [one for handle in application.handles for one in handle.settled]
@@ -95,7 +95,7 @@ class _Application:
         await self._produce(2)
         if not self.case.joining:
             await self._open()
-            async for _ in attempts(BEGINS):
+            async for _ in self.harness.attempts(BEGINS):
                 await self._work()
                 if await self._all_accepted():
                     break
@@ -124,7 +124,7 @@ class _Application:
                 self._note(await refusal(self._open(2 * limit + BACK)), thrown=True)
             else:
                 await self._produce(2)
-            async for left in attempts(limit):
+            async for left in self.harness.attempts(limit):
                 if self.run.ended:
                     return
                 await self._work()
@@ -208,7 +208,7 @@ class _Application:
     async def _recover(self) -> None:
         """Work on until everything is accepted; who was told of an error may begin again."""
         run, began, again = self.run, time.monotonic(), False
-        async for left in attempts(BACK):
+        async for left in self.harness.attempts(BACK):
             await self._work()
             if await self._all_accepted():
                 run.recovered = time.monotonic() - began
