@@ -98,9 +98,19 @@ class Consumer:
     ) -> Catch:
         """Fetch until so many or certain offsets are acquired, or time is up; return all that came.
 
-        What is missing then is the check's to judge. Unless told otherwise it gives up well before
-        a lock of default duration ends.
+        What is missing then is the check's to judge, if a bystander is served. Unless told
+        otherwise it gives up well before a lock of default duration ends.
         """
+        catch = await self._take(wanted, within, **options)
+        node = self.where[0].leaders[self.where[1]]
+        patient = within >= BYSTANDING and not catch.has(wanted)
+        if patient and not await goes_on(self.member.cluster, node):
+            raise Undecided(f"more than {catch.offsets} did not come, nor did that of a bystander")
+        return catch
+
+    async def _take(
+        self, wanted: int | Collection[int], within: float = WITHIN, **options: Any
+    ) -> Catch:
         catch = Catch()
         exact = options.get("max_records") == wanted
         async for _ in attempts(within):
@@ -108,14 +118,11 @@ class Consumer:
                 options["max_records"] = int(wanted) - len(catch.counts)  # type: ignore[arg-type]
             catch.add(self.sound(await self.fetch(**options)))
             if catch.has(wanted):
-                return catch
-        node = self.where[0].leaders[self.where[1]]
-        if within >= BYSTANDING and not await goes_on(self.member.cluster, node):
-            raise Undecided(f"only {catch.offsets} came, and the record of a bystander did not")
+                break
         return catch
 
     async def acquire(self, count: int, within: float = WITHIN, **options: Any) -> Catch:
-        catch = await self.take(count, within, **options)
+        catch = await self._take(count, within, **options)
         if catch.has(count):
             return catch
         sentence = f"{self.member_id} acquired {catch.offsets}, not {count} records"
@@ -127,7 +134,7 @@ class Consumer:
         A fresh record produced last is the sentinel that makes "nothing else is delivered" quick
         and certain: a record that were available below it would have come first.
         """
-        catch = await self.take([until], within, **options)
+        catch = await self._take([until], within, **options)
         if until in catch.counts:
             return catch
         raise await self.stopped(f"offset {until} never came, only {catch.offsets}", **options)

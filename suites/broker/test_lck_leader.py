@@ -27,8 +27,7 @@ async def test_old_lock_is_worth_nothing_at_the_new_leader(env: Env, judge: Judg
 
     after = await moved(queue)
     other = await after.consumer(join=False)
-    if len(await watch(other, [0, 1, 2], SLACK)) < 3:
-        raise Undecided("the new leader did not deliver what the former one had locked")
+    taken = await watch(other, [0, 1, 2], SLACK)
     # The old holder follows its partition: a session at the new leader, and nothing acquired there.
     session = await holder.member.session(after.topic.leaders[0])
     await session.fetch((after.topic, 0), epoch=OPEN, max_records=0, max_wait_ms=0)
@@ -40,4 +39,5 @@ async def test_old_lock_is_worth_nothing_at_the_new_leader(env: Env, judge: Judg
         response.error or response.only.ack_error,
         "error of an ACCEPT by the holder of an old lock",
     )
-    judge.equal(0, part.ack_error, "error of the ACCEPT by the holder of the new lock")
+    if len(taken) == 3:
+        judge.equal(0, part.ack_error, "error of the ACCEPT by the holder of the new lock")
