@@ -32,7 +32,7 @@ class Window:
         self._spare += 1
 
     async def reached(self, low: int) -> int:
-        """Return the admin's start offset, once it is so high or never was."""
+        """Return the start offset that is shown, waiting until it is so high."""
         return (await poll(self.queue.offsets, lambda seen: seen.start >= low)).start
 
     async def shown(self, expected: int) -> int:
