@@ -31,6 +31,10 @@ class Window:
         await self.consumer.acked(release(self._spare))
         self._spare += 1
 
+    async def reached(self, low: int) -> int:
+        """Return the start offset that is shown, waiting until it is so high."""
+        return (await poll(self.queue.offsets, lambda seen: seen.start >= low)).start
+
     async def shown(self, expected: int) -> int:
         """Return the admin's start offset after one more write, waiting for the expected one."""
         await self.write()
@@ -116,7 +120,7 @@ async def test_view_never_runs_ahead(env: Env, judge: Judge) -> None:
         await window.consumer.acked(accept(offset))
         finished.add(offset)
         before, first = first, next(n for n in range(RECORDS + 1) if n not in finished)
-        shown = (await poll(window.queue.offsets, lambda o, low=before: o.start >= low)).start
+        shown = await window.reached(before)
         told = f"the admin sees {shown}, {first} is unfinished, {before} was a write before"
         judge.holds(before <= shown <= first, told)
 
