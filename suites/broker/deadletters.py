@@ -41,14 +41,12 @@ class DeadLetterSetup:
         self, offsets: Iterable[int], within: float = WITHIN, partition: int = 0
     ) -> list[DeadLetter]:
         """Return the letters once each offset has one, or time is up and a bystander went on."""
-        wanted, cluster = set(offsets), self.queue.env.cluster
+        wanted, node = set(offsets), self.queue.topic.leaders[partition]
         letters = await poll(
-            lambda: self.own(partition),
-            lambda found: wanted <= {letter.offset for letter in found},
-            within,
+            lambda: self.own(partition), lambda found: wanted <= set(letter_offsets(found)), within
         )
-        missing = wanted - {letter.offset for letter in letters}
-        if missing and not await goes_on(cluster, self.queue.topic.leaders[partition]):
+        lost = wanted - set(letter_offsets(letters))
+        if lost and not await goes_on(self.queue.env.cluster, node):
             raise Undecided("letters did not come, nor did the record of a bystander")
         return letters
 

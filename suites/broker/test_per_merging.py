@@ -100,13 +100,17 @@ async def test_start_offset_left_out(store: Store, judge: Judge) -> None:
     judge.equal(expected, read_result(await key.read()), "state after it")
 
 
-@check("PER-15", fast=True, crossed=KEYS)
-async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
-    key = await store.initialized(start=0)
-    high = store.env.rng.randint(10, 50)
-    await key.written(start=high)
+async def _raised(store: Store, **counted: int) -> tuple[StateKey, int]:
+    key, high = await store.initialized(start=0), store.env.rng.randint(10, 50)
+    await key.written(start=high, **counted)
     if (await key.read()).start_offset != high:
         raise Undecided(f"a Write did not raise the start offset to {high}")
+    return key, high
+
+
+@check("PER-15", fast=True, crossed=KEYS)
+async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
+    key, high = await _raised(store)
     await key.write(StateBatch(high, high, AVAILABLE, 1), start=high - 3)
 
     what = f"start offset after {high} and then {high - 3}"
@@ -116,11 +120,7 @@ async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
 
 @check("PER-15", feature="complete-count", fast=True, crossed=KEYS)
 async def test_complete_count_goes_back(store: Store, judge: Judge) -> None:
-    key = await store.initialized(start=0)
-    high = store.env.rng.randint(10, 50)
-    await key.written(start=high, complete=4)
-    if (await key.read()).start_offset != high:
-        raise Undecided(f"a Write did not raise the start offset to {high}")
+    key, high = await _raised(store, complete=4)
     await key.write(StateBatch(high, high, AVAILABLE, 1), start=high - 3, complete=9)
 
     part = await key.summary()
