@@ -235,10 +235,10 @@ async def bystand(cluster: Cluster, node: int, within: float = BYSTANDING) -> bo
     admin, member = Admin(cluster), Member(cluster, cluster.fresh_name("g"), member_id(cluster.rng))
     topic = await admin.create_topic(assignments=[[node]])
     await admin.group_config(member.group, {"share.auto.offset.reset": "earliest"})
-    await admin.produce(topic, 1)
     await member.join(topic)
     consumer = Consumer(member, await member.session(node), (topic, 0))
     async for _ in attempts(within):
+        await admin.produce(topic, 1)  # each time: where a group begins is not what is asked here
         if consumer.sound(await consumer.fetch()).offsets:
             await member.leave()
             return True

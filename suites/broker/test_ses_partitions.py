@@ -173,8 +173,8 @@ async def test_partition_that_comes_later(env: Env, judge: Judge) -> None:
     if not consumer.member.assigned >= every(larger):
         raise Undecided("the new partition was not assigned")
     await env.admin.produce(larger, 1, 1)
-    healed = await acquired(consumer.session, second, count=1, named=False)
-    judge.equal({second: [0]}, healed, "records once the partition exists, not named again")
+    healed = await acquired(consumer.session, (larger, 1), count=1, named=False)
+    judge.equal({(larger, 1): [0]}, healed, "records once the partition exists, not named again")
 
 
 @check("SES-29", crossed=AMONG)
