@@ -73,5 +73,4 @@ async def test_hole_does_not_stall(env: Env, judge: Judge) -> None:
     sentence = f"{missing} of {len(every)} records were never delivered, all before were accepted"
     if missing:
         raise await heir.stopped(sentence)
-    judge.holds(accepted, sentence)
-    judge.saw(records=len(every))
+    judge.equal(0, missing, "records that were never delivered")

@@ -95,8 +95,7 @@ async def test_failed_write(solo_env: Env, judge: Judge) -> None:
     if told == "NONE":
         raise Undecided("state was taken although the topic takes none")
     judge.equal(8, await queue.lag(8), f"lag after {told}")
-    # What the leader counts is told by its next write.
-    await limit_state(env, None)
+    await limit_state(env, None)  # the next write tells what the leader counts
     await rewritten(consumer, await queue.produce(1))
     judge.equal(9, await queue.lag(9), f"lag after {told}, and one more record")
 

@@ -54,8 +54,7 @@ async def _reloaded(queue: Queue, steps: int) -> tuple[dict[int, int], Consumer]
 
 @check("OFF-44", "DLV-31", "PER-39", fast=True, meets=("reload", "two batches"))
 async def test_reload_after_any_step(env: Env, judge: Judge) -> None:
-    # What is held when a connection ends may stay locked.
-    lock = env.bounds.lock(10_000)
+    lock = env.bounds.lock(10_000)  # what is held when a connection ends may stay locked
     first = await env.queue(RECORDS, batches=BATCHES, lock_ms=lock)
     groups = [first, *[await env.sibling(first, **{LOCK: str(lock)}) for _ in STEPS[1:]]]
     seen = await asyncio.gather(

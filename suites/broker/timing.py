@@ -52,13 +52,11 @@ def counts_in(seen: Mapping[int, Sighting]) -> dict[int, int]:
     return {offset: sighting.count for offset, sighting in seen.items()}
 
 
-async def comes_again(
-    consumer: Consumer, wanted: Collection[int], lock_ms: int = 0
-) -> dict[int, int]:
+async def comes_again(consumer: Consumer, wanted: Collection[int], ms: int = 0) -> dict[int, int]:
     """Return the counts with which offsets come, freed at once or only when their lock is over."""
-    seen = await watch(consumer, wanted, lock_ms / 1000 + SLACK)
+    seen = await watch(consumer, wanted, ms / 1000 + SLACK)
     if missing := sorted(set(wanted) - seen.keys()):
-        raise Undecided(f"offsets {missing} did not come, with locks of {lock_ms} ms at the most")
+        raise Undecided(f"offsets {missing} did not come, with locks of {ms} ms at the most")
     return {offset: seen[offset].count for offset in wanted}
 
 
