@@ -149,7 +149,7 @@ async def test_silent_application(harness: Harness, judge: Judge) -> None:
 async def test_no_entry(hostile: Harness, judge: Judge, code: str | None) -> None:
     refused = {"on": HEARTBEAT, "do": "error", "code": code, "applied": False, "times": 0}
     without = {"on": "ApiVersions", "do": "without-api", "key": 76, "times": 0}
-    hostile.play(refused if code else without)
+    hostile.play({**refused} if code else {**without})
     where = f"behind {code or 'no share groups'}"
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue.group)
