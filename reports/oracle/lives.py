@@ -64,6 +64,8 @@ def came_again(at: Position) -> bool | None:
         return None
     if at.after is not None or overtaken(at) or any(one.count > now.count for one in at.earlier):
         return False
+    if at.earlier and not share.drained:
+        return False  # What is shown is stored, and that may be what was refused before.
     unseen = share.unseen_responses - now.unseen_before_fetch
     return not _attempted(now) and now.count + unseen < share.lowest_limit
 
@@ -76,8 +78,8 @@ def _attempted(one: Delivery) -> bool:
 def overtaken(at: Position) -> bool:
     """Tell whether a delivery that was seen earlier may have come later, or may end this one.
 
-    An attempt without success may have been stored, which a load or an admin shows, and one without
-    a response may still come. A session may also have ended while the next delivery was on its way.
+    An attempt without success may have been stored, which shows after a load, and one without a
+    response may still come. A session may also have ended while the next delivery was on its way.
     """
     if at.after and (at.after.member, at.after.freed < at.after.acquired) == (at.now.member, True):
         return True
@@ -85,7 +87,7 @@ def overtaken(at: Position) -> bool:
     return any(
         one.sent > at.now.sent
         or one.loaded > at.now.oldest
-        or (_attempted(one) and (last >= one.sent or one.outcome == Outcome.FAILED))
+        or (_attempted(one) and last >= one.sent)
         or (one.attempts > 0 and one.outcome == Outcome.UNKNOWN)
         for one in at.earlier
     )

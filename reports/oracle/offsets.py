@@ -65,7 +65,9 @@ def in_flight(evidence: Evidence) -> Iterator[Case]:
     Both are judged from one load of a share-partition to the next.
     """
     for share_partition, share in evidence.partitions.items():
-        acquired, held = _by_state(evidence.lives.get(share_partition, []), bool(share.loads))
+        acquired, held, first = _by_state(
+            evidence.lives.get(share_partition, []), bool(share.loads)
+        )
         known = sorted(
             {(tick, state) for some in (acquired, held) for state in some for tick in some[state]}
         )
@@ -83,6 +85,8 @@ def in_flight(evidence: Evidence) -> Iterator[Case]:
             low = min((o for at, o in held.get(state, {}).items() if at > tick), default=None)
             if low is not None and high is not None and high >= low:
                 yield "INV-17", share_partition, high - low + 1 > room
+            # What is shown is stored, and that may be what was refused at an earlier delivery.
+            low = min((o for at, o in first.get(state, {}).items() if at > tick), default=None)
             if low is not None and spso > 0:
                 yield "INV-20", share_partition, low < spso
 
@@ -94,19 +98,22 @@ _NONE, _ONLY = (-2, -2), (0, 0)
 Offsets = dict[State, dict[int, int]]  # for each state an offset for some ticks
 
 
-def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, Offsets]:
-    """Return the highest offset acquired in a tick, and the lowest that was held until one."""
-    acquired: Offsets = {}
-    held: Offsets = {}
+def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, Offsets, Offsets]:
+    """Return the highest offset acquired in a tick, and the lowest that was held until one.
+
+    The last are those that were held since they first came.
+    """
+    acquired, held, first = (Offsets(), Offsets(), Offsets())
     for at in (at for life in lives for at in life):
         now = at.now
         state = (now.node, now.loads_before_fetch) if loaded else _ONLY
         highest, tick = acquired.setdefault(state, {}), now.acquired // TICK
         highest[tick] = max(now.offset, highest.get(tick, now.offset))
         if now.kind in (AckType.ACCEPT, AckType.REJECT) and at.proven and not overtaken(at):
-            lowest, tick = held.setdefault(state, {}), now.ack_sent // TICK
-            lowest[tick] = min(now.offset, lowest.get(tick, now.offset))
-    return acquired, held
+            for some in (held,) if at.earlier else (held, first):
+                lowest, tick = some.setdefault(state, {}), now.ack_sent // TICK
+                lowest[tick] = min(now.offset, lowest.get(tick, now.offset))
+    return acquired, held, first
 
 
 def _state_at(tick: int, known: Sequence[tuple[int, State]]) -> State:

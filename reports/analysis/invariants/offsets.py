@@ -42,14 +42,15 @@ INV_19 = Invariant(
 INV_20 = Invariant(
     id="INV-20",
     over=IN_FLIGHT,
-    columns=columns("share_partition log tick shown low"),
-    # None below it is acknowledged with proof of its lock after it was shown.
-    cases="shown > 0 AND low IS NOT NULL",
-    breach="low < shown",
+    columns=columns("share_partition log tick shown first_low"),
+    # None below it is acknowledged with proof of its lock after it was shown. What is shown is
+    # stored, and that may be an earlier acknowledgement that was refused, of what comes again.
+    cases="shown > 0 AND first_low IS NOT NULL",
+    breach="first_low < shown",
     since="tick * 100000000",
     until="(tick + 1) * 100000000",
-    detail="concat('start offset ', shown, ' was shown while ', low, ' was held')",
-    offset="low",
+    detail="concat('start offset ', shown, ' was shown while ', first_low, ' was held')",
+    offset="first_low",
 )
 
 INV_22 = Invariant(

@@ -75,8 +75,10 @@ INV_06 = Invariant(
         (drained OR offset < passed)
         AND present AND kind IN (0, 2, 5) AND crc >= 0 AND offset >= log_start
     """,
+    # A start offset that is shown is stored, and that may be what was refused before.
     breach="""
         next_op IS NULL
+        AND (drained OR highest_before IS NULL)
         AND NOT overtaken
         AND NOT coalesce(highest_before > count, false)
         AND attempts <= CASE WHEN kind = 2 THEN 1 ELSE 0 END
