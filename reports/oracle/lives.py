@@ -60,9 +60,10 @@ def came_again(at: Position) -> bool | None:
     if not (over and now.present and now.offset >= share.log_start and now.crc >= 0):
         return None
     # What was refused may have been stored, and that is what is shown.
+    again = at.after is not None or (at.earlier and not share.drained)
     if now.kind not in (AckType.NONE, AckType.RELEASE, AckType.CLOSED):
         return None
-    if at.after is not None or overtaken(at) or any(one.count > now.count for one in at.earlier):
+    if again or overtaken(at) or any(one.count > now.count for one in at.earlier):
         return False
     unseen = share.unseen_responses - now.unseen_before_fetch
     return not _attempted(now) and now.count + unseen < share.lowest_limit
@@ -293,10 +294,7 @@ def within_new_limit(at: Position) -> list[bool]:
 
 
 def all_or_none(told: Sequence[Sequence[Position]]) -> list[bool]:
-    """INV-08: one response for each acknowledgement without success of several records.
-
-    What nobody answered may come late, and changes nothing below the start offset by then.
-    """
+    """INV-08: one response for each acknowledgement without success of several records."""
     fates: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
     for at in (at for life in told for at in life):
         now, share, after = at.now, at.share, at.after

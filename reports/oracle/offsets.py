@@ -99,10 +99,7 @@ Offsets = dict[State, dict[int, int]]  # for each state an offset for some ticks
 
 
 def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, Offsets, Offsets]:
-    """Return the highest offset acquired in a tick, and the lowest that was held until one.
-
-    The last are those that were held since they first came.
-    """
+    """Return the highest acquired in a tick, the lowest held until one, and that by first ones."""
     acquired, held, first = (Offsets(), Offsets(), Offsets())
     for at in (at for life in lives for at in life):
         now = at.now

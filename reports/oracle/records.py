@@ -115,16 +115,10 @@ def finished(evidence: Evidence) -> Iterator[Case]:
         if row.offset >= 0 and row.transaction in _KEPT
     }
     logs = {evidence.partitions[row.share_partition].row.log for row in evidence.rows["persisted"]}
-    read = [
-        share_partition
-        for share_partition, share in evidence.partitions.items()
-        if share.row.log in logs
-    ]
+    read = [number for number, share in evidence.partitions.items() if share.row.log in logs]
     who: set[tuple[int, int, bool]] = set()
     last: dict[tuple[int, int], int] = {}
-    for record in (
-        record for share_partition in read for record in evidence.lives.get(share_partition, [])
-    ):
+    for record in (one for number in read for one in evidence.lives.get(number, [])):
         place = record[0].now.share_partition, record[0].now.offset
         last[place] = max(at.now.count for at in record)
         for accepted in (True, False):
@@ -134,11 +128,9 @@ def finished(evidence: Evidence) -> Iterator[Case]:
         share = evidence.partitions[share_partition]
         if (share.row.log, offset) not in kept or offset < share.log_start:
             continue
-        spent = (
-            last.get((share_partition, offset), 0) + share.unseen_responses >= share.lowest_limit
-        )
-        own = (share_partition, offset, accepted) in who or (spent and not accepted)
-        yield "INV-37", share_partition, not own
+        most = last.get((share_partition, offset), 0) + share.unseen_responses
+        own = (share_partition, offset, accepted) in who
+        yield "INV-37", share_partition, not own and (accepted or most < share.lowest_limit)
 
 
 def _stored_as_finished(evidence: Evidence) -> set[tuple[int, int, bool]]:

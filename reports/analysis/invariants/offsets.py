@@ -43,8 +43,7 @@ INV_20 = Invariant(
     id="INV-20",
     over=IN_FLIGHT,
     columns=columns("share_partition log tick shown first_low"),
-    # None below it is acknowledged with proof of its lock after it was shown. What is shown is
-    # stored, and that may be an earlier acknowledgement that was refused, of what comes again.
+    # None below it, but what was refused before, is acknowledged with proof after it was shown.
     cases="shown > 0 AND first_low IS NOT NULL",
     breach="first_low < shown",
     since="tick * 100000000",

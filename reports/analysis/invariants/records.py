@@ -75,8 +75,10 @@ INV_06 = Invariant(
         (drained OR offset < passed)
         AND present AND kind IN (0, 2, 5) AND crc >= 0 AND offset >= log_start
     """,
+    # A start offset that is shown is stored, and that may be what was refused before.
     breach="""
         next_op IS NULL
+        AND (drained OR highest_before IS NULL)
         AND NOT overtaken
         AND NOT coalesce(highest_before > count, false)
         AND attempts <= CASE WHEN kind = 2 THEN 1 ELSE 0 END
@@ -92,8 +94,7 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
     name="failed_acknowledgements",
     # Acceptances and rejections that failed or were never answered: how many of their records came
     # again. Records that may have ended in another way tell nothing, nor do those of which an
-    # earlier delivery was seen later, nor that one came again at a leader before the last load:
-    # that may bring back what was stored without success.
+    # earlier delivery was seen later, or that came again before a load, which shows what is stored.
     sql="""
         SELECT
           share_partition,
@@ -101,7 +102,7 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
           any_value(log) AS log,
           min(CASE WHEN next_op IS NULL THEN offset END) AS offset,
           ack_sent, outcome,
-          max(CASE WHEN next_op IS NOT NULL THEN offset END) AS last_again,
+          max(CASE WHEN next_op IS NOT NULL THEN offset END) AS highest,
           max(next_acquired) AS last_acquired,
           count_if(next_op IS NOT NULL) AS again,
           count_if(next_op IS NULL) AS gone
@@ -131,13 +132,11 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
 INV_08 = Invariant(
     id="INV-08",
     over=FAILED_ACKNOWLEDGEMENTS,
-    columns=columns(
-        "share_partition log offset ack_sent outcome last_again last_acquired again gone"
-    ),
+    columns=columns("share_partition log offset ack_sent outcome highest last_acquired again gone"),
     # It took effect for all of them or for none: where some come again, the others do too. One that
     # nobody answered may come late, and changes nothing of what is below the start offset by then.
     cases="again + gone > 1",
-    breach="again > 0 AND gone > 0 AND (outcome = 2 OR offset < last_again)",
+    breach="again > 0 AND gone > 0 AND (outcome = 2 OR offset < highest)",
     since="ack_sent",
     until="last_acquired",
     detail="""
