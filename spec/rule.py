@@ -10,10 +10,10 @@ is a table under its id; its sentence stands under its level::
 A *contract* is a KIP, a message definition, the documentation or the public Javadoc: what another
 broker or client can be held to. Its key points at the section, field or anchor, and says in our
 words what stands there, in one text or a list; ``code``, ``test`` and ``issue`` name what is no
-contract, one or a list. What goes without saying is left out:
-``basis`` is ``contract``, ``since`` is ``4.1``, ``honesty`` is ``required``, ``about`` is that of
-the area. Ids are never reused: a retired rule keeps its id as a tombstone (``retired = "reason"``),
-so an old report can always be read.
+contract, one or a list. What goes without saying is left out: ``basis`` is ``contract`` where a
+source is one, ``since`` is ``4.1`` and ``honesty`` is ``required`` unless the area has others,
+``about`` is that of the area. Ids are never reused: a retired rule keeps its id and its sentence as
+a tombstone (``retired = "reason"``), so an old report can always be read.
 """
 
 import re
@@ -111,15 +111,16 @@ UNCROSSED: Mapping[About, str] = {
 }
 """Why a rule that is not about the state of share-partitions meets one situation, by subject."""
 
-_SUBJECTS: Mapping[str, About] = {
-    "MEM": About.GROUPS,
-    "SEC": About.PERMISSIONS,
-    "CFG": About.SETTINGS,
-    "CLI": About.CLIENTS,
-    "INV": About.HISTORIES,
-    "FRM": About.PROGRAMS,
+_AREA_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "MEM": {"about": About.GROUPS},
+    "SEC": {"about": About.PERMISSIONS},
+    "DLQ": {"since": "4.4"},
+    "CFG": {"about": About.SETTINGS},
+    "CLI": {"about": About.CLIENTS},
+    "INV": {"about": About.HISTORIES, "honesty": Honesty.STOCHASTIC},
+    "FRM": {"about": About.PROGRAMS},
 }
-"""The subjects of whole areas; the rules of the others are about state, unless one says more."""
+"""What holds of all rules of an area that do not say otherwise; the others are about state."""
 
 
 class Basis(StrEnum):
@@ -262,16 +263,18 @@ def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Rule:
     if len(levels) != 1:
         raise SpecError(f"{label} has exactly one of {', '.join(Level)}")
     plain = {key: value for key, value in raw.items() if key not in {*levels, *CONTRACTS, *NAMES}}
+    sources = () if "retired" in raw else parse_sources(raw, label)
+    basis = Basis.CONTRACT if any(one.contract for one in sources) else Basis.REFERENCE
     rule = record(
         Rule,
-        {"about": _SUBJECTS.get(match[1], About.STATE), **plain},
+        {"basis": basis.value, **_AREA_DEFAULTS.get(match[1], {}), **plain},
         label,
         id=identity,
         level=levels[0],
         text=" ".join(str(raw[levels[0]]).split()),
-        source=parse_sources(raw, label),
+        source=sources,
     )
-    if rule.basis is Basis.CONTRACT and not any(each.contract for each in rule.source):
+    if rule.basis is Basis.CONTRACT is not basis:
         raise SpecError(f"{label} claims a contract, and none of its sources is one")
     if not re.match(r"^\d+\.\d+$", rule.since):
         raise SpecError(f"{label}: since must be a minor release such as 4.1")
