@@ -217,7 +217,8 @@ def _listed(raw: object) -> list[object]:
 
 
 def _pinpoints(kind: Kind, raw: object, label: str) -> Iterator[Source]:
-    for name, places in raw.items() if isinstance(raw, Mapping) else [(raw, None)]:
+    named: Mapping[str, object] = raw if isinstance(raw, Mapping) else {str(raw): None}
+    for name, places in named.items():
         if not isinstance(places, Mapping):
             raise SpecError(f"{label}: {kind} {name!r} is no pinpoint; name the place in it, too")
         if kind is Kind.KIP and name not in load_kips():
