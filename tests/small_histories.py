@@ -42,6 +42,13 @@ _REQUESTS = 10**9  # the number of the first request that a case speaks of; each
 _NEIGHBOURS = 10_000
 """What is added to a case's share-partition for that of the other group on the same log."""
 
+_DELIVERY = {
+    *(kind.name.lower() for kind in AckType),
+    *("offset", "last", "at", "asked", "count", "op", "member", "of", "sequence", "node", "after"),
+    *("absent", "renewed", "attempts", "took", "outcome", "error", "session_ended"),
+}
+"""What a case may say of a delivery."""
+
 Plain = Mapping[str, Any]
 
 
@@ -194,6 +201,7 @@ def _deliver(
 ) -> None:
     ops: dict[int, int] = {}
     for number, one in enumerate(deliveries):
+        assert one.keys() <= _DELIVERY, f"{case}: {one}"
         key = one.get("op", -number - 1)
         op = ops.setdefault(key, journal.next_operation())
         first, count = one.get("offset", 0), one.get("count", 1)
