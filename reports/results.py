@@ -21,18 +21,7 @@ Word = Literal[
 ]
 """A verdict, or ``untested`` for a rule that has no check."""
 
-Counted = Literal[
-    "pass",
-    "unsupported",
-    "out of reach",
-    "vacuous",
-    "unknown",
-    "fail",
-    "error",
-    "untested",
-    "unexpected",
-    "problems",
-]
+Counted = Literal[Word, "unexpected", "problems"]
 Count = Annotated[int, {"minimum": 0}]
 Seconds = Annotated[float, {"minimum": 0}]
 RuleId = Annotated[str, {"pattern": "^[A-Z]{3}-[0-9]{2,3}$"}]
