@@ -24,37 +24,22 @@ from spec.verdict import Observation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A run that ended: what its checks observed, and what that is held against.
+    """A run that ended: what its checks observed, and what that is held against."""
 
-    Attributes:
-        rules: The rules that the run was asked about.
-        observations: What its checks saw of them.
-        ledger: The known failures that verdicts are compared with.
-        target: What was tested; its version is the one that the ledger is asked about.
-        release: The Kafka release that says which rules exist, where that is not the version.
-        unfinished: Rules of which some check did not run, so no entry of theirs is called stale.
-        problems: Ledger problems that belong to no single rule.
-        only, fast, tier, level, strict_reach: How rules were chosen, and which have to hold.
-        errors: Why the harness or the environment could not finish the run.
-        broken: The exit code if nothing worse came of the verdicts.
-        ended: The exit code whatever the verdicts are; 0 for a run that came to its own end.
-        versions: Of what else took part, by name.
-        reproduce: Gives the command that runs one rule again.
-        transcript: Gives the path of a check's transcript inside the run's directory, or ``""``;
-            with ``True`` that of its first try.
-        faced: For a client, gives the broker that a check put in front of it.
-    """
-
-    rules: Mapping[str, Rule]
-    observations: Sequence[Observation]
-    ledger: Ledger
+    rules: Mapping[str, Rule]  # The rules that the run was asked about.
+    observations: Sequence[Observation]  # What its checks saw of them.
+    ledger: Ledger  # The known failures that verdicts are compared with.
+    # What was tested; its version is the one that the ledger is asked about.
     target: results.Target
     client: results.Client | None = None
+    # The Kafka release that says which rules exist, where that is not the version.
     release: str | None = None
+    # Rules of which some check did not run, so no entry of theirs is called stale.
     unfinished: Collection[str] = ()
-    problems: Sequence[str] = ()
+    problems: Sequence[str] = ()  # Ledger problems that belong to no single rule.
     seed: int
     level: Level
+    # With ``level``: how rules were chosen, and which have to hold.
     only: tuple[str, ...] = ()
     fast: bool = False
     tier: int | None = None
@@ -63,14 +48,18 @@ class RunRecord:
     timing: Timing
     command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
     partial: bool = False
-    errors: Sequence[str] = ()
+    errors: Sequence[str] = ()  # Why the harness or the environment could not finish the run.
     notices: Sequence[str] = ()
     canary: results.Canary | None = None
-    broken: int = OK
+    broken: int = OK  # The exit code if nothing worse came of the verdicts.
+    # The exit code whatever the verdicts are; 0 for a run that came to its own end.
     ended: int = OK
-    versions: Mapping[str, str] = field(default_factory=dict)
-    reproduce: Callable[[str], str]
+    versions: Mapping[str, str] = field(default_factory=dict)  # Of what else took part, by name.
+    reproduce: Callable[[str], str]  # Gives the command that runs one rule again.
+    # Gives the path of a check's transcript inside the run's directory, or ``""``; with ``True``
+    # that of its first try.
     transcript: Callable[[str, bool], str] = lambda _check, _first: ""
+    # For a client, gives the broker that a check put in front of it.
     faced: Callable[[str], str] = lambda _check: ""
 
 

@@ -24,31 +24,20 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What one check said of one rule when one thing was broken on purpose.
+    """What one check said of one rule when one thing was broken on purpose."""
 
-    Attributes:
-        kind: one of the constants above.
-        name: the mutant or alteration; the release for ``release``.
-        rule: the rule that was judged.
-        check: the check that judged it; empty for a survivor and where a whole run was asked.
-        verdict: ``fail``; ``pass`` for releases without the defect; ``survived``.
-        release: of Kafka, or :data:`REFERENCE`.
-        date: when it was played.
-        commit: of the suite that played it; empty where that is not known.
-        reason: the first sentence of what the check said; of a survivor, why nothing kills it.
-        seed: the run's; None if it is not known.
-    """
-
-    kind: str
-    rule: str
-    release: str
-    verdict: str = "fail"
-    date: str = ""
-    commit: str = ""
+    kind: str  # One of the constants above.
+    rule: str  # The rule that was judged.
+    release: str  # Of Kafka, or :data:`REFERENCE`.
+    verdict: str = "fail"  # ``fail``; ``pass`` for releases without the defect; ``survived``.
+    date: str = ""  # When it was played.
+    commit: str = ""  # Of the suite that played it; empty where that is not known.
+    # The check that judged it; empty for a survivor and where a whole run was asked.
     check: str = ""
-    name: str = ""
+    name: str = ""  # The mutant or alteration; the release for ``release``.
+    # The first sentence of what the check said; of a survivor, why nothing kills it.
     reason: str = ""
-    seed: int | None = None
+    seed: int | None = None  # The run's; None if it is not known.
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:

@@ -60,29 +60,22 @@ class Shrunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """A run of a night.
-
-    Attributes:
-        run: Its directory, below that of the night.
-        faults: The kinds of fault that its schedule was drawn from.
-        trouble: What went wrong that no fault explains.
-        replays: For each replay of its schedule the rules that it broke.
-        judged: The smallest share of cases that an invariant judged.
-    """
+    """A run of a night."""
 
     seed: int
-    run: str
-    faults: tuple[str, ...]
+    run: str  # Its directory, below that of the night.
+    faults: tuple[str, ...]  # The kinds of fault that its schedule was drawn from.
     began: str
     seconds: float
     exit_code: int
-    trouble: tuple[str, ...] = ()
+    trouble: tuple[str, ...] = ()  # What went wrong that no fault explains.
     failures: tuple[Failure, ...] = ()
     exercised: tuple[str, ...] = ()
     idle: tuple[str, ...] = ()
     hit: tuple[str, ...] = ()
     missed: tuple[Missed, ...] = ()
-    judged: float = 1.0
+    judged: float = 1.0  # The smallest share of cases that an invariant judged.
+    # For each replay of its schedule the rules that it broke.
     replays: tuple[tuple[str, ...], ...] = ()
     shrunk: Shrunk | None = None
 

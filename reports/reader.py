@@ -13,12 +13,11 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from reports.results import SCHEMA, Results
+from reports.schema import schema
 from spec.plain import from_plain
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
-
-SCHEMA_FILE = Path(__file__).with_name("results.schema.json")
 
 
 def read(path: Path) -> Results:
@@ -83,4 +82,4 @@ def _validator() -> Draft202012Validator:
     # Imported late: most commands read no results.
     from jsonschema import Draft202012Validator  # noqa: PLC0415
 
-    return Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    return Draft202012Validator(schema())

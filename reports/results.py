@@ -1,9 +1,9 @@
 """results.json as typed values: the one document between a run and everything made of it.
 
 ``reports.reader`` makes it of a file, ``reports.writer`` makes a file of it, ``reports.document``
-makes it of settled rules. Nobody else knows that it is JSON. ``results.schema.json`` is generated
-from these classes by ``python -m tools.documents.schemas``: a field without a default is required,
-and a field that equals its default is left out of the file. The descriptions are the docstrings'.
+makes it of settled rules. Nobody else knows that it is JSON. ``reports.schema`` makes its JSON
+Schema of these classes: a field without a default is required, and a field that equals its default
+is left out of the file. The descriptions are the docstrings'.
 """
 
 from collections.abc import Mapping
@@ -21,18 +21,7 @@ Word = Literal[
 ]
 """A verdict, or ``untested`` for a rule that has no check."""
 
-Counted = Literal[
-    "pass",
-    "unsupported",
-    "out of reach",
-    "vacuous",
-    "unknown",
-    "fail",
-    "error",
-    "untested",
-    "unexpected",
-    "problems",
-]
+Counted = Literal[Word, "unexpected", "problems"]
 Count = Annotated[int, {"minimum": 0}]
 Seconds = Annotated[float, {"minimum": 0}]
 RuleId = Annotated[str, {"pattern": "^[A-Z]{3}-[0-9]{2,3}$"}]

@@ -32,7 +32,11 @@ def entries_of(text: str) -> dict[str, Entry]:
         for identity, raw in table.items():
             if identity in entries:
                 raise SpecError(f"{identity} is listed twice")
-            entries[identity] = record(Entry, raw, identity, id=identity, area=area)
+            rules = raw.get("rules", "") if isinstance(raw, dict) else ""
+            if not isinstance(rules, str):
+                raise SpecError(f"{identity}: rules are ids in one text, not {rules!r}")
+            named = {**raw, "rules": rules.split()} if rules else raw
+            entries[identity] = record(Entry, named, identity, id=identity, area=area)
     return entries
 
 

@@ -44,14 +44,16 @@ class Risk:
 @cache
 def load_risks(file: str = "risks.toml") -> Mapping[str, Risk]:
     """Return what a file of this package has by id, the worst first; raises SpecError."""
-    text = (resources.files("spec") / file).read_text(encoding="utf-8")
-    risks = [
-        record(Risk, raw, f"{file}: {name}", id=name) for name, raw in parse(text, file).items()
-    ]
-    if strange := [risk.id for risk in risks if risk.rank not in RANKS]:
-        raise SpecError(f"{file}: {strange[0]}: rank must be one of {', '.join(RANKS)}")
-    risks.sort(key=lambda risk: RANKS.index(risk.rank))
-    return MappingProxyType({risk.id: risk for risk in risks})
+    by_rank = parse((resources.files("spec") / file).read_text(encoding="utf-8"), file)
+    if strange := by_rank.keys() - set(RANKS):
+        raise SpecError(f"{file}: {min(strange)} is no rank; there are {', '.join(RANKS)}")
+    return MappingProxyType(
+        {
+            name: record(Risk, raw, f"{file}: {name}", id=name, rank=rank)
+            for rank in RANKS
+            for name, raw in by_rank.get(rank, {}).items()
+        }
+    )
 
 
 def load_findings() -> Mapping[str, Risk]:

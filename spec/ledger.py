@@ -141,11 +141,12 @@ def parse_ledger(text: str, where: str) -> Ledger:
     head = document.get("ledger", {})
     if not isinstance(head, Mapping) or not head.get("name"):
         raise SpecError(f"{where}: [ledger] has no name")
-    absent = tuple(_absent(raw, where) for raw in document.get("absent", []))
+    shared = {key: head[key] for key in ("versions", "expires") if key in head}
+    absent = tuple(_absent(raw, shared, where) for raw in document.get("absent", []))
     expected = tuple(
         _expected(raw, where)
         for cause in document.get("known", [])
-        for raw in _failures(cause, where)
+        for raw in _failures({**shared, **cause}, where)
     )
     _refuse_twins((f"{entry.feature} {entry.versions}" for entry in absent), where)
     _refuse_twins((f"{e.rule} {e.versions} {e.match}" for e in expected), where)
@@ -168,9 +169,10 @@ def check_ledger(ledger: Ledger, rules: Mapping[str, Rule]) -> list[str]:
     ]
 
 
-def _absent(raw: Mapping[str, object], where: str) -> Absent:
+def _absent(raw: Mapping[str, object], shared: Mapping[str, object], where: str) -> Absent:
     label = f"{where}: absent {raw.get('feature', '?')}"
-    found = record(Absent, raw, label)
+    given = {key: shared[key] for key in ("versions",) if key in shared}
+    found = record(Absent, {**given, **raw}, label)
     _refuse_empty(found, ("feature", "probe", "reason"), label)
     _check_range(found.versions, label)
     return found

@@ -5,14 +5,15 @@ is a table under its id; its sentence stands under its level::
 
     [ACK-07]
     MUST = "A rejected record is never delivered again in its group."
-    source = { kip = "932", section = "In-flight records", says = "..." }
+    kip.932."In-flight records" = "rejected leads from Acquired to Archived, whatever the count"
 
-``source`` is one or a list; ``code``, ``test`` and ``issue`` name what is no contract. A *contract*
-is a KIP, a message definition, the documentation or the public Javadoc: what another broker or
-client can be held to. A source of one points at the sentence. What goes without saying is left out:
-``basis`` is ``contract``, ``since`` is ``4.1``, ``honesty`` is ``required``, ``about`` is that of
-the area. Ids are never reused: a retired rule keeps its id as a tombstone (``retired = "reason"``),
-so an old report can always be read.
+A *contract* is a KIP, a message definition, the documentation or the public Javadoc: what another
+broker or client can be held to. Its key points at the section, field or anchor, and says in our
+words what stands there, in one text or a list; ``code``, ``test`` and ``issue`` name what is no
+contract, one or a list. What goes without saying is left out: ``basis`` is ``contract`` where a
+source is one, ``since`` is ``4.1`` and ``honesty`` is ``required`` unless the area has others,
+``about`` is that of the area. Ids are never reused: a retired rule keeps its id and its sentence as
+a tombstone (``retired = "reason"``), so an old report can always be read.
 """
 
 import re
@@ -110,15 +111,16 @@ UNCROSSED: Mapping[About, str] = {
 }
 """Why a rule that is not about the state of share-partitions meets one situation, by subject."""
 
-_SUBJECTS: Mapping[str, About] = {
-    "MEM": About.GROUPS,
-    "SEC": About.PERMISSIONS,
-    "CFG": About.SETTINGS,
-    "CLI": About.CLIENTS,
-    "INV": About.HISTORIES,
-    "FRM": About.PROGRAMS,
+_AREA_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "MEM": {"about": About.GROUPS},
+    "SEC": {"about": About.PERMISSIONS},
+    "DLQ": {"since": "4.4"},
+    "CFG": {"about": About.SETTINGS},
+    "CLI": {"about": About.CLIENTS},
+    "INV": {"about": About.HISTORIES, "honesty": Honesty.STOCHASTIC},
+    "FRM": {"about": About.PROGRAMS},
 }
-"""The subjects of whole areas; the rules of the others are about state, unless one says more."""
+"""What holds of all rules of an area that do not say otherwise; the others are about state."""
 
 
 class Basis(StrEnum):
@@ -140,14 +142,7 @@ class Kind(StrEnum):
     ISSUE = "issue"
 
 
-PLACES: Mapping[Kind, str] = {
-    Kind.KIP: "section",
-    Kind.MESSAGE: "field",
-    Kind.DOC: "anchor",
-    Kind.JAVADOC: "anchor",
-}
-"""The contracts, and the key that says where in each of them the sentence stands."""
-
+CONTRACTS = (Kind.KIP, Kind.MESSAGE, Kind.DOC, Kind.JAVADOC)
 NAMES = (Kind.CODE, Kind.TEST, Kind.ISSUE)  # what is no contract is named, and says nothing
 
 
@@ -164,7 +159,7 @@ class Source:
     @property
     def contract(self) -> bool:
         """Whether an implementation can be held to it."""
-        return self.kind in PLACES
+        return self.kind in CONTRACTS
 
     def __str__(self) -> str:
         head = {
@@ -203,12 +198,10 @@ def load_kips() -> dict[str, Kip]:
 def parse_sources(rule: Mapping[str, object], label: str) -> tuple[Source, ...]:
     """Read the sources of a rule; ``label`` names the rule in messages.
 
-    ``source`` has those of contracts; ``code``, ``test`` and ``issue`` have names alone. Each key
-    has one or a list.
-
     Raises SpecError: there is none, one is malformed, or a contract's does not say what it says.
     """
-    found = [_contract(raw, label) for raw in _listed(rule.get("source"))]
+    kinds = [Kind(key) for key in rule if key in CONTRACTS]
+    found = [one for kind in kinds for one in _pinpoints(kind, rule[kind.value], label)]
     for kind in NAMES:
         for name in _listed(rule.get(kind)):
             if not isinstance(name, str) or not name:
@@ -223,22 +216,18 @@ def _listed(raw: object) -> list[object]:
     return raw if isinstance(raw, list) else [] if raw is None else [raw]
 
 
-def _contract(raw: object, label: str) -> Source:
-    kinds = [kind for kind in PLACES if isinstance(raw, Mapping) and kind.value in raw]
-    if not isinstance(raw, Mapping) or len(kinds) != 1:
-        raise SpecError(f"{label}: a source has exactly one of {', '.join(PLACES)}, not {raw!r}")
-    kind = kinds[0]
-    place = PLACES[kind]
-    if unknown := set(raw) - {kind.value, place, "says"}:
-        raise SpecError(f"{label}: a {kind.value} source has unknown keys {sorted(unknown)}")
-    if not all(isinstance(value, str) and value for value in raw.values()):
-        raise SpecError(f"{label}: every value of a source is a text that is not empty")
-    if not {place, "says"} <= raw.keys():
-        raise SpecError(f"{label}: {raw!r} is no pinpoint; name the {place} and what it says there")
-    found = Source(kind=kind, name=raw[kind.value], place=raw[place], says=raw["says"])
-    if kind is Kind.KIP and found.name not in load_kips():
-        raise SpecError(f"{label}: KIP-{found.name} is not in kips.toml")
-    return found
+def _pinpoints(kind: Kind, raw: object, label: str) -> Iterator[Source]:
+    named: Mapping[str, object] = raw if isinstance(raw, Mapping) else {str(raw): None}
+    for name, places in named.items():
+        if not isinstance(places, Mapping):
+            raise SpecError(f"{label}: {kind} {name!r} is no pinpoint; name the place in it, too")
+        if kind is Kind.KIP and name not in load_kips():
+            raise SpecError(f"{label}: KIP-{name} is not in kips.toml")
+        for place, texts in places.items():
+            for says in _listed(texts):
+                if not isinstance(says, str) or not says:
+                    raise SpecError(f"{label}: {kind} {name} {place}: what it says is a text")
+                yield Source(kind=kind, name=name, place=place, says=says)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,17 +263,19 @@ def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Rule:
     levels = [level for level in Level if level in raw]
     if len(levels) != 1:
         raise SpecError(f"{label} has exactly one of {', '.join(Level)}")
-    plain = {key: value for key, value in raw.items() if key not in {*levels, *NAMES, "source"}}
+    plain = {key: value for key, value in raw.items() if key not in {*levels, *CONTRACTS, *NAMES}}
+    sources = () if "retired" in raw else parse_sources(raw, label)
+    basis = Basis.CONTRACT if any(one.contract for one in sources) else Basis.REFERENCE
     rule = record(
         Rule,
-        {"about": _SUBJECTS.get(match[1], About.STATE), **plain},
+        {"basis": basis.value, **_AREA_DEFAULTS.get(match[1], {}), **plain},
         label,
         id=identity,
         level=levels[0],
         text=" ".join(str(raw[levels[0]]).split()),
-        source=parse_sources(raw, label),
+        source=sources,
     )
-    if rule.basis is Basis.CONTRACT and not any(each.contract for each in rule.source):
+    if rule.basis is Basis.CONTRACT is not basis:
         raise SpecError(f"{label} claims a contract, and none of its sources is one")
     if not re.match(r"^\d+\.\d+$", rule.since):
         raise SpecError(f"{label}: since must be a minor release such as 4.1")

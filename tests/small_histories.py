@@ -42,6 +42,13 @@ _REQUESTS = 10**9  # the number of the first request that a case speaks of; each
 _NEIGHBOURS = 10_000
 """What is added to a case's share-partition for that of the other group on the same log."""
 
+_DELIVERY = {
+    *(kind.name.lower() for kind in AckType),
+    *("offset", "last", "at", "asked", "count", "op", "member", "of", "sequence", "node", "after"),
+    *("absent", "renewed", "attempts", "took", "outcome", "error", "session_ended"),
+}
+"""What a case may say of a delivery."""
+
 Plain = Mapping[str, Any]
 
 
@@ -136,8 +143,8 @@ def _write(journal: Journal, case: Case) -> None:
     kept = {"limit", "lock_ms", "window", "batch", "committed_only"} & plain.keys()
     limits = {name: plain[name] for name in kept} | {"dead_letters": "dead_letters" in plain}
     write_share_partition(journal, number, case.log, **limits)
-    highest: int = max(one.get("last", one["offset"]) for one in case.plain["deliveries"])
-    stored: Sequence[Plain] = case.plain.get("stored") or [
+    highest: int = max(one.get("last", one.get("offset", 0)) for one in plain["deliveries"])
+    stored: Sequence[Plain] = plain.get("stored") or [
         {"offset": offset} for offset in range(highest + 1)
     ]
     for one in stored:
@@ -194,10 +201,12 @@ def _deliver(
 ) -> None:
     ops: dict[int, int] = {}
     for number, one in enumerate(deliveries):
+        assert one.keys() <= _DELIVERY, f"{case}: {one}"
         key = one.get("op", -number - 1)
         op = ops.setdefault(key, journal.next_operation())
-        first, last = one["offset"], one.get("last", one["offset"])
-        row = (op, share_partition, case.log, one.get("member", number), first, last, one["count"])
+        first, count = one.get("offset", 0), one.get("count", 1)
+        last = one.get("last", first)
+        row = (op, share_partition, case.log, one.get("member", number), first, last, count)
         sent = one.get("asked", one["at"] - 1)
         times = (case.plain.get("lock_ms", 1000), sent * MS, one["at"] * MS)
         payload = (True, one.get("of", 1), one.get("sequence", first), 7)
@@ -214,16 +223,17 @@ def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
     if "renewed" in one:
         sent = one["renewed"] * MS
         yield int(AckType.RENEW), sent, sent + MS, int(Outcome.OK), 0
-    if "kind" in one:
+    if kind := next((kind for kind in AckType if kind.name.lower() in one), None):
         outcome = Outcome[one.get("outcome", "ok").upper()]
-        sent = one["acknowledged"] * MS
+        sent = one[kind.name.lower()] * MS
         unseen = outcome is Outcome.UNKNOWN and "took" not in one
         received = -1 if unseen else sent + one.get("took", 1) * MS
         error = one.get("error", 121) if outcome is Outcome.FAILED else 0
         for _ in range(one.get("attempts", 1)):
-            yield int(AckType[one["kind"].upper()]), sent, received, int(outcome), error
-    if "closed" in one:
-        yield int(AckType.CLOSED), one["closed"] * MS, one["closed"] * MS, int(Outcome.OK), 0
+            yield int(kind), sent, received, int(outcome), error
+    if "session_ended" in one:
+        at = one["session_ended"] * MS
+        yield int(AckType.CLOSED), at, at, int(Outcome.OK), 0
 
 
 def _show(journal: Journal, share_partition: int, plain: Plain, end: int) -> None:

@@ -23,7 +23,7 @@ from reports.analysis.judge import Found, _guarded, observation
 from reports.analysis.request import Judged, Request
 from reports.analysis.results import observations, owed_by
 from reports.analysis.rules import load_invariants
-from reports.reader import SCHEMA_FILE
+from reports.schema import schema
 from shareproof.chaos.verdicts import KEPT, class_data_options
 from shareproof.histories import _known
 from spec.history import (
@@ -125,7 +125,7 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
     )
     assert code == 1
     assert any("acknowledged.arrows: cut" in fault for fault in document["run"]["errors"])
-    jsonschema.validate(document, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    jsonschema.validate(document, schema())
 
 
 def test_archives_of_classes_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,8 +35,7 @@ from reports.results import ChaosRun
 from spec.history import Manifest
 from spec.plain import from_plain
 from spec.verdict import EnvironmentFault, OutOfReach
-from suites.chaos.scenario import Scenario
-from suites.chaos.scenarios import SCENARIOS, SHORT, chosen
+from suites.chaos.scenarios import SCENARIOS, SHORT, Scenario, chosen
 from suites.clusters import require
 from suites.options import RunOptions
 from tools.documents.chaos import (

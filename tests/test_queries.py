@@ -27,14 +27,13 @@ from fixtures.workload.load import DRAINING
 from fixtures.workload.plan import Load
 from reports.analysis import warm_up as spark_warming
 from reports.analysis.distributions import distributions
-from reports.analysis.files import History, open_history, together
+from reports.analysis.files import History, open_history, span, together
 from reports.analysis.judge import Found, judge
 from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.request import Request
 from reports.analysis.rules import load_invariants
 from reports.analysis.session import IN_ONE_PART, MEDIUM_ROWS, SMALL_ROWS, configured
-from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
 from reports.analysis.timeline import Course, marks, timelines

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkRuntimeError
 
 from fixtures.machine.java import find_java
 from reports.analysis import session
-from reports.analysis.quiet import without_chatter
+from reports.analysis.session import without_chatter
 from shareproof.chaos import verdicts
 from spec.verdict import EnvironmentFault
 from tests.shell import python

@@ -1,9 +1,11 @@
 """Judges histories together in a session: verdicts, and what a page tells of each run."""
 
+import contextlib
 import itertools
 import os
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -12,9 +14,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from reports.analysis.distributions import distributions
-from reports.analysis.files import History, together
+from reports.analysis.files import History, span, together
 from reports.analysis.judge import Found, Tell, judge
-from reports.analysis.progress import progress
 from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.request import Judged
@@ -27,12 +28,41 @@ from reports.analysis.session import (
     configured,
     is_local,
 )
-from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import Relations, register, unregister
 from reports.analysis.timeline import Course, marks, timelines
 from reports.results import Measure, Reached
 from spec.history import BUCKETED, TABLES
+
+EVERY = 10.0
+
+
+@contextlib.contextmanager
+def progress(spark: SparkSession, tell: Callable[[str], None]) -> Iterator[None]:
+    """While the block runs, tell now and then how far the query under way has come."""
+    ending = threading.Event()
+    thread = threading.Thread(target=_tell_now_and_then, args=(spark, tell, ending), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+
+
+def _tell_now_and_then(
+    spark: SparkSession, tell: Callable[[str], None], ending: threading.Event
+) -> None:
+    tracker, told = spark.sparkContext.statusTracker(), ""
+    while not ending.wait(EVERY):
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        # What has one part only is over soon.
+        long = [stage for stage in stages if stage is not None and stage.numTasks > 1]
+        said = ", ".join(f"{stage.numCompletedTasks} of {stage.numTasks}" for stage in long)
+        if said and said != told:
+            tell(f"  {said} parts of the history done")
+            told = said
+
 
 _NUMBERS = itertools.count()
 Drawn = tuple[History, int]

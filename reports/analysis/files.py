@@ -2,13 +2,14 @@
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PosixPath
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spec.history import ADDED, BUCKETED, OPTIONAL, TABLES, File, Manifest
@@ -38,22 +39,14 @@ _QUICKLY_READ = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """A compacted history.
+    """A compacted history."""
 
-    Attributes:
-        folder: Where it is.
-        manifest: What it consists of.
-        run: What its run says about itself.
-        spoiled: Sentences that name what cannot be read.
-        lost_tables: Small tables that cannot be read.
-        lost_buckets: Buckets that cannot be read, in one of the large tables or in both.
-    """
-
-    folder: Path
-    manifest: Manifest
-    run: dict[str, Any]
-    spoiled: tuple[str, ...] = ()
-    lost_tables: frozenset[str] = frozenset()
+    folder: Path  # Where it is.
+    manifest: Manifest  # What it consists of.
+    run: dict[str, Any]  # What its run says about itself.
+    spoiled: tuple[str, ...] = ()  # Sentences that name what cannot be read.
+    lost_tables: frozenset[str] = frozenset()  # Small tables that cannot be read.
+    # Buckets that cannot be read, in one of the large tables or in both.
     lost_buckets: frozenset[int] = frozenset()
 
     @property
@@ -278,3 +271,29 @@ def _has_nulls(found: pq.ParquetFile, place: int, column: str) -> bool:
     if all(one is not None and one.has_null_count for one in told):
         return any(one.null_count for one in told)
     return any(part.column(0).null_count for part in found.iter_batches(columns=[column]))
+
+
+def span(history: History) -> tuple[int, int]:
+    """Return when a run began, and when the last that was done in it was over.
+
+    Both are nanoseconds of the run's clock, and 0 where nothing happened at all. Deliveries are
+    not read for that: the files say at their ends between which times they are.
+    """
+    times = [time for pair in _spans(history) for time in pair]
+    return min(times, default=0), max(times, default=0)
+
+
+def _spans(history: History) -> Iterator[tuple[int, int]]:
+    for file in history.readable("phases"):
+        with (history.folder / file.path).open("rb") as source:
+            table = pq.read_table(source, columns=["since", "until"])
+        if table.num_rows:
+            yield pc.min(table["since"]).as_py(), pc.max(table["until"]).as_py()
+    for file in history.readable("deliveries"):
+        with (history.folder / file.path).open("rb") as source:
+            footer = pq.read_metadata(source)
+        column = footer.schema.names.index("acquired")
+        for number in range(footer.num_row_groups):
+            seen = footer.row_group(number).column(column).statistics
+            if seen is not None and seen.has_min_max:
+                yield seen.min, seen.max

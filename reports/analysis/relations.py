@@ -18,29 +18,23 @@ _BY_RUN = {"by_run": "run, ", "same_run": "d.run = p.run AND "}
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """A query with a name.
+    """A query with a name."""
 
-    Attributes:
-        name: What others call it.
-        sql: The query; ``{name}`` stands for a table of ``spec.history`` or another relation,
-            ``{by_run}`` and ``{same_run}`` for keys that a query over a single run leaves out.
-        uses: The relations that it reads; all else in braces are tables.
-        by_record: It has a row for each delivery or record, with ``log`` and ``offset``, over
-            tables that are laid out by these.
-        over_records: It reads the tables that are laid out by record; other relations are small.
-        cached: It is small, and asked more than once: worked out once.
-        sized: It is usually empty, but read from a large table: worked out before what uses it is
-            planned, because Spark would take it for as large as that table.
-        shared: It is asked more than once: worked out once where rows are held in memory.
-    """
-
-    name: str
+    name: str  # What others call it.
+    # The query; ``{name}`` stands for a table of ``spec.history`` or another relation, ``{by_run}``
+    # and ``{same_run}`` for keys that a query over a single run leaves out.
     sql: str
-    uses: tuple[Relation, ...] = ()
+    uses: tuple[Relation, ...] = ()  # The relations that it reads; all else in braces are tables.
+    # It has a row for each delivery or record, with ``log`` and ``offset``, over tables that are
+    # laid out by these.
     by_record: bool = False
+    # It reads the tables that are laid out by record; other relations are small.
     over_records: bool = False
-    cached: bool = False
+    cached: bool = False  # It is small, and asked more than once: worked out once.
+    # It is usually empty, but read from a large table: worked out before what uses it is planned,
+    # because Spark would take it for as large as that table.
     sized: bool = False
+    # It is asked more than once: worked out once where rows are held in memory.
     shared: bool = False
 
     @cached_property

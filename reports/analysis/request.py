@@ -13,29 +13,24 @@ from spec.rule import Level
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked for.
+    """What is asked for."""
 
-    Attributes:
-        runs: The runs to judge.
-        control: A run without faults that broken rules are compared with; its own verdicts do not
-            count. Without it, one of the runs serves if nothing was done to it.
-        ledger, version: What the runs say unless given.
-        brief: Verdicts and witnesses only: no distributions, states, timeline or stories.
-        owed: The rules that each run had to put to the test, where that is not what it says itself.
-            That it never exercised another one is not held against it.
-        strict: Whether chaos runs are held to what they owe: rules, faults and cases not excused.
-    """
-
-    runs: tuple[Path, ...]
+    runs: tuple[Path, ...]  # The runs to judge.
+    # A run without faults that broken rules are compared with; its own verdicts do not count.
+    # Without it, one of the runs serves if nothing was done to it.
     control: Path | None = None
     master: str = "local[*]"
     memory: str = "1g"
     level: Level = Level.SHOULD
     only: tuple[str, ...] = ()
+    # The rules that each run had to put to the test, where that is not what it says itself. That it
+    # never exercised another one is not held against it.
     owed: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
-    ledger: str = ""
+    ledger: str = ""  # What the runs say unless given, as the version.
     version: str = ""
+    # Verdicts and witnesses only: no distributions, states, timeline or stories.
     brief: bool = False
+    # Whether chaos runs are held to what they owe: rules, faults and cases not excused.
     strict: bool = False
     command: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)

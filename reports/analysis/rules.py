@@ -27,42 +27,31 @@ much more room, and locks last for seconds."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invariant:
-    """One rule over a whole history; all expressions are Spark's SQL over one row.
+    """One rule over a whole history; all expressions are Spark's SQL over one row."""
 
-    Attributes:
-        id: That of its rule in ``spec/rules/inv.toml``.
-        over: The relation whose rows put it to the test.
-        columns: The columns of ``over`` that the expressions name.
-        cases: Which rows put the rule to the test.
-        breach: Which of these break it.
-        since, until: Between which times of the run's clock a breach happened, in nanoseconds.
-        detail: What a witness says of a breach, as text.
-        excuses: Why rows that ought to put the rule to the test do not, each with the expression
-            for it; of a row that is no case the first that is true counts. Only of rules over
-            records.
-        share_partition, log, offset: Where a breach is.
-        needs_whole: Its witness is something missing: a history of which anything was lost
-            cannot break it for certain.
-        about: A table whose rows put the rule to the test: where it is empty, nothing does.
-        clock_error: The largest error of clocks, in nanoseconds, with which a breach is certain.
-            Times of hosts are widened by it, so that only what is compared with a duration, or the
-            other way round, can be wrong by it.
-    """
-
-    id: str
-    over: Relation
-    columns: tuple[str, ...]
-    cases: str = "true"
-    breach: str
+    id: str  # That of its rule in ``spec/rules/inv.toml``.
+    over: Relation  # The relation whose rows put it to the test.
+    columns: tuple[str, ...]  # The columns of ``over`` that the expressions name.
+    cases: str = "true"  # Which rows put the rule to the test.
+    breach: str  # Which of these break it.
+    # Between which times of the run's clock a breach happened, in nanoseconds.
     since: str
     until: str
-    detail: str
+    detail: str  # What a witness says of a breach, as text.
+    # Why rows that ought to put the rule to the test do not, each with the expression for it; of a
+    # row that is no case the first that is true counts. Only of rules over records.
     excuses: tuple[tuple[str, str], ...] = ()
+    # Where a breach is.
     share_partition: str = "share_partition"
     log: str = "log"
     offset: str = "offset"
+    # Its witness is something missing: a history of which anything was lost cannot break it for
+    # certain.
     needs_whole: bool = False
-    about: str = ""
+    about: str = ""  # A table whose rows put the rule to the test: where it is empty, nothing does.
+    # The largest error of clocks, in nanoseconds, with which a breach is certain. Times of hosts
+    # are widened by it, so that only what is compared with a duration, or the other way round, can
+    # be wrong by it.
     clock_error: int = BORNE
 
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,9 +12,71 @@ from typing import Any, TypeVar
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Row, SparkSession
 
-from reports.analysis.classes import share_classes
-from reports.analysis.quiet import without_chatter
 from spec.verdict import EnvironmentFault
+
+_STDERR = 2
+_CHATTER = re.compile(
+    rb"WARNING: |Picked up \w*JAVA\w*OPTIONS|Using Spark's default log4j|"
+    rb"Setting default log level|Setting Spark log level|To adjust logging level|"
+    rb"SLF4J: |\d\d/\d\d/\d\d \d\d:\d\d:\d\d (WARN|INFO) "
+)
+"""How lines begin that tell nobody anything: which modules it uses, how to change its log level."""
+_ENDS_WITHIN = 5.0
+
+
+@contextlib.contextmanager
+def without_chatter() -> Iterator[None]:
+    """Filter what processes started here print on standard error, for as long as they live.
+
+    Their descriptor is a pipe from here on; ours is put back at the end. If the body fails, what is
+    left in the pipe is shown first, so that the error stands below the reasons for it.
+    """
+    readable, writable = os.pipe()
+    screen = os.dup(_STDERR)
+    os.dup2(writable, _STDERR)
+    os.close(writable)
+    shown = threading.Thread(target=_show, args=(readable, screen), daemon=True)
+    shown.start()
+    try:
+        yield
+    except BaseException:
+        os.dup2(screen, _STDERR)
+        shown.join(_ENDS_WITHIN)
+        raise
+    os.dup2(screen, _STDERR)
+
+
+def _show(readable: int, screen: int) -> None:
+    with open(readable, "rb") as lines, open(screen, "wb", buffering=0) as shown:
+        for line in lines:
+            if not _CHATTER.match(line):
+                with contextlib.suppress(OSError):
+                    shown.write(line)
+
+
+_TASKS = "Executor task"
+_CALLED = "Thread-"
+"""How the names of threads begin that run tasks, and of those that carry out calls from Python."""
+
+
+def share_classes(spark: SparkSession) -> None:
+    """Give the threads that plan, and those that these start later, the class loader of tasks.
+
+    Both compile the code of a query, each for its own loader, although they are one process: all of
+    it was compiled twice. A task's loader finds all that the planner's does.
+    """
+    java = spark._jvm.java  # type: ignore[union-attr]  # noqa: SLF001
+    one = java.util.ArrayList()
+    one.append(0)
+    spark._jsc.parallelize(one).count()  # noqa: SLF001
+    threads = {one.getName(): one for one in java.lang.Thread.getAllStackTraces().keySet()}
+    loaders = [
+        one.getContextClassLoader() for name, one in threads.items() if name.startswith(_TASKS)
+    ]
+    for name, one in threads.items() if loaders else ():
+        if name.startswith(_CALLED):
+            one.setContextClassLoader(loaders[0])
+
 
 _LOOPBACK = "127.0.0.1"
 _OPTIONS = "spark.driver.extraJavaOptions"

@@ -33,18 +33,12 @@ def intervals_for(runs: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What is to be drawn of a run.
+    """What is to be drawn of a run."""
 
-    Attributes:
-        since, until: From when to when, in nanoseconds of its clock.
-        intervals: How many there are to be at most.
-        rows: How many deliveries there are. Of very many only some are looked at.
-    """
-
-    since: int
+    since: int  # From when to when, in nanoseconds of its clock.
     until: int
-    intervals: int = INTERVALS
-    rows: int = 0
+    intervals: int = INTERVALS  # How many there are to be at most.
+    rows: int = 0  # How many deliveries there are. Of very many only some are looked at.
 
     @property
     def step(self) -> int:

@@ -6,10 +6,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from reports.analysis.files import History
+from reports.analysis.files import History, span
 from reports.analysis.queries import breaches
 from reports.analysis.rules import Invariant, by_relation
-from reports.analysis.span import span
 from reports.analysis.tables import narrowed
 
 WITNESSES = 3

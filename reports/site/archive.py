@@ -25,17 +25,11 @@ MOST_TOLD = 12  # other runs that a rule's history names
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run of the archive.
+    """One run of the archive."""
 
-    Attributes:
-        slug: Its name in addresses; no two runs of an archive have the same.
-        folder: Where its files are.
-        results: What it found.
-    """
-
-    slug: str
-    folder: Path
-    results: Results
+    slug: str  # Its name in addresses; no two runs of an archive have the same.
+    folder: Path  # Where its files are.
+    results: Results  # What it found.
 
     @property
     def kind(self) -> str:

@@ -26,21 +26,13 @@ OTHERWISE = frozenset({"INV", APP_AREA})  # areas that are judged otherwise than
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noticed:
-    """Something broken on purpose, and a rule that a check rightly reported broken there.
+    """Something broken on purpose, and a rule that a check rightly reported broken there."""
 
-    Attributes:
-        kind: One of :data:`KINDS`.
-        name: What it is called on the command line.
-        sentence: What is wrong with it.
-        rule: The rule that was reported broken.
-        check: The check that did; its file and name.
-    """
-
-    kind: str
-    name: str
-    sentence: str
-    rule: str
-    check: str
+    kind: str  # One of :data:`KINDS`.
+    name: str  # What it is called on the command line.
+    sentence: str  # What is wrong with it.
+    rule: str  # The rule that was reported broken.
+    check: str  # The check that did; its file and name.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

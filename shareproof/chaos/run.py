@@ -42,8 +42,7 @@ from reports.results import Results
 from shareproof.chaos.spark_start import Log, starting
 from shareproof.chaos.verdicts import judge, spark_settings
 from shareproof.options import ChaosOptions, Overlap
-from suites.chaos.scenario import CALM, DYING, MIXED, SLOW, TARDY, Scenario
-from suites.chaos.scenarios import SCENARIOS, chosen
+from suites.chaos.scenarios import CALM, DYING, MIXED, SCENARIOS, SLOW, TARDY, Scenario, chosen
 
 _CALM = Group(name="calm", members=(PLAIN, PLAIN))
 _ODD = Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit")))

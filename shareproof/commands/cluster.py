@@ -137,8 +137,7 @@ def risks(
     from reports.console import line, screen
     from reports.verdicts import BROKEN, OK
     from shareproof.risks.facts import read
-    from shareproof.risks.found import risks_of
-    from shareproof.risks.telling import lines, page
+    from shareproof.risks.found import lines, page, risks_of
     from spec.ledger import load_ledger
     from spec.plain import text_of
     from spec.releases import numbers

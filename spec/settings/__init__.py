@@ -4,7 +4,8 @@ A table ``NAME.toml`` is about the library whose adapter says that it is NAME; c
 documentation. ``values`` are documented and have to take effect: each names what then shows on the
 wire. ``either`` may take effect or be refused, for the documentation leaves it open. ``refused``
 and ``foreign`` have to be refused by an error that names the setting, or calls it what ``called``
-says. What is ``untested`` says why. A framework's table is ``like`` that of the client under it.
+says; a setting of which only that is looked at stands in one of the tables of these names. What is
+``untested`` says why. A framework's table is ``like`` that of the client under it.
 """
 
 from collections.abc import Mapping
@@ -61,8 +62,9 @@ def settings_of(name: str, version: str = "") -> Settings | None:
         for each, fields in raw.get("setting", {}).items()
     ]
     found += [
-        Setting(name=each, foreign=True, refused=tuple(values))
-        for each, values in raw.get("foreign", {}).items()
+        Setting(name=each, foreign=table == "foreign", refused=tuple(values))
+        for table in ("refused", "foreign")
+        for each, values in raw.get(table, {}).items()
     ]
     untested = {each: why for why, names in raw.get("untested", {}).items() for each in names}
     if base := settings_of(raw.get("like", "")):

@@ -5,6 +5,7 @@ All are data. A scenario's name says what it is about; times are seconds after t
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from itertools import chain
 from typing import Any
@@ -15,7 +16,35 @@ from chaos.schedule import ScheduledFault
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import no_such
 from fixtures.targets import DEFAULT_TARGET
-from suites.chaos.scenario import COUNTED, LIVE, LOCKED, SAFE, STORED, Scenario
+
+SAFE = ("INV-01", "INV-02", "INV-04", "INV-05")
+LIVE = ("INV-24", "INV-25")
+STORED = ("INV-21", "INV-22")
+COUNTED = ("INV-12", "INV-13")
+LOCKED = ("INV-01", "INV-18", "INV-23")
+
+CALM, MIXED, TARDY, DYING, SLOW = "calm", "mixed", "tardy", "dying", "slow"
+"""Members that accept at once, members that do whatever acknowledging offers, members that say
+nothing for ten seconds, so that locks run out and counts rise, members that crash while they keep
+some records and have let others go, and members that nearly always hold some."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One scenario."""
+
+    name: str  # What it is called.
+    sentence: str  # What happens.
+    injections: tuple[ScheduledFault, ...]  # What breaks, and when.
+    # What it has to put to the test; what it exercises beyond is judged as well.
+    rules: tuple[str, ...] = (*SAFE, *LIVE)
+    seconds: float = 25.0  # How long records are produced.
+    rate: float = 600.0  # Records a second.
+    lock_ms: int = 5000  # How long locks last.
+    members: str = MIXED  # Which members there are.
+    release: str = ""  # The Kafka that it begins with, if that is not the one that is asked for.
+    judged: float = 0.9  # Which share of the cases of these rules it may not excuse.
+
 
 ALL, SOME = "all", "some"
 

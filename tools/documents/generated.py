@@ -162,9 +162,11 @@ def _over(known: Mapping[str, Any], text_of: Callable[[Any], str]) -> str:
 
 
 def _files() -> str:
+    from reports.schema import schema as results
+
     parts = ["# The files of a run", "Fields by path; `[]` is each element of an array."]
-    for name in ("results", "timelines"):
-        schema = json.loads((ROOT / "reports" / f"{name}.schema.json").read_text(encoding="utf-8"))
+    drawn = json.loads((ROOT / "reports/timelines.schema.json").read_text(encoding="utf-8"))
+    for name, schema in (("results", results()), ("timelines", drawn)):
         rows = ["| field | type | |", "| --- | --- | --- |", *_fields(schema, schema, "")]
         parts += [f"## {name}.json", schema["description"], "\n".join(rows)]
     return "\n\n".join(parts) + "\n"

@@ -1,6 +1,6 @@
 """The JSON Schema of results.json, made of the types in ``reports.results``.
 
-``python -m tools.documents.schemas`` writes ``reports/results.schema.json``; a test compares.
+A field without a default is required. ``python -m reports.schema`` prints it.
 """
 
 import inspect
@@ -12,12 +12,10 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from reports.reader import SCHEMA_FILE
 from reports.results import SCHEMA, Results
 
 Schema = dict[str, Any]
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
-_WIDTH = 100
 _ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
@@ -31,27 +29,6 @@ def schema() -> Schema:
         **root,
         "$defs": dict(sorted(definitions.items())),
     }
-
-
-def text() -> str:
-    return written(schema()) + "\n"
-
-
-def written(value: Any, indent: str = "", before: int = 0) -> str:
-    """Return JSON in which what fits on a line stands on one.
-
-    ``indent`` begins further lines; of the first one so many characters are there ``before`` it.
-    """
-    flat = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, dict | list) or len(indent) + before + len(flat) < _WIDTH:
-        return flat
-    inside = indent + "  "
-    if isinstance(value, list):
-        lines = [inside + written(each, inside) for each in value]
-        return "[\n" + ",\n".join(lines) + f"\n{indent}]"
-    keys = [(f"{json.dumps(key)}: ", each) for key, each in value.items()]
-    lines = [inside + key + written(each, inside, len(key)) for key, each in keys]
-    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
 def _definition(kind: type, definitions: dict[str, Schema]) -> None:
@@ -110,4 +87,4 @@ def _named(kind: Any, definitions: dict[str, Schema]) -> Schema:
 
 
 if __name__ == "__main__":
-    SCHEMA_FILE.write_text(text(), encoding="utf-8")
+    print(json.dumps(schema(), indent=1, ensure_ascii=False))
