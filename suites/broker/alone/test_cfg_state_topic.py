@@ -38,9 +38,9 @@ async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> 
     # The state topic has to be made anew, by a broker that wants three replicas of it.
     await lone.restart({FACTOR: "3"})
     await without_state_topic(lone.env)
-    key, told = share_key(queue.group, queue.topic.id, 0), set()
+    key, seen = share_key(queue.group, queue.topic.id, 0), set[str]()
     async for _ in attempts(3 * NOT_FOR):
         connection = await queue.env.cluster.any()
         response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
-        told.add(error_name(response.coordinators[0].error_code))
-    judge["CFG-31"].none_but(NOT_READY, told, "responses with one replica, three wanted")
+        seen.add(error_name(response.coordinators[0].error_code))
+    judge["CFG-31"].none_but(NOT_READY, seen, "responses with one replica, three wanted")

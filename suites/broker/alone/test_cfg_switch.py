@@ -48,8 +48,8 @@ async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
     try:
         anew = await queue.consumer()
     except Undecided as reason:
-        refused = ErrorCode.UNSUPPORTED_VERSION.name in str(reason)
-        judge["CFG-04"].holds(not refused, f"no member could join at level {level}: {reason}")
+        barred = ErrorCode.UNSUPPORTED_VERSION.name in str(reason)
+        judge["CFG-04"].holds(not barred, f"no member could join at level {level}: {reason}")
         raise
     came = await watch(anew, range(3, 10), WITHIN)
     judge["CFG-04"].equal(True, bool(came), "whether a member gets records with no restart")
