@@ -170,9 +170,9 @@ MS = 1_000_000
 PLAIN: dict[str, Any] = {
     "lock_ms": 1000,
     "deliveries": [
-        {"offset": 0, "last": 9, "at": 1000, "count": 1, "kind": "accept", "acknowledged": 1400},
+        {"offset": 0, "last": 9, "at": 1000, "count": 1, "accept": 1400},
         {"offset": 10, "at": 1000, "count": 1},
-        {"offset": 10, "at": 3000, "count": 2, "kind": "accept", "acknowledged": 3100},
+        {"offset": 10, "at": 3000, "count": 2, "accept": 3100},
     ],
     "shown": [
         {"at": 1500, "spso": 10, "end": 11, "lag": 1},

@@ -45,7 +45,7 @@ def distributions(spark: SparkSession, rows: Sequence[int] = (0,)) -> list[list[
     """
     sampled = [one_in(some) for some in rows]
     columns = [
-        f"percentile_approx({measure}, {_QUANTILES}, 1000) AS q{number}, "
+        f"percentile_approx({measure}, {_QUANTILES}, 10000) AS q{number}, "
         f"count({measure}) AS n{number}"
         for number, measure in enumerate(MEASURES.values())
     ]
