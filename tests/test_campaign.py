@@ -173,7 +173,7 @@ def test_command_line() -> None:
     ("words", "sentence"),
     [
         (("--only", "there-is-no-such-thing"), "no mutant, alteration, area, rule or check"),
-        (("nonsense",), "there are reference, alterations,"),
+        (("nonsense",), "there are reference, variants,"),
         (("check",), "check needs --only"),
         (("kafka", "--only", "there-is-no-such-thing"), "no mutant"),
         (("clients", "--only", "there-is-no-such-thing"), "no mutant"),
