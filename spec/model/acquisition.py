@@ -68,15 +68,19 @@ class Acquirer(InFlight):
     def _available(self, committed: bool) -> Iterator[Take]:
         """Yield available runs, each within one record batch, while the window has room."""
         end = self.log.end(committed=committed)
-        for batch in self.log.over(self.start, end - 1):
-            if committed and batch.hidden:
-                continue
+        for batch in self._shown(committed):
             low, high = max(batch.first, self.start), min(batch.last, end - 1)
             for first, last, record in self.records.over(low, high):
                 if first >= self.end and not self._may_begin(first):
                     return
                 if record.state is State.AVAILABLE:
                     yield Take(first, last, record, batch)
+
+    def _shown(self, committed: bool) -> Iterator[LogBatch]:
+        """Yield the batches from the start on that members may be given."""
+        for batch in self.log.over(self.start, self.log.end(committed=committed) - 1):
+            if not (committed and batch.hidden):
+                yield batch
 
     def _may_begin(self, first: int) -> bool:
         """Tell whether the window has room for one more batch, which begins at an offset."""
@@ -125,9 +129,7 @@ class Acquirer(InFlight):
         """Yield the offsets from the start on that no batch of the log holds or shows."""
         end = self.log.end(committed=committed)
         following = self.start
-        for batch in self.log.over(self.start, end - 1):
-            if committed and batch.hidden:
-                continue
+        for batch in self._shown(committed):
             if batch.first > following:
                 yield following, batch.first - 1
             following = max(following, batch.last + 1)

@@ -8,9 +8,7 @@ MEMORY = 300  # MiB by which a client may grow for a response of a few hundred b
 BUSY = 0.15  # Of a processor. Clients that wait take 0.02, those that spin 0.3 and more.
 WARM = 3.0  # Seconds in which a runtime compiles what a client does all the time.
 MEASURED = 6.0
-WINDOWS = (
-    3  # A runtime that a busy machine kept from compiling before comes to rest in one of them.
-)
+WINDOWS = 3  # In one of them a runtime comes to rest that a busy machine kept from compiling.
 
 
 SHAPES = ("backwards", "2^31", "2^32", "2^62", "16 of 2^28")
