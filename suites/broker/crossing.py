@@ -292,6 +292,10 @@ class CrossedSession(Session):
         self._spare: dict[Where, list[int]] = {}
         self._sure_until = 0.0
 
+    def again(self, connection: Connection) -> Session:
+        assert self.member
+        return CrossedSession(connection, self.member, self.queue, self.own[1])
+
     async def begin(self) -> None:
         """Open and close a session, then open the one that acquires of the neighbours, too."""
         await super().fetch(epoch=OPEN, max_wait_ms=0)

@@ -196,8 +196,8 @@ class Consumer:
     async def reconnect(self) -> None:
         """Take a new connection and a session not yet opened; the old connection is left alone."""
         node = self.where[0].leaders[self.where[1]]
-        self.session = await self.member.new_session(node)
-        self.member.sessions[node] = self.session
+        connection = await self.member.cluster.dial(node, self.member_id)
+        self.session = self.member.sessions[node] = self.session.again(connection)
 
 
 async def stopped(

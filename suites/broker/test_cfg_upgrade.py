@@ -110,5 +110,5 @@ async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
         await traffic.flowing()
         produced = await traffic.drained()
 
-    judge_books(judge["CFG-21"], traffic, produced)
+    await judge_books(judge["CFG-21"], traffic, produced)
     judge["CFG-20"].saw(upgrades=len(nodes))

@@ -91,7 +91,7 @@ async def test_end_of_an_old_connection(env: Env, judge: Judge) -> None:
         judge.equal(ErrorCode.NONE, response.error, error)
         fetches += 1
     fresh = await queue.produce(1)
-    await consumer.acquire(1)
+    await consumer.drain(until=fresh)
     part = await consumer.ack(accept(fresh))
     judge.equal(ErrorCode.NONE, part.ack_error, "error of an ack in the new session")
     judge.saw(fetches=fetches)

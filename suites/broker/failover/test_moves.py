@@ -171,5 +171,5 @@ async def test_everything_moves(stage: FailoverCluster, judge: Judge) -> None:
         await traffic.flowing()
         produced = await traffic.drained(lock / 1000)
 
-    judge_books(judge, traffic, produced)
+    await judge_books(judge, traffic, produced)
     judge.saw(moves=25)

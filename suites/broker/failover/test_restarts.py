@@ -25,7 +25,7 @@ async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
         await traffic.flowing()
         produced = await traffic.drained(lock / 1000)
 
-    judge_books(judge, traffic, produced)
+    await judge_books(judge, traffic, produced)
     judge.saw(restarts=len(nodes))
 
 

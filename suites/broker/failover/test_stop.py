@@ -39,4 +39,4 @@ async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
         await judge_came_back(judge["COO-27"], roles.alone)
         produced = await traffic.drained(lock / 1000)
 
-    judge_books(judge["COO-10"], traffic, produced)
+    await judge_books(judge["COO-10"], traffic, produced)

@@ -15,6 +15,7 @@ from spec.verdict import Undecided
 from suites.broker.env import Queue, demand_bystander
 from suites.broker.leaders import ReconnectingConsumer, located
 from suites.broker.logs import data_offsets, read_log
+from suites.broker.state import AVAILABLE, StateKey, Trail
 from suites.judge import Judge
 
 Place = tuple[int, int]  # A partition and an offset.
@@ -135,12 +136,39 @@ class Traffic:
                 self.books.acknowledge({(part.partition, offset) for offset in kept}, result)
 
 
-def judge_books(judge: Judge, traffic: Traffic, produced: set[Place]) -> None:
+async def _taken_back(queue: Queue, place: Place) -> str:
+    """Return how the state topic takes back that a record is finished; nothing where it does not.
+
+    An acceptance goes where the stored start goes back, and where a write of another delivery with
+    a higher count comes late (KIP-932 §Managing durable share-partition state).
+    """
+    partition, offset = place
+    key = StateKey(queue.env, queue.group, queue.topic.id, partition)
+    start, finished, told = -1, 0, []
+    for record in await Trail(key, *await key.home(), 0).records():
+        if (value := record.value) is None:
+            continue
+        if 0 <= value.start_offset <= offset < start:
+            told.append(f"{place} below the start {start}, then at or above {value.start_offset}")
+        start = value.start_offset if value.start_offset >= 0 else start
+        for batch in value.state_batches:
+            if not batch.first_offset <= offset <= batch.last_offset:
+                continue
+            if batch.delivery_state != AVAILABLE:
+                finished = batch.delivery_count
+            elif 0 < finished < batch.delivery_count:
+                told.append(f"{place} finished, then available with a higher count")
+    return told[0] if told else f"{place} not available again"
+
+
+async def judge_books(judge: Judge, traffic: Traffic, produced: set[Place]) -> None:
     """Demand that every record was delivered and none again after its ACCEPT was answered NONE."""
     books = traffic.books
     missing = sorted(produced - books.delivered)
     judge.equal([], missing, f"records of {len(produced)} that were never delivered")
-    judge.equal([], sorted(books.again), "accepted records that came again")
+    again = sorted(books.again)
+    stored = "; ".join([await _taken_back(traffic.queue, place) for place in again[:20]])
+    judge.equal([], again, f"accepted records that came again{stored and ', stored as '}{stored}")
     left = sorted(produced - books.finished.keys() - books.doubtful)
     judge.equal([], left, "records that never got finished")
     judge.saw(produced=len(produced), finished=len(books.finished), refused=books.refused)
