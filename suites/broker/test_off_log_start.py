@@ -208,3 +208,43 @@ async def test_deleted_while_an_acknowledgement_fails(between: Proxied, judge: J
     came = (await other.drain(until=sentinel)).counts
     judge.equal(1, came[sentinel], f"delivery count of a new record, after {told}")
     judge.equal([], [o for o in came if o < 7], "deleted records that came")
+
+
+@check("OFF-49", solo={}, timeout=120)
+@pytest.mark.parametrize("moves", [True, False], ids=["start-moves", "start-stays"])
+async def test_deleted_while_a_release_is_stored(
+    between: Proxied, judge: Judge, moves: bool
+) -> None:
+    """The log's start moves into a batch of records whose release is not stored yet."""
+    env = between.env
+    queue, holder, other = await env.with_pair(0, lock_ms=env.bounds.lock(10_000))
+    await queue.produce(15, batches=3)
+    await holder.acquire(5, max_records=5)
+    await holder.acquire(5, max_records=5)
+    await holder.acked(release(0, 4))  # What the leader reads next, and finds to be deleted.
+    start = env.rng.randint(6, 8) if moves else 5
+    errors: list[str] = []
+    came: dict[int, int] = {}
+
+    async def others() -> bool:
+        response = await other.fetch()
+        errors.extend(error_name(error) for error in response.errors)
+        came.update({o: n for part in response.parts for o, n in part.counts.items()} | came)
+        return bool(came or errors)
+
+    with between.state_writes_refused():
+        pending = asyncio.create_task(holder.ack(release(5, 9), timeout=2 * WITHIN + 40))
+        await asyncio.wait([pending], timeout=0.5)
+        if moves:
+            await env.admin.delete_records(queue.topic, start)
+        await poll(others, bool)
+        if pending.done():
+            raise Undecided("the release failed before the log's start had moved")
+    if (told := result(await pending)) != "NONE":
+        raise Undecided(f"the release was answered with {told}")
+
+    await poll(others, lambda _: came.keys() >= set(range(start, 10)), within=2 * WITHIN)
+    counts = {offset: came[offset] for offset in range(start, 10) if offset in came}
+    what = f"delivery counts of what was released, with errors {errors} of the fetches"
+    judge.equal(dict.fromkeys(range(start, 10), 2), counts, what)
+    judge.saw(released=10 - start)
