@@ -66,15 +66,9 @@ async def test_altered_offset(env: Env, judge: Judge, place: str) -> None:
 @check("LAG-07", crossed=BESIDE)
 async def test_deleted_offsets(env: Env, judge: Judge) -> None:
     queue = await _drained(env, 20)
-    response = await env.cluster.at_coordinator(
-        queue.group,
-        "DeleteShareGroupOffsets",
-        group_id=queue.group,
-        topics=[{"topic_name": queue.topic.name}],
-    )
-    errors = [response.error_code, *(topic.error_code for topic in response.responses)]
-    if any(errors):
-        raise Undecided(f"DeleteShareGroupOffsets: {list(map(error_name, errors))}")
+    told = await delete_offsets(env, queue.group, queue.topic.name)
+    if refusals(told) != {NONE}:
+        raise Undecided(f"DeleteShareGroupOffsets: {told}")
     judge.equal(UNKNOWN, (await queue.offsets()).lag, "lag with the offsets deleted")
 
     consumer = await queue.holder(20)
