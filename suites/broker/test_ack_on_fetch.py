@@ -103,11 +103,14 @@ async def test_requests_take_effect_in_order(env: Env, judge: Judge) -> None:
 async def test_fetch_right_behind_a_release(env: Env, judge: Judge) -> None:
     _, consumer = await env.with_holder(5)
     session = consumer.session
-    epoch = session.epoch
-    offset = env.rng.choice(range(1, 5))
-    responses = await asyncio.gather(
-        session.acknowledge({consumer.where: [release(offset)]}, epoch=epoch),
-        session.fetch(epoch=epoch + 1, max_wait_ms=LONG_WAIT),
-    )
-    judge.equal("NONE", result_in(responses[0], consumer), "result of the release")
-    judge.equal({offset: 2}, responses[1].only.counts, "what the fetch behind it acquired")
+    # One fetch may be answered empty, whatever there is; three are not that follow a release.
+    for offset in env.rng.sample(range(1, 5), 3):
+        epoch = session.epoch
+        responses = await asyncio.gather(
+            session.acknowledge({consumer.where: [release(offset)]}, epoch=epoch),
+            session.fetch(epoch=epoch + 1, max_wait_ms=LONG_WAIT),
+        )
+        judge.equal("NONE", result_in(responses[0], consumer), "result of the release")
+        if counts := {o: n for part in responses[1].parts for o, n in part.counts.items()}:
+            break
+    judge.equal(2, counts.get(offset), f"count at which the fetch behind acquired {offset}")

@@ -399,5 +399,5 @@ async def test_renewed_record(harness: Harness, judge: Judge) -> None:
         again = await harness.polls(
             consumer, lambda seen: seen.records or seen.errors, kind=None, payload="full"
         )
-        judge.equal(got, again.records, f"the record, before and after renewing a {time_} time")
         judge.equal([], again.error_names, "the poll that should have given the renewed record")
+        judge.equal(got, again.records, f"the record, before and after renewing a {time_} time")

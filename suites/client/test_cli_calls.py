@@ -142,7 +142,8 @@ async def test_lock_duration(harness: Harness, judge: Judge) -> None:
     if not harness.seen(consumer):  # some fetch before there is a poll
         judge.equal(None, before, "before the first fetch")
     await harness.take(consumer, 1, kind="accept")
-    told = [(one.response or {})["acquisition_lock_timeout_ms"] for one in harness.seen(consumer)]
+    responses = [one.response for one in harness.seen(consumer) if one.response]
+    told = [response["acquisition_lock_timeout_ms"] for response in responses]
     judge.equal(told[0], await consumer.lock_ms(), "after it")
 
 
