@@ -102,7 +102,7 @@ def _results(
         )
     )
     target = replace(found.target, version=text)
-    return replace(found, run=run(text), target=target, newer_than_target=("ACK-09",))
+    return replace(found, run=run(text), target=target, newer_than_target=("ACK-10",))
 
 
 def contract_rule(text: str, **changes: Any) -> Rule:

@@ -59,7 +59,7 @@ class DeadLetterSetup:
         return letters
 
     async def complete(self, judge: Judge, consumer: Consumer, end: int) -> list[DeadLetter]:
-        """Return the letters of partition 0 once all below ``end`` is behind the group."""
+        """Return the letters of partition 0 once all below ``end`` is behind the group for good."""
         start = await beyond(judge, self.queue, consumer, end)
         if start < end:
             raise Undecided(f"the start offset is {start}, not {end}: letters may be under way")

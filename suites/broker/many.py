@@ -17,6 +17,7 @@ import pytest
 from fixtures.clients.cluster import WITHIN, Topic, attempts
 from fixtures.clients.member import Member, Response, Session, Where
 from suites.broker.env import Catch, Consumer, Env, Queue, T, stopped
+from suites.broker.settings import LOCK, RESET
 from suites.broker.state import STATE_RPCS
 
 MANY = 3  # How many elements each list has at least; the bad one comes on top.
@@ -139,7 +140,7 @@ async def grid(env: Env, group: str | None = None, *, partitions: int = MANY) ->
     """Return new topics with as many partitions each, and a member that has been assigned all."""
     node = env.rng.choice(sorted(env.cluster.brokers))
     name = group or env.cluster.fresh_name("g")
-    await env.admin.group_config(name, {"share.auto.offset.reset": "earliest"})
+    await env.admin.group_config(name, {RESET: "earliest", LOCK: str(env.bounds.longest_lock)})
     at = [[node]] * partitions
     topics = await asyncio.gather(*(env.admin.create_topic(assignments=at) for _ in range(MANY)))
     member = await env.member(name, *topics)

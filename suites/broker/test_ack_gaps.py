@@ -19,7 +19,9 @@ async def holed(env: Env) -> tuple[Compacted, tuple[int, ...]]:
     return log, holes
 
 
-def first_batch(held: Catch) -> list[Range]:
+def first_batch(held: Catch, holes: Collection[int]) -> list[Range]:
+    if not held.counts.keys() & set(holes):
+        raise OutOfReach("the broker acquires no offset without a record")
     ranges = [r for response in held.responses for r in response.only.ranges if r.first < SIZE]
     return [replace(r, last=min(r.last, SIZE - 1)) for r in ranges]
 
@@ -44,13 +46,13 @@ async def test_gaps_beside_records(env: Env, judge: Judge) -> None:
         return AckType.GAP if offset in holes else env.rng.choice(final)
 
     # Which gaps are acquired is the broker's choice, so only what it listed is acknowledged.
-    batches = [each(r.first, [kind(offset) for offset in r.offsets]) for r in first_batch(held)]
+    ranges = first_batch(held, holes)
+    batches = [each(one.first, [kind(offset) for offset in one.offsets]) for one in ranges]
     judge["ACK-59"].equal("NONE", result(await consumer.ack(*batches)), f"result of {batches}")
     # The next acknowledgement carries the start offset that this one has led to.
     await consumer.acked(accept(SIZE))
     start = await log.queue.spso(SIZE)
     judge["ACK-60"].holds(start >= SIZE, f"the start offset is {start}, not behind the batch")
-    judge["ACK-60"].saw(gaps=len(held.counts.keys() & set(holes)))
     await judge_gone(judge["ACK-59"], log, consumer)
 
 
@@ -59,8 +61,7 @@ async def test_one_type_over_gaps(env: Env, judge: Judge) -> None:
     log, holes = await holed(env)
     consumer = await log.queue.consumer()
     held = await consumer.drain(until=SIZE)
-    for acquired in first_batch(held):
+    for acquired in first_batch(held, holes):
         part = await consumer.ack(accept(acquired.first, acquired.last))
         judge.equal("NONE", result(part), f"ACCEPT of {acquired}")
-    judge.saw(gaps=len(held.counts.keys() & set(holes)))
     await judge_gone(judge, log, consumer)

@@ -69,15 +69,17 @@ async def test_unknown_topic_id(env: Env, judge: Judge) -> None:
 
 @check("ACK-49", fast=True)
 async def test_unknown_partition(env: Env, judge: Judge) -> None:
-    _, consumer = await env.with_holder(6)
+    queue, consumer = await env.with_holder(6)
     topic, _ = consumer.where
     for offset, index in enumerate((1, env.rng.randint(2, 10_000), 2**31 - 1), 1):
         response = await consumer.session.acknowledge(
-            {(topic, index): [accept(0, 3)], consumer.where: [accept(offset)]}
+            {(topic, index): [accept(0, 3)], consumer.where: [release(offset)]}
         )
         seen = result(response.part(topic.id, index))
         judge.equal("UNKNOWN_TOPIC_OR_PARTITION", seen, f"result of partition {index}")
         judge.equal("NONE", result_in(response, consumer), "result beside it")
+    again = await next_catch(queue, consumer)
+    judge.equal([1, 2, 3], again.offsets, "records released beside it that come again")
     await judge_held(judge, consumer, range(4, 6), "unknown partitions")
 
 

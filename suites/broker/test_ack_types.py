@@ -68,30 +68,6 @@ async def test_part_of_a_batch_leaves_the_rest_acquired(env: Env, judge: Judge) 
     await judge_held(judge, consumer, rest[:1], "the others were settled")
 
 
-@check("ACK-09", fast=True, crossed=(BESIDE, RELOADED))
-async def test_start_offset_follows_settled_records(env: Env, judge: Judge) -> None:
-    queue, consumer = await env.with_holder(12)
-
-    # Offsets 3 (released) and 6 (acquired) are the obstacles, 9 and more stay to force writes:
-    # a broker may write the start offset with the next state change only (KIP-932 §Managing
-    # durable share-partition state lets it choose when).
-    part = await consumer.ack(
-        accept(0), gap(1), reject(2), release(3), reject(4), accept(5), accept(7, 8)
-    )
-    judge.equal("NONE", result(part), "result of the acknowledgements")
-    await consumer.acked(accept(9))
-    judge.equal(3, await queue.spso(3), "start offset below a released record")
-
-    judge.equal({3: 2}, (await consumer.acquire(1)).counts, "the record at the start offset")
-    await consumer.acked(accept(3))
-    await consumer.acked(accept(10))
-    judge.equal(6, await queue.spso(6), "start offset below an acquired record")
-
-    await consumer.acked(reject(6))
-    await consumer.acked(release(11))
-    judge.equal(11, await queue.spso(11), "start offset when all below 11 is settled")
-
-
 @check("ACK-10", crossed=BESIDE)
 async def test_groups_do_not_share_acknowledgements(env: Env, judge: Judge) -> None:
     queue = await env.queue(8)

@@ -203,6 +203,8 @@ async def _ask_for_nothing(env: Env, judge: Judge, **nothing: int) -> None:
     sent = time.monotonic()
     response = await consumer.fetch(max_wait_ms=40_000, timeout=60, **nothing)
     took = time.monotonic() - sent
+    if took >= WITHIN and not await goes_on(env.cluster, consumer.where[0].leaders[0]):
+        raise Undecided(f"a response took {took:.1f} s, and a bystander's record did not come")
 
     judge.equal(((), []), (response.errors, response.offsets), "errors and offsets")
     judge.holds(took < WITHIN, f"the response took {took:.1f} s")

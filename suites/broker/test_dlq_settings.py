@@ -25,7 +25,7 @@ async def test_name_taken_away(env: Env, judge: Judge) -> None:
     await reconfigure(box.queue, consumer, 29_000, **{_NAME: ""})
     after = [await _reject_next(box.queue, consumer) for _ in range(3)]
 
-    letters = await box.complete(judge, consumer, after[-1] + 1)
+    letters = await box.complete(Judge(("ACK-07",)), consumer, after[-1] + 1)
     judge.equal(
         [before], letter_offsets(letters), f"source offsets of letters; {after} were rejected later"
     )

@@ -34,12 +34,11 @@ async def _after_deletion(queue: Queue, start: int) -> dict[int, int]:
 async def test_deleted_past_the_window(env: Env, judge: Judge, state: str) -> None:
     queue, holder = await _ten_of_twenty(env)
     await _settle(holder, state)
-    start = env.rng.randint(11, 20)
+    start = env.rng.randint(10, 20)
 
     counts = await _after_deletion(queue, start)
 
-    expected = dict.fromkeys(range(start, 21), 1)
-    judge.equal(expected, counts, f"delivered after deletion below {start}")
+    judge.equal([*range(start, 21)], sorted(counts), f"delivered after deletion below {start}")
 
 
 @check("OFF-26", crossed=(BESIDE, RELOADED))

@@ -100,7 +100,7 @@ async def test_overlapping_ranges(hostile: Harness, judge: Judge) -> None:
     hostile.play({"on": "ShareFetch", "do": "repeat-ranges", "times": 0})
     _, consumer, got = await hostile.holding(4, kind="accept")
     got += (await hostile.polls(consumer, within=1.0)).records
-    judge.equal([0, 1, 2, 3], got.offsets, "delivered")
+    judge.equal([0, 1, 2, 3], sorted(got.offsets), "delivered")
     told = [r.count for r in got if r.count is not None]
     judge.equal([1] * len(told), told, "delivery counts")
 

@@ -3,18 +3,25 @@
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
 from suites.broker.kit import *
 
-REPEATABLE = ("ShareGroupDescribe", "DescribeShareGroupOffsets", "AlterShareGroupOffsets")
+STATE, SHOWN, ALTERED = "ShareGroupDescribe", "DescribeShareGroupOffsets", "AlterShareGroupOffsets"
+PASSES = {NONE, *map(error_name, RETRIABLE)}
+
+Said = list[tuple[str, str]]  # Requests, each with its error or a result that is not the group's.
 
 
-async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterator[tuple[str, int]]:
-    """Send the requests to a broker again and again; yield (request, error) of each response."""
+async def _hammer(queue: Queue, node: int, until: asyncio.Event, start: int, said: Said) -> None:
+    """Send the requests to a broker again and again; note what is said of each."""
     connection = await queue.env.cluster.to(node)
     async for _ in attempts(pause=0.001):
         done = until.is_set()
-        for api in REPEATABLE:
+        for api in (STATE, SHOWN, ALTERED):
             fields = fields_of(api, queue.group, queue.topic.name, start=3)
             response = await connection.call(api, **fields)
-            yield api, next((code for code in codes_in(response) if code), 0)
+            error = error_name(next((code for code in codes_in(response) if code), 0))
+            for group in response.groups if error == NONE and api != ALTERED else ():
+                told = {group.group_state} if api == STATE else {*starts(group).values()} or {UNSET}
+                error = str(told - {"Empty", start, 3} or NONE)
+            said.append((api, error))
         if done:
             return
 
@@ -28,27 +35,24 @@ async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     partition = partition_of(queue.group, len(topic.leaders))
     old = topic.leaders[partition]
     new = env.rng.choice([node for node in stage.nodes if node != old])
-    moved = asyncio.Event()
-    said: dict[int, list[tuple[str, int]]] = {old: [], new: []}
-
-    async def listen(node: int) -> None:
-        async for response in _hammer(queue, node, moved):
-            said[node].append(response)
+    start, moved = (await queue.offsets()).start, asyncio.Event()
+    said: dict[int, Said] = {old: [], new: []}
 
     async def move() -> None:
         await env.admin.move_leader(topic, new, partition)
         async for _ in attempts():
-            if [code for _, code in said[new][-3:]] == [0, 0, 0]:
+            if [error for _, error in said[new][-3:]] == [NONE] * 3:
                 break
         moved.set()
 
-    await asyncio.gather(listen(old), listen(new), move())
+    asking = [_hammer(queue, node, moved, start, said[node]) for node in said]
+    await asyncio.gather(*asking, move())
 
     for node, responses in said.items():
-        wrong = Counter((api, error_name(c)) for api, c in responses if c and c not in RETRIABLE)
+        wrong = Counter(one for one in responses if one[1] not in PASSES)
         judge.equal({}, dict(wrong), f"final errors from broker {node} while it moved")
-    refused = [code for responses in said.values() for _, code in responses if code]
+    refused = [error for responses in said.values() for _, error in responses if error != NONE]
     judge.saw(responses=sum(map(len, said.values())), retriable=len(refused))
-    last = {error_name(code) for _, code in said[new][-3:]}
-    if last != {"NONE"}:
+    last = {error for _, error in said[new][-3:]}
+    if last != {NONE}:
         raise Undecided(f"the new coordinator was not at work in the end: {last}")
