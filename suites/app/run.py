@@ -56,8 +56,11 @@ class AppRun:
                     await scenario.play(env)
                     env.over, known = time.monotonic(), env.deliveries()
                     # Where the program did not finish its records: do the brokers still deliver?
-                    healthy = all(
-                        known.finished(place, env.limit, env.over) for place in env.source.sent
+                    healthy = (
+                        not env.moving
+                        and all(
+                            known.finished(place, env.limit, env.over) for place in env.source.sent
+                        )
                     ) or all([await goes_on(kafka.cluster, node) for node in {*env.topic.leaders}])
                     seen = result_of(env, scenario, healthy=healthy)
                 file = self.out / transcript_of(scenario.name)

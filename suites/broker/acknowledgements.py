@@ -163,6 +163,12 @@ async def delivery_limit(env: Env) -> int:
     return int((await env.admin.broker_configs()).get("group.share.delivery.count.limit") or 5)
 
 
+async def window(env: Env) -> int:
+    """Return how many records may be in flight; 2000 where a broker does not tell (KIP-932)."""
+    limit = (await env.admin.broker_configs()).get("group.share.partition.max.record.locks")
+    return int(limit or 2000)
+
+
 def releases(ranges: Iterable[Range]) -> list[Ack]:
     return [release(acquired.first, acquired.last) for acquired in ranges]
 
