@@ -174,8 +174,8 @@ class Environment:
             writing = self.tap.of("Produce")
             over = sum(seen.finished(place, self.limit, now) for place in seen.of) - done
             running = any(program.running for program in self.programs)
-            coming = now - seen.last < QUIET or over < copies(writing, self.topic)
-            self.moving = running and coming
+            left = over < copies(writing, self.topic)
+            self.moving = running and (left or now - seen.last < QUIET)
             acted = max(finished, seen.last_ack, *(one.sent for one in writing[-1:]))
             patience = longer if 0 < done < len(self.source.sent) else asked
             busy = asked if whole else BUSY * patience
