@@ -118,7 +118,7 @@ async def test_refused_release_is_never_seen(env: Env, judge: Judge) -> None:
 
 @check("ACK-42", crossed=AMONG)
 async def test_start_offset_moves_by_requests(env: Env, judge: Judge) -> None:
-    rounds, size = 20, min(15, await window(env) // 20)
+    rounds, size = 20, await in_window(env, 300) // 20
     queue, consumer = await env.with_consumer(rounds * size)
     await consumer.acquire(rounds * size)
     starts: set[int] = set()

@@ -21,14 +21,10 @@ async def test_one_type_for_a_range(env: Env, judge: Judge) -> None:
 
 @check("ACK-25", fast=True, crossed=(BESIDE, RELOADED))
 async def test_types_alternate_over_a_long_range(env: Env, judge: Judge) -> None:
-    count = min(LONG, await window(env))
+    count = await in_window(env, LONG)
     queue, consumer = await env.with_holder(count)
-    rng = env.rng
-    regular = rng.random() < 0.5
-    types = [
-        AckType(index % 4) if regular else rng.choice([*FINAL, AckType.RELEASE])
-        for index in range(count - 1)
-    ]
+    kinds, regular = [*FINAL, AckType.RELEASE], env.rng.random() < 0.5
+    types = [kinds[i % 4] if regular else env.rng.choice(kinds) for i in range(count - 1)]
     response = await consumer.ack(each(1, types))
     judge.equal("NONE", result(response), f"result of {len(types)} types in one batch")
 
@@ -55,7 +51,7 @@ async def test_types_of_single_offsets_inside_a_fetch(env: Env, judge: Judge) ->
 
 @check("ACK-26", crossed=AMONG)
 async def test_thousands_of_batches(env: Env, judge: Judge) -> None:
-    count = min(HUNDREDS, await window(env))
+    count = await in_window(env, HUNDREDS)
     _, consumer = await env.with_consumer(count, batches=env.rng.choice([1, 4, 19]))
     await consumer.acquire(count, max_records=count)
     odd = list(range(1, count, 2))
