@@ -36,6 +36,7 @@ async def test_old_lock_is_worth_nothing_at_the_new_leader(env: Env, judge: Judg
     part = await other.ack(accept(0, 2))
 
     error = response.error or response.only.ack_error
-    judge.holds(error not in SILENT, f"an ACCEPT by an old lock's holder got {error_name(error)}")
+    what = "error of an ACCEPT by the holder of an old lock"
+    judge.holds(error not in SILENT, f"{what}: {error_name(error)}")
     if len(taken) == 3:
         judge.equal(0, part.ack_error, "error of the ACCEPT by the holder of the new lock")

@@ -95,8 +95,7 @@ async def test_joins_and_leaves_raise_epochs(env: Env, judge: Judge) -> None:
             await comes.join(queue.topic)
         else:
             await good_beat(comes, member_epoch=-1)
-        # A group that waits with its assignments may wait with its epoch, too (KIP-1263).
-        seen += await risen(stays, before)
+        seen += await risen(stays, before)  # before it is looked for: it may be put off (KIP-1263)
         after = await group_epoch(env, queue.group)
         judge.holds(after > before, f"{change}: group epoch {before}, then {after}")
         judge.holds(stays.epoch > floor, f"{change}: member epoch stayed at {floor}")
