@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -277,6 +278,7 @@ def verdict(rule: str, *deliveries: Delivery, scenario: str = "calm", **facts: A
 
 ACCEPT, RELEASE, REJECT = AckType.ACCEPT, AckType.RELEASE, AckType.REJECT
 ACCEPTED, REJECTED = delivery(GOOD, ACCEPT), delivery(BAD, REJECT)
+CRASHED = Instance(ended=2.0, code=1, asked=False)
 LEFT = Membership(member="m", group="g", first=0, left=1)
 STOPPED: dict[str, Any] = {
     "scenario": "terminated",
@@ -335,20 +337,11 @@ WROTE: dict[str, Any] = {"writes_output": True, "outputs": {GOOD.key: 0.8}}
         ("FRM-10", [ACCEPTED, REJECTED], {"moving": True}, "fail"),
         ("FRM-10", [ACCEPTED], {}, "fail"),
         ("FRM-10", [ACCEPTED], {"healthy": False}, "unknown"),
+        ("FRM-10", [ACCEPTED, REJECTED], {"moving": True, "healthy": False}, "unknown"),
         ("FRM-11", [ACCEPTED, REJECTED], {}, "pass"),
-        (
-            "FRM-11",
-            [ACCEPTED, REJECTED],
-            {"instances": [Instance(ended=2.0, code=1, asked=False)]},
-            "fail",
-        ),
+        ("FRM-11", [ACCEPTED, REJECTED], {"instances": [CRASHED]}, "fail"),
         ("FRM-12", [], STOPPED | {"members": [LEFT]}, "pass"),
-        (
-            "FRM-12",
-            [],
-            STOPPED | {"members": [Membership(member="m", group="g", first=0, left=None)]},
-            "fail",
-        ),
+        ("FRM-12", [], STOPPED | {"members": [replace(LEFT, left=None)]}, "fail"),
         ("FRM-13", [ACCEPTED, ACCEPTED], {"instances": [STOPPED, STOPPED]}, "fail"),
         ("FRM-13", [ACCEPTED], {"instances": [STOPPED]}, "vacuous"),
     ],

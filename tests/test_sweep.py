@@ -93,6 +93,7 @@ CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasti
         (story(*(fetched(1 + n / 30, error=5) for n in range(ROW + 2))), RATE),
         (story(*(fetched(1 + n / 30, scripted="x") for n in range(ROW + 2))), ""),
         (story(told=[]), TOLD_OF),
+        (story(told=[(101.0, "UNKNOWN_SERVER_ERROR")]), TOLD_OF),
         (story(recovered=None, left="nothing came"), RECOVERS),
         (story(stuck="no reply to poll"), RECOVERS),
     ],

@@ -173,12 +173,13 @@ class Environment:
             whole = done == len(self.source.sent)
             writing = self.tap.of("Produce")
             over = sum(seen.finished(place, self.limit, now) for place in seen.of) - done
-            self.moving = now - seen.last < QUIET or over < copies(writing, self.topic)
+            running = any(program.running for program in self.programs)
+            left = over < copies(writing, self.topic)
+            self.moving = running and (left or now - seen.last < QUIET)
             acted = max(finished, seen.last_ack, *(one.sent for one in writing[-1:]))
             patience = longer if 0 < done < len(self.source.sent) else asked
             busy = asked if whole else BUSY * patience
             idle = now - acted > patience or now - finished > busy
-            running = any(program.running for program in self.programs)
             if (whole and not self.moving) or idle or not running:
                 return
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fixtures.clients.member import AckType
 from spec.verdict import Observation, Verdict
 from suites.app.deliveries import Delivery
+from suites.app.environment import QUIET
 from suites.app.load import Sent
 from suites.app.scenarios import Scenario, ScenarioResult
 from suites.client.harness import STARVED
@@ -257,7 +258,7 @@ def _all_is_finished(seen: ScenarioResult, found: Finding) -> None:
     if seen.moving:
         last = max(every, key=lambda each: each.at)
         written = f", {copies} of copies that the program wrote" if copies else ""
-        found.stuck = False
+        found.stuck = seen.over - last.at > QUIET  # copies that are left, and none that come
         found.broken.append(f"records still came after {len(every)} deliveries{written}: {last}")
 
 

@@ -56,9 +56,11 @@ class AppRun:
                     await scenario.play(env)
                     env.over, known = time.monotonic(), env.deliveries()
                     # Where the program did not finish its records: do the brokers still deliver?
-                    healthy = all(
+                    done = not env.moving and all(
                         known.finished(place, env.limit, env.over) for place in env.source.sent
-                    ) or all([await goes_on(kafka.cluster, node) for node in {*env.topic.leaders}])
+                    )
+                    nodes = () if done else {*env.topic.leaders}
+                    healthy = all([await goes_on(kafka.cluster, node) for node in nodes])
                     seen = result_of(env, scenario, healthy=healthy)
                 file = self.out / transcript_of(scenario.name)
                 file.parent.mkdir(parents=True, exist_ok=True)

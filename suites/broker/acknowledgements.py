@@ -5,6 +5,7 @@ it a broker says NONE to anything. Checks that need such evidence keep their fir
 unsettled: the start offset cannot pass it, so everything above is judged by its state.
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, accept, release
 from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
+from spec.verdict import OutOfReach, Undecided
 from suites.broker.env import Catch, Consumer, Env, Queue, goes_on, stopped
 from suites.judge import Judge
 
@@ -161,6 +162,17 @@ def singly(offsets: Iterable[int], kind: int) -> list[Ack]:
 async def delivery_limit(env: Env) -> int:
     """Return the cluster's delivery limit; 5 where a broker does not tell (KIP-932)."""
     return int((await env.admin.broker_configs()).get("group.share.delivery.count.limit") or 5)
+
+
+async def window(env: Env) -> int:
+    return int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
+
+
+async def in_window(env: Env, wanted: int) -> int:
+    """Return as many as wanted, or what may be in flight at once, if that is known and less."""
+    with contextlib.suppress(OutOfReach):
+        return min(wanted, await window(env))
+    return wanted
 
 
 def releases(ranges: Iterable[Range]) -> list[Ack]:

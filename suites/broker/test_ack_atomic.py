@@ -87,7 +87,8 @@ async def test_refusals_say_why(env: Env, judge: Judge) -> None:
 
 @check("ACK-41", crossed=AMONG)
 async def test_refused_release_is_never_seen(env: Env, judge: Judge) -> None:
-    queue, consumer = await env.with_holder(COUNT)
+    began, lock = time.monotonic(), env.bounds.longest_lock
+    queue, consumer = await env.with_holder(COUNT, lock_ms=lock)
     watcher = await queue.consumer(join=False)
     seen: list[int] = []
     fetches = 0
@@ -104,10 +105,12 @@ async def test_refused_release_is_never_seen(env: Env, judge: Judge) -> None:
     try:
         for _ in range(ROUNDS):
             part = await consumer.ack(*singly(range(1, COUNT), AckType.RELEASE))
-            judge.equal(WRONG_STATE, result(part), "releasing all with a settled record")
+            if result(part) in {"NONE", LEFT_OUT}:
+                raise Undecided("releasing all with a settled record is not refused")
     finally:
         done.set()
         await watching
+    in_time(began, lock)
     judge.equal([], sorted(set(seen)), "records that a concurrent fetch acquired")
     judge.saw(refused=ROUNDS, fetches=fetches)
     await judge_held(judge, consumer, range(1, COUNT - 1), "the refused releases")
@@ -115,7 +118,7 @@ async def test_refused_release_is_never_seen(env: Env, judge: Judge) -> None:
 
 @check("ACK-42", crossed=AMONG)
 async def test_start_offset_moves_by_requests(env: Env, judge: Judge) -> None:
-    rounds, size = 20, 15
+    rounds, size = 20, await in_window(env, 300) // 20
     queue, consumer = await env.with_consumer(rounds * size)
     await consumer.acquire(rounds * size)
     starts: set[int] = set()

@@ -119,7 +119,7 @@ async def test_release_wakes(env: Env, judge: Judge) -> None:
 
 async def _full_window(env: Env) -> tuple[Consumer, Consumer]:
     """Return a holder of a whole window, and another member."""
-    limit = int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
+    limit = await window(env)
     batches = -(-limit // 100) + 2
     _, holder, other = await env.with_pair(batches * 100, batches=batches)
     held: set[int] = set()

@@ -80,10 +80,6 @@ async def test_released_inside_full_window(env: Env, judge: Judge) -> None:
     judge.equal([], await _nothing_more(other), "acquired beyond that")
 
 
-async def _broker_limit(env: Env) -> int:
-    return int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
-
-
 async def _fill(consumer: Consumer, limit: int) -> list[int]:
     """Acquire until the window has ``limit`` records; return the offsets."""
     seen: list[int] = []
@@ -96,7 +92,7 @@ async def _fill(consumer: Consumer, limit: int) -> list[int]:
 
 @check("ACQ-55", crossed=AMONG)
 async def test_default_limit_is_the_brokers(env: Env, judge: Judge) -> None:
-    limit = await _broker_limit(env)
+    limit = await window(env)
     size = env.rng.randint(70, 130)
     total = (limit // size + 3) * size
     _, consumer = await env.with_consumer(records=total, batches=total // size)
@@ -112,7 +108,7 @@ async def test_default_limit_is_the_brokers(env: Env, judge: Judge) -> None:
 
 @check("ACQ-54", crossed=AMONG)
 async def test_nothing_vanishes_at_the_limit(env: Env, judge: Judge) -> None:
-    limit, size = await _broker_limit(env), env.rng.randint(70, 130)
+    limit, size = await window(env), env.rng.randint(70, 130)
     total = (limit // size + 4) * size
     _, holder, other = await env.with_pair(records=total, batches=total // size)
     held = await _fill(holder, limit)
@@ -153,7 +149,7 @@ async def _accept_all(consumer: Consumer, until: int, within: float = WITHIN) ->
 
 @check("ACQ-54", crossed=AMONG)
 async def test_nothing_vanishes_when_locks_expire(env: Env, judge: Judge) -> None:
-    limit, size = await _broker_limit(env), env.rng.randint(70, 130)
+    limit, size = await window(env), env.rng.randint(70, 130)
     total = (limit // size + 2) * size
     queue = await env.queue(records=total, batches=total // size)
     # The short lock is for the member that sits on its records, the long one for the other.

@@ -54,7 +54,7 @@ async def test_hole_in_the_state(env: Env, judge: Judge) -> None:
 
 @check("GAP-40", crossed=AMONG, timeout=CLEANED_WITHIN * 2 + 60)
 async def test_hole_does_not_stall(env: Env, judge: Judge) -> None:
-    limit = int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
+    limit = await window(env)
     gapped, _ = await _hole(env)
     heir = await gapped.queue.consumer(join=False)
     count = limit // 4 + 1

@@ -30,14 +30,12 @@ async def test_old_lock_is_worth_nothing_at_the_new_leader(env: Env, judge: Judg
     taken = await watch(other, [0, 1, 2], SLACK)
     # The old holder follows its partition: a session at the new leader, and nothing acquired there.
     session = await holder.member.session(after.topic.leaders[0])
-    await session.fetch((after.topic, 0), epoch=OPEN, max_records=0, max_wait_ms=0)
+    Consumer.sound(await session.fetch((after.topic, 0), epoch=OPEN, max_records=0, max_wait_ms=0))
     response = await session.acknowledge({(after.topic, 0): [accept(0, 2)]})
     part = await other.ack(accept(0, 2))
 
-    judge.equal(
-        ErrorCode.INVALID_RECORD_STATE,
-        response.error or response.only.ack_error,
-        "error of an ACCEPT by the holder of an old lock",
-    )
+    error = response.error or response.only.ack_error
+    what = "error of an ACCEPT by the holder of an old lock"
+    judge.holds(error not in SILENT, f"{what}: {error_name(error)}")
     if len(taken) == 3:
         judge.equal(0, part.ack_error, "error of the ACCEPT by the holder of the new lock")

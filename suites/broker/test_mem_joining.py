@@ -15,7 +15,6 @@ async def test_first_heartbeat_makes_a_member(env: Env, judge: Judge) -> None:
     judge.equal(ErrorCode.NONE, response.error_code, "error of the join")
     judge.equal(member.member_id, response.member_id, "member id in the response")
     judge.holds(response.member_epoch > 0, f"member epoch {response.member_epoch} is not > 0")
-    judge.holds(response.assignment is not None, "a join's response has an assignment")
     judge.equal([member.member_id], listed, "members of the group")
 
 
@@ -79,7 +78,6 @@ async def test_joining_while_still_a_member(env: Env, judge: Judge) -> None:
         told = (before.error_code, again.error_code)
         expected = (before.error_code, ErrorCode.NONE)
         judge.equal(expected, told, "errors of the fenced heartbeat and of the new join")
-        judge.holds(assigned_in(again) is not None, "a join's response has an assignment")
         judge.equal(sorted([member.member_id, other.member_id]), listed, "members, each once")
         await beating([member], lambda: member.assigned == every(queue.topic))
         judge.equal(every(queue.topic), member.assigned, "assignment after the new join")
@@ -97,8 +95,8 @@ async def test_joins_and_leaves_raise_epochs(env: Env, judge: Judge) -> None:
             await comes.join(queue.topic)
         else:
             await good_beat(comes, member_epoch=-1)
+        seen += await risen(stays, before)  # before it is looked for: it may be put off (KIP-1263)
         after = await group_epoch(env, queue.group)
-        seen += await risen(stays, floor)
         judge.holds(after > before, f"{change}: group epoch {before}, then {after}")
         judge.holds(stays.epoch > floor, f"{change}: member epoch stayed at {floor}")
     await comes.leave()

@@ -73,7 +73,8 @@ async def test_foreign_member_in_a_share_group(env: Env, judge: Judge, beats: Be
     if beats is streams_beat:
         await streams_group(env, queue, env.cluster.fresh_name("g"))
 
-    for who, epoch in ((env.member_id(), 0), (member.member_id, member.epoch)):
+    mine = ((member.member_id, epoch) for epoch in (member.epoch, -1))
+    for who, epoch in ((env.member_id(), 0), *mine):
         response = await beats(env, queue.group, who, queue.topic.name, epoch)
         refusal = f"a foreign heartbeat on a share group got {error_name(response.error_code)}"
         judge.holds(response.error_code not in SILENT, refusal)

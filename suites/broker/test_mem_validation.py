@@ -79,12 +79,14 @@ async def test_full_group(solo_env: Env, judge: Judge) -> None:
     names = [queue.topic.name]
 
     refusal = await beat(third, member_epoch=0, subscribed_topic_names=names)
+    listed = await member_ids(env, queue.group)
     inside = [(await beat(member)).error_code for member in (first, second)]
     again = await beat(first, member_epoch=0, subscribed_topic_names=names)
     await good_beat(second, member_epoch=-1)
     accepted = await beat(third, member_epoch=0, subscribed_topic_names=names)
 
     judge.equal(ErrorCode.GROUP_MAX_SIZE_REACHED, refusal.error_code, "error of the third join")
+    judge.equal(sorted([first.member_id, second.member_id]), listed, "members after it")
     judge.equal([0, 0], inside, "errors of the members inside")
     refused = again.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
     judge.holds(not refused, "a member of the full group that joined again was refused for that")

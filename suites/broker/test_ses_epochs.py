@@ -27,6 +27,15 @@ async def untouched(judge: Judge, consumer: Consumer, held: int) -> None:
     judge.equal(counts, seen, "delivery counts of what comes then")
 
 
+async def unaccepted(judge: Judge, queue: Queue, consumer: Consumer) -> None:
+    """Judge that 0 and 1, whose ACCEPT was refused, come again when let go of, as 2 does."""
+    await consumer.close()
+    after = (await (await queue.consumer(join=False)).take(range(3))).counts
+    if 2 not in after:
+        raise Undecided("nor did a record come back that nobody had tried to accept")
+    judge.equal([0, 1], sorted(after.keys() - {2}), "offsets that come back, not being accepted")
+
+
 @check("SES-01", fast=True)
 async def test_epochs_count_requests(env: Env, judge: Judge) -> None:
     _, consumer = await env.with_holder(8, batches=8)
@@ -72,7 +81,7 @@ async def test_fetch_epoch_repeated(env: Env, judge: Judge) -> None:
 
 @check("SES-04", fast=True, crossed=AMONG)
 async def test_acknowledge_with_wrong_epoch(env: Env, judge: Judge) -> None:
-    queue, consumer = await holding(env, 2)
+    queue, consumer = await holding(env, 3)
     await consumer.fetch(max_wait_ms=0)
     expected = consumer.session.epoch
 
@@ -80,11 +89,7 @@ async def test_acknowledge_with_wrong_epoch(env: Env, judge: Judge) -> None:
         response = await consumer.session.acknowledge({consumer.where: [accept(0, 1)]}, epoch=epoch)
         judge.equal(BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
     consumer.session.epoch = expected
-    # What had been accepted would not come back when the session is closed.
-    await consumer.close()
-    heir = await queue.consumer(join=False)
-    after = (await heir.take([0, 1])).counts
-    judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
+    await unaccepted(judge, queue, consumer)
 
 
 @check("SES-05", crossed=AMONG)
@@ -105,28 +110,23 @@ async def test_wrong_epochs_leave_the_session(env: Env, judge: Judge) -> None:
 
 @check("SES-06", fast=True, crossed=AMONG)
 async def test_opening_fetch_with_acknowledgements(env: Env, judge: Judge) -> None:
-    queue, consumer = await holding(env, 2)
+    queue, consumer = await holding(env, 3)
 
     response = await consumer.fetch(accept(0, 1), epoch=OPEN)
-    await consumer.close()
-    heir = await queue.consumer(join=False)
-    after = (await heir.take([0, 1])).counts
 
     judge.equal(ErrorCode.INVALID_REQUEST, response.error, "error of the opening fetch")
-    judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
+    await unaccepted(judge, queue, consumer)
 
 
 @check("SES-07", fast=True, crossed=AMONG)
 async def test_opening_acknowledge(env: Env, judge: Judge) -> None:
-    queue, consumer = await holding(env, 2)
+    queue, consumer = await holding(env, 3)
     stranger = await queue.consumer(join=False)
 
     for who, name in ((consumer, "with a session"), (stranger, "without a session")):
         part = await who.ack(accept(0, 1), epoch=OPEN)
         judge.equal(BAD_EPOCH, part.ack_error, f"error of epoch 0 {name}")
-    await consumer.close()
-    after = (await stranger.take([0, 1])).counts
-    judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
+    await unaccepted(judge, queue, consumer)
 
 
 @check("SES-08", fast=True)
@@ -142,15 +142,13 @@ async def test_fetch_without_session(env: Env, judge: Judge) -> None:
 
 @check("SES-09", fast=True, crossed=AMONG)
 async def test_acknowledge_without_session(env: Env, judge: Judge) -> None:
-    queue, consumer = await holding(env, 2)
+    queue, consumer = await holding(env, 3)
     stranger = await queue.consumer(join=False)
 
     for epoch in (1, 2, 2**31 - 1):
         part = await stranger.ack(accept(0, 1), epoch=epoch)
         judge.equal(NO_SESSION, part.ack_error, f"error of epoch {epoch}")
-    await consumer.close()
-    after = (await stranger.take([0, 1])).counts
-    judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
+    await unaccepted(judge, queue, consumer)
 
 
 @check("SES-10", fast=True)

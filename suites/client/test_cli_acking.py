@@ -131,7 +131,7 @@ async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
     said: dict[int, int] = {}
 
     async def poll() -> bool:
-        for record in await consumer.poll(0.5):
+        for record in reversed(await consumer.poll(0.5)):
             kind = "accept" if record.offset in said else [*KINDS][record.offset % 3]
             said.setdefault(record.offset, KINDS[kind])
             await consumer.acknowledge([record], kind)

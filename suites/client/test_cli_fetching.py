@@ -77,22 +77,23 @@ async def test_lower_offsets_come_again(harness: Harness, judge: Judge) -> None:
 @check("CLI-16", fast=True)
 async def test_order_and_counts(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.reading(20, batches=4)
-    got, counts = list[int](), dict[int, int | None]()
-    for _ in range(30):
+    got, told = set[int](), set[tuple[int, int | None]]()
+    async for _ in harness.attempts(READY):
         batch = await consumer.poll(0.5)
         offsets = [r.offset for r in batch]
         judge.equal(sorted(offsets), offsets, "order within one poll")
-        counts |= {r.offset: r.count for r in batch}
-        got += offsets
+        told |= {(r.offset, r.count) for r in batch}
+        got |= {*offsets}
         if batch:
             await consumer.acknowledge(batch)
         if len(got) >= 20:
             break
-    judge.equal(list(range(20)), sorted(got), "delivered")
-    wire = {one.offset: one.count for one in acquired(harness.seen(consumer))}
+    else:
+        raise Undecided(f"only {sorted(got)} of 20 records came within {READY:g} s")
+    wire = {(one.offset, one.count) for one in acquired(harness.seen(consumer))}
     # Some libraries tell none.
-    if any(counts.values()) or harness.adapter.hello.name in {"kafka-clients", "model"}:
-        judge.equal({o: wire[o] for o in counts}, counts, "delivery counts told")
+    if any(count for _, count in told) or harness.adapter.hello.name in {"kafka-clients", "model"}:
+        judge.equal([], sorted(told - wire, key=str), "delivery counts told that were not so")
 
 
 @check("CLI-17")

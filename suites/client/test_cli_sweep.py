@@ -54,6 +54,7 @@ async def test_bounded_rate(hostile: Harness, judge: Judge, name: str) -> None:
     [
         "ShareFetch/partition/TOPIC_AUTHORIZATION_FAILED/lasting",
         "ShareGroupHeartbeat/joining/GROUP_AUTHORIZATION_FAILED/lasting",
+        "ShareFetch/acknowledge/INVALID_RECORD_STATE/lasting",
     ],
 )
 async def test_told(hostile: Harness, judge: Judge, name: str) -> None:

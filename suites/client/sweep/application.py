@@ -146,7 +146,9 @@ class _Application:
     def _end(self, steps: Sequence[ScriptStep]) -> None:
         if not self.run.ended:
             self.harness.tap.script.drop(steps)
-            self.run.ended = time.monotonic()
+            self.run.ended = now = time.monotonic()
+            settled = (one for handle in self.handles for one in handle.settled)
+            self.run.told += [(now, one.error) for one in settled if one.error]
 
     async def _open(self, within: float = DEADLINE) -> None:
         handle = self.harness.handle()

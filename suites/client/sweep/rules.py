@@ -114,7 +114,7 @@ def _has_error(value: object) -> bool:
 
 def _told(_case: Case, run: CaseRun) -> Broken:
     """The application is told of an error that does not pass by itself."""
-    if run.told or any(one.error for one in run.settled):
+    if any(at <= run.ended for at, _ in run.told):
         return _FINE
     return f"the application was told nothing within {TOLD:g} s", ()
 
