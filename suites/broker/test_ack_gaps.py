@@ -19,7 +19,7 @@ async def holed(env: Env) -> tuple[Compacted, tuple[int, ...]]:
     return log, holes
 
 
-def first_batch(held: Catch, holes: Collection[int]) -> list[Range]:
+def first_batch(held: Catch, holes: Sequence[int]) -> list[Range]:
     if not held.counts.keys() & set(holes):
         raise OutOfReach("the broker acquires no offset without a record")
     ranges = [r for response in held.responses for r in response.only.ranges if r.first < SIZE]

@@ -37,7 +37,7 @@ async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -
     judge.equal(expected, await walk(place), f"what {name} on a topic is good for")
 
 
-@check("SEC-25")
+@check("SEC-25", timeout=120)
 async def test_denial_of_a_topic(realm: Realm, judge: Judge) -> None:
     user, prefix = await realm.user(), realm.env.cluster.fresh_name("d")
     place = await scene(realm.env, user, names=(f"{prefix}-a", f"{prefix}-b"))
