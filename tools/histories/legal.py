@@ -8,6 +8,7 @@ the same broker or by another, whose predecessor does not always hear of it at o
 from collections import Counter
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 from spec.history import AckType, Outcome
 from spec.model.durable import Coordinator
@@ -35,7 +36,24 @@ _KINDS = (AckType.ACCEPT, AckType.ACCEPT, AckType.RELEASE, AckType.RELEASE, AckT
 
 
 def legal(seed: int) -> History:
-    return _Run(Random(seed)).history()
+    run = _Run(Random(seed))
+    # A draw of its own, so that other seeds make what they made before there was this.
+    lost = Random(f"lost {seed}")
+    if lost.random() < 0.2:
+        run.coordinator.lost, run.moves = lost, 2
+    return run.history()
+
+
+class _Coordinator(Coordinator):
+    """One whose response to a write may get lost: stored, and an error for the leader."""
+
+    lost: Random | None = None
+
+    def write(self, **write: Any) -> Error:
+        error = super().write(**write)
+        if self.lost and error is Error.NONE and self.lost.random() < 0.3:
+            return Error.COORDINATOR_NOT_AVAILABLE
+        return error
 
 
 class _Run:
@@ -54,7 +72,7 @@ class _Run:
         for offset in range(self.records):
             self.log.append(offset, offset)
         self.stores = True
-        self.coordinator = Coordinator(ready=lambda _: self.stores)
+        self.coordinator = _Coordinator(ready=lambda _: self.stores)
         self.coordinator.initialize(0, 0)
         self.leader, self.leaders = 1, {1: self._leader(0)}
         self.now = 10 * _MS
