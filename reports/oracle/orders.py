@@ -36,8 +36,7 @@ def _is_told(life: Sequence[Delivery], loads: Sequence[Row]) -> bool:
     if any(load.node < 0 for load in loads) or (loads and any(one.node < 0 for one in life)):
         return False
     twice = any(a.op == b.op for a, b in pairwise(life))
-    kept = life[0].acquired < life[0].kept_until
-    return all(one.present for one in life) and kept and not twice
+    return all(one.present for one in life) and life[0].acquired < life[0].kept_until and not twice
 
 
 def _events(life: Sequence[Delivery], share: Share, unseen: Sequence[Row]) -> Iterator[Event]:

@@ -131,6 +131,7 @@ class Record(NamedTuple):
         seen = set(todo)
         while todo:
             at, world, waiting = todo.pop()
+            world = self._asked(world, at, waiting)
             found = [
                 (at, become, waiting - {n})
                 for n in self._next(at, waiting)
@@ -145,9 +146,21 @@ class Record(NamedTuple):
             if len(seen) > room:
                 return len(seen), set()
         left = (
-            (world.by(after), waiting - over) for _, world, waiting in seen if not owed & waiting
+            (self._asked(world, at, waiting).by(after), waiting - over)
+            for at, world, waiting in seen
+            if not owed & waiting
         )
         return len(seen), set(left)
+
+    def _asked(self, world: World, at: int, waiting: frozenset[int]) -> World:
+        """Add what may be stored late: what is held, as acknowledgements without success say."""
+        late = set(world.late)
+        for event in (self.events[n] for n in waiting):
+            settles = AckType.ACCEPT <= event.what <= AckType.REJECT and event.node == world.leader
+            copy = self._held(world, event) if settles and at <= event.end else None
+            if copy and event.number != Outcome.OK:
+                late |= {(copy.count, state) for state in self._ends(event.what, copy.count)}
+        return world._replace(late=frozenset(one for one in late if one > world.stored))
 
     def _next(self, at: int, waiting: frozenset[int]) -> Iterator[int]:
         """Yield what may happen; of the responses that nobody saw the one that is over first."""
@@ -194,13 +207,10 @@ class Record(NamedTuple):
         node, kind, copy = event.node, event.what, self._held(world, event)
         if copy and kind == AckType.RENEW and event.number != Outcome.FAILED:
             yield world.knowing(node, copy._replace(until=at + self.lock))
-        elif copy and node == world.leader and kind != AckType.RENEW:
+        elif copy and node == world.leader and event.number != Outcome.FAILED:
             for state in self._ends(kind, copy.count):
                 become = world.knowing(node, Copy(state, copy.count))
-                if event.number != Outcome.FAILED:
-                    yield become.storing(node, copy.count, state)
-                if event.number != Outcome.OK:
-                    yield world._replace(late=world.late | {(copy.count, state)})
+                yield become.storing(node, copy.count, state)
         below = world.copies[node]  # the start offset, where it changes nothing
         if event.number == Outcome.OK and below is not None and below.state == DONE:
             yield world
