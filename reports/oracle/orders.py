@@ -35,10 +35,8 @@ def _is_told(life: Sequence[Delivery], loads: Sequence[Row]) -> bool:
     """Tell whether enough is known of a record: its brokers, and that it was in the log."""
     if any(load.node < 0 for load in loads) or (loads and any(one.node < 0 for one in life)):
         return False
-    heard = [one.ack_received for one in life if one.ack_received < NEVER]
-    last = max([*heard, *(one.acquired for one in life)])
     twice = any(a.op == b.op for a, b in pairwise(life))
-    return all(one.present for one in life) and life[0].kept_until > last and not twice
+    return all(one.present for one in life) and life[0].acquired < life[0].kept_until and not twice
 
 
 def _events(life: Sequence[Delivery], share: Share, unseen: Sequence[Row]) -> Iterator[Event]:
@@ -53,12 +51,14 @@ def _events(life: Sequence[Delivery], share: Share, unseen: Sequence[Row]) -> It
     if shown is not None and shown.received < first.kept_until:
         yield Event(shown.received, shown.sent, SHOWN)
     for turn, one in enumerate(life):
-        yield Event(one.acquired, one.sent, FETCH, one.node, turn, one.count)
+        must = one.acquired < one.kept_until
+        yield Event(one.acquired, one.sent, FETCH, one.node, turn, one.count, must)
         if one.died < NEVER:
             yield Event(NEVER, one.died, AckType.CLOSED, one.node, turn, must=False)
         for act in one.acts:
-            sure = act.outcome == Outcome.OK and act.kind != AckType.CLOSED
-            end = act.received if sure else NEVER
+            heard = act.kind != AckType.CLOSED and act.outcome != Outcome.UNKNOWN
+            end = act.received if heard else NEVER
+            sure = act.outcome == Outcome.OK and end < one.kept_until
             yield Event(end, act.sent, act.kind, one.node, turn, act.outcome, must=sure)
 
 

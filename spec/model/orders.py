@@ -5,7 +5,7 @@ nobody saw, a start offset that was shown. Time goes from one of their bounds to
 *worlds* that explain what was seen until then: who leads, what each broker has in its memory, what
 is stored. What must have taken effect by then drops those in which it did not; if none is left, no
 order is legal. Locks end at the earliest after their duration, and as late as they like; what
-failed, or nobody answered, may have been stored.
+failed, or nobody answered, may be stored, even later, if it was held when it was asked for.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class World(NamedTuple):
     leader: int
     copies: tuple[Copy | None, ...]
     stored: tuple[int, int] = (0, AVAILABLE)
+    late: frozenset[tuple[int, int]] = frozenset()  # what may still be stored, by this leader
 
     def knowing(self, node: int, copy: Copy) -> World:
         return self._replace(copies=(*self.copies[:node], copy, *self.copies[node + 1 :]))
@@ -65,13 +66,12 @@ class World(NamedTuple):
         return self._replace(copies=tuple(copies))
 
     def shows(self) -> set[World]:
-        """Return it with what the leader knew stored late, or not."""
-        copy = self.copies[self.leader]
-        if copy is None:
-            return {self}
-        held = copy.state == ACQUIRED
-        late = self.storing(self.leader, copy.count - held, AVAILABLE if held else copy.state)
-        return {self, late}
+        """Return it with what the leader knew, or was asked for, stored late, or not."""
+        copy, late = self.copies[self.leader], set(self.late)
+        if copy is not None:
+            held = copy.state == ACQUIRED
+            late.add((copy.count - held, AVAILABLE if held else copy.state))
+        return {self, *(self.storing(self.leader, *one) for one in late)}
 
 
 Worlds = set[tuple[World, frozenset[int]]]
@@ -131,6 +131,7 @@ class Record(NamedTuple):
         seen = set(todo)
         while todo:
             at, world, waiting = todo.pop()
+            world = self._asked(world, at, waiting)
             found = [
                 (at, become, waiting - {n})
                 for n in self._next(at, waiting)
@@ -145,9 +146,21 @@ class Record(NamedTuple):
             if len(seen) > room:
                 return len(seen), set()
         left = (
-            (world.by(after), waiting - over) for _, world, waiting in seen if not owed & waiting
+            (self._asked(world, at, waiting).by(after), waiting - over)
+            for at, world, waiting in seen
+            if not owed & waiting
         )
         return len(seen), set(left)
+
+    def _asked(self, world: World, at: int, waiting: frozenset[int]) -> World:
+        """Add what may be stored late: what is held, as acknowledgements without success say."""
+        late = set(world.late)
+        for event in (self.events[n] for n in waiting):
+            settles = AckType.ACCEPT <= event.what <= AckType.REJECT and event.node == world.leader
+            copy = self._held(world, event) if settles and at <= event.end else None
+            if copy and event.number != Outcome.OK:
+                late |= {(copy.count, state) for state in self._ends(event.what, copy.count)}
+        return world._replace(late=frozenset(one for one in late if one > world.stored))
 
     def _next(self, at: int, waiting: frozenset[int]) -> Iterator[int]:
         """Yield what may happen; of the responses that nobody saw the one that is over first."""
@@ -166,7 +179,9 @@ class Record(NamedTuple):
             for one in world.shows():
                 count, state = one.stored
                 if event.what == LOAD:
-                    yield one._replace(leader=event.node).knowing(event.node, Copy(state, count))
+                    late = one.late if event.node == one.leader else frozenset()
+                    become = one._replace(leader=event.node, late=late)
+                    yield become.knowing(event.node, Copy(state, count))
                 elif state == DONE:
                     yield one
         else:
@@ -199,10 +214,6 @@ class Record(NamedTuple):
         below = world.copies[node]  # the start offset, where it changes nothing
         if event.number == Outcome.OK and below is not None and below.state == DONE:
             yield world
-        elif event.number != Outcome.OK and kind != AckType.RENEW:
-            count = copy.count if copy else self.deliveries[event.turn][2]
-            for state in self._ends(kind, count):
-                yield world.storing(node, count, state)
 
     def _held(self, world: World, event: Event) -> Copy | None:
         """Return what a broker knows if the event's member may hold the record there."""

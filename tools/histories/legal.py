@@ -8,6 +8,7 @@ the same broker or by another, whose predecessor does not always hear of it at o
 from collections import Counter
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 from spec.history import AckType, Outcome
 from spec.model.durable import Coordinator
@@ -35,7 +36,21 @@ _KINDS = (AckType.ACCEPT, AckType.ACCEPT, AckType.RELEASE, AckType.RELEASE, AckT
 
 
 def legal(seed: int) -> History:
-    return _Run(Random(seed)).history()
+    run, lost = _Run(Random(seed)), Random(f"lost {seed}")  # draws of their own
+    if lost.random() < 0.2:
+        run.coordinator.lost, run.moves = lost, 2
+    return run.history()
+
+
+class _Coordinator(Coordinator):
+    """Stores what it is told to, and sometimes answers with an error all the same."""
+
+    lost: Random | None = None
+
+    def write(self, **write: Any) -> Error:
+        error = super().write(**write)
+        lost = self.lost is not None and self.lost.random() < 0.3
+        return Error.COORDINATOR_NOT_AVAILABLE if lost and error is Error.NONE else error
 
 
 class _Run:
@@ -54,7 +69,7 @@ class _Run:
         for offset in range(self.records):
             self.log.append(offset, offset)
         self.stores = True
-        self.coordinator = Coordinator(ready=lambda _: self.stores)
+        self.coordinator = _Coordinator(ready=lambda _: self.stores)
         self.coordinator.initialize(0, 0)
         self.leader, self.leaders = 1, {1: self._leader(0)}
         self.now = 10 * _MS
@@ -67,10 +82,8 @@ class _Run:
         self.late: list[tuple[int, Callable[[], object]]] = []
 
     def _leader(self, epoch: int) -> Leader:
-        settings = Settings(lock_ms=self.lasts, delivery_limit=self.limit)
-        return Leader(
-            settings=settings, coordinator=self.coordinator, log=self.log, leader_epoch=epoch
-        )
+        its = Settings(lock_ms=self.lasts, delivery_limit=self.limit)
+        return Leader(settings=its, coordinator=self.coordinator, log=self.log, leader_epoch=epoch)
 
     def history(self) -> History:
         """Act at random for a while; often let a member accept all that is left."""
@@ -84,13 +97,8 @@ class _Run:
         drained = self.random.random() < 0.7
         if drained:
             self.drain()
-        return History(
-            records=self.records,
-            limit=self.limit,
-            lock_ms=self.lock_ms,
-            drained=drained,
-            events=tuple(self.events),
-        )
+        of = {"records": self.records, "limit": self.limit, "lock_ms": self.lock_ms}
+        return History(drained=drained, events=tuple(self.events), **of)
 
     def session(self, member: int, node: int) -> str:
         return f"{member}-{self.sessions[member, node]}"
@@ -194,12 +202,8 @@ class _Run:
         self.late.append((self.now + delay, lambda: self.leaders[node].close(self.now, session)))
         self.sessions[member, node] += 1
         self.wait(1)
-        held = tuple(sorted(self.held.pop(key)))
-        self.events.append(
-            Close(
-                sent=sent, received=received, member=member, node=node, outcome=outcome, held=held
-            )
-        )
+        held, times = tuple(sorted(self.held.pop(key))), {"sent": sent, "received": received}
+        self.events.append(Close(member=member, node=node, outcome=outcome, held=held, **times))
 
     def load(self) -> None:
         node, self.stores = self.random.choice(NODES), True

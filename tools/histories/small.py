@@ -117,6 +117,8 @@ def rows_of(place: int, log: int, history: History) -> Iterator[Row]:
     settings = (history.limit, history.lock_ms, 2000, 500, False, False)
     yield "share_partitions", (place, log, 0, *names, *settings)
     yield "produced", (log, 0, history.records, 1, 0, 7, 0, 1, int(Outcome.OK), 0, 0)
+    # As in a run, whose observer looks at once at where logs begin.
+    yield "offsets", (place, 0, _US, -1, -1, 0, history.records, 0, LOG_START)
     start = 0
     for event in sorted(history.events, key=lambda one: one.sent):
         times = (event.sent * _US, event.received * _US if event.received < NEVER else -1)

@@ -43,8 +43,6 @@ from tools.histories.small import (
 AVAILABLE, ACQUIRED, DONE = range(3)
 ANYBODY = -1
 """The number of a fetch that nobody saw; its client drops the session, which may end any time."""
-
-
 _PATIENCE = 10_000
 
 
