@@ -110,9 +110,31 @@ async def test_leaves_when_closed(harness: Harness, judge: Judge) -> None:
     queue, consumer = await harness.consuming(1)
     await consumer.close()
     judge.holds(harness.leaves(consumer), "no heartbeat with epoch -1 was sent")
+    judge.equal([], await _members(harness, queue), "members of the group after close")
+
+
+async def _members(harness: Harness, queue: Queue) -> list[str]:
     described = await harness.admin.describe_group(queue.group)
-    members = [member.member_id for member in described.members]
-    judge.equal([], members, "members of the group after close")
+    return [member.member_id for member in described.members]
+
+
+@check("CLI-05")
+async def test_leaves_while_it_joins(hostile: Harness, judge: Judge) -> None:
+    """A member is in the group from its first heartbeat on, which is answered after the close."""
+    queue = await hostile.queue()
+    hostile.play({"on": HEARTBEAT, "do": "pass", "delay": 1.5})
+    consumer = await hostile.consumer(queue)
+    if not await hostile.polls_until(consumer, lambda: hostile.heartbeats(consumer)):
+        raise Undecided(f"no heartbeat within {ARRIVES:g} s")
+    early = not (first := hostile.heartbeats(consumer)[0]).response
+    await refusal(hostile.end(consumer, 60.0))
+    await hostile.until(lambda: first.response is not None, 3.0)
+
+    async def empty() -> bool:
+        return not await _members(hostile, queue)
+
+    gone = await hostile.until(empty, 8.0)
+    judge.holds(gone, f"a member closed while it joined ({early}) is still there after 8 s")
 
 
 @check("CLI-49")
@@ -121,10 +143,8 @@ async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
     refused = {"do": "error", "code": "NOT_COORDINATOR", "applied": False}
     hostile.play({"on": HEARTBEAT, "when": {"member_epoch": -1}, **refused})
     await refusal(consumer.close())  # it may say that leaving failed
-    described = await hostile.admin.describe_group(queue.group)
-    left = hostile.leaves(consumer)
+    members, left = await _members(hostile, queue), hostile.leaves(consumer)
     judge.holds(left, "no heartbeat with epoch -1 was sent")
-    members = [member.member_id for member in described.members]
     judge.equal([], members, f"members after {len(left)} leaves, the first of which was refused")
 
 
