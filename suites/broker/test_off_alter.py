@@ -23,11 +23,7 @@ async def _used(env: Env, rounds: int = 0) -> Queue:
     queue, consumer = await env.with_holder(10, batches=env.rng.choice([1, 5, 10]))
     await consumer.acked(accept(0, 4), release(5, 9))
     for _ in range(rounds):
-        node = queue.topic.leaders[0]
-        pair = await gather_all(consumer.member.new_session(node) for _ in range(2))
-        await gather_all(one.fetch(epoch=OPEN, max_wait_ms=0) for one in pair)
-        await gather_all(one.acknowledge({}, epoch=CLOSE) for one in pair)
-        await gather_all(one.connection.close() for one in pair)
+        await opened_twice(consumer)
     await consumer.depart()
     return queue
 
