@@ -9,19 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from fixtures.clients.cluster import WITHIN, attempts, gather_all
-from fixtures.clients.member import (
-    CLOSE,
-    OPEN,
-    Ack,
-    Part,
-    Range,
-    Response,
-    Session,
-    Where,
-    accept,
-    release,
-)
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.env import Catch, Consumer, Env, Queue, goes_on, stopped
@@ -125,16 +114,6 @@ async def up_to_new(queue: Queue, consumer: Consumer, partition: int = 0) -> tup
     """Produce a record and drain until it comes; return its offset and all that came."""
     offset = await queue.produce(1, partition)
     return offset, await consumer.drain(until=offset)
-
-
-async def opened_twice(consumer: Consumer) -> None:
-    """Open a member's session over two connections at the same moment, and close it over both."""
-    topic, partition = consumer.where
-    node = topic.leaders[partition]
-    pair = await gather_all(consumer.member.new_session(node) for _ in range(2))
-    await gather_all(one.fetch(epoch=OPEN, max_wait_ms=0) for one in pair)
-    await gather_all(one.acknowledge({}, epoch=CLOSE) for one in pair)
-    await gather_all(one.connection.close() for one in pair)
 
 
 async def given_anew(queue: Queue, partition: int = 0, *, join: bool = True) -> dict[int, int]:

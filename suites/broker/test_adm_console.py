@@ -7,6 +7,7 @@ from suites.broker.kit import *
 
 pytestmark = pytest.mark.programs
 
+FORMATTER = "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter"
 COUNT = 9  # Records for a tool to consume.
 KINDS = ("ShareSnapshot", "ShareUpdate")  # By the number that stands in the key of a state record.
 
@@ -120,10 +121,7 @@ async def test_state_formatter(env: Env, judge: Judge) -> None:
         *("--topic", trail.topic.name, "--partition", str(trail.partition)),
         *("--offset", str(trail.since), "--max-messages", str(end - trail.since)),
         *("--timeout-ms", "60000"),
-        *(
-            "--formatter",
-            "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter",
-        ),
+        *("--formatter", FORMATTER),
     )
 
     if not run.lines:
@@ -145,9 +143,5 @@ def _plain(value: Any) -> dict[str, int] | None:
     """Return the plain fields of a state record's value under the names the formatter has."""
     if value is None:
         return None
-    names = {
-        "snapshotEpoch": "snapshot_epoch",
-        "leaderEpoch": "leader_epoch",
-        "startOffset": "start_offset",
-    }
-    return {name: int(getattr(value, field)) for name, field in names.items()}
+    names = (("snapshot", "Epoch"), ("leader", "Epoch"), ("start", "Offset"))
+    return {a + b: int(getattr(value, f"{a}_{b.lower()}")) for a, b in names}

@@ -23,7 +23,7 @@ async def _used(env: Env, rounds: int = 0) -> Queue:
     queue, consumer = await env.with_holder(10, batches=env.rng.choice([1, 5, 10]))
     await consumer.acked(accept(0, 4), release(5, 9))
     for _ in range(rounds):
-        await opened_twice(consumer)
+        await consumer.open_twice()
     await consumer.depart()
     return queue
 

@@ -20,15 +20,8 @@ NARROWED = {
     "group.share.min.session.timeout.ms": "46000",
     "group.share.session.timeout.ms": "46000",
 }
-LOCK = "share.record.lock.duration.ms"
-ALONE = {  # Values that are good beside the broker's own of all other keys.
-    LOCK: "30000",
-    "share.heartbeat.interval.ms": "8000",
-    "share.session.timeout.ms": "50000",
-    "share.delivery.count.limit": "4",
-    "share.partition.max.record.locks": "150",
-    "share.isolation.level": "read_committed",
-}
+ALONE = {LOCK: "30000", HEARTBEAT: "8000", SESSION: "50000", DELIVERY_LIMIT: "4"}
+"""Values that are good beside the broker's own of all other keys."""
 
 
 @check("CFG-16", "CFG-33", feature="group-delivery-limit", timeout=90)
