@@ -6,7 +6,6 @@ from fixtures.hostile.script import ScriptStep
 from suites.client.kit import *
 
 STOPS = 1.0  # Seconds after it was fenced in which a fetch may still be sent.
-UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
 RECOVERY = 12.0  # Seconds within which a client has to be back after a trouble that has passed.
 
 
@@ -313,7 +312,7 @@ async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
 
 @check("CLI-08")
 async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
-    hostile.play({"on": "Metadata", "do": "metadata-error", "code": UNKNOWN, "times": 4})
+    hostile.play({"on": "Metadata", "do": "metadata-error", "code": 3, "times": 4})  # not known
     _, consumer = await hostile.reading(1)
     got = await hostile.arrival(consumer, within=16.0)
     late = [one for one in hostile.tap.of("Metadata") if one.scripted]
