@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from fixtures.clients.access import RESET, Access, access_of
 from fixtures.clients.admin import Admin, ShareOffset
 from fixtures.clients.bounds import Bounds, bounds_of
-from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
+from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually, gather_all
 from fixtures.clients.member import CLOSE, Ack, Member, Part, Response, Session, Where, member_id
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.connection import CallFailed
@@ -192,6 +192,14 @@ class Consumer:
             return True if response.error == ErrorCode.SHARE_SESSION_NOT_FOUND else None
 
         await eventually(f"forgetting the session of {self.member_id}", ask)
+
+    async def open_twice(self) -> None:
+        """Open the session over two connections at the same moment, and close it over both."""
+        node = self.where[0].leaders[self.where[1]]
+        pair = [await self.member.new_session(node) for _ in range(2)]
+        for epoch in (0, CLOSE):
+            await gather_all(one.fetch(epoch=epoch, max_wait_ms=0) for one in pair)
+        await gather_all(one.connection.close() for one in pair)
 
     async def reconnect(self) -> None:
         """Take a new connection and a session not yet opened; the old connection is left alone."""

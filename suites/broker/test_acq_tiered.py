@@ -88,12 +88,7 @@ async def test_remote_records_are_copied(tiered: Env, judge: Judge) -> None:
     judge.saw(remote=local)
 
 
-@check(
-    "ACQ-72",
-    meets=ACROSS_BATCHES,
-    solo={},
-    timeout=180,
-)
+@check("ACQ-72", meets=ACROSS_BATCHES, solo={}, timeout=180)
 async def test_remote_reads_that_fail(tiered: Env, tmp_path: Path, judge: Judge) -> None:
     down = await tiered.queue(topic_config=TIERED, lock_ms=60_000)
     slow = replace(down, topic=await tiered.admin.create_topic(configs=TIERED))

@@ -22,6 +22,9 @@ async def test_all_and_named(env: Env, judge: Judge) -> None:
     judge["ADM-10"].equal(expected, starts(some), "what was asked for by name")
     errors = [part.error_code for topic in some.topics for part in topic.partitions]
     judge["ADM-10"].equal([0, 0, 0], errors, "errors of what was asked for by name")
+    ids = {topic.topic_name: topic.topic_id for topic in some.topics}
+    expected_ids = {topic.name: topic.id for topic in (queue.topic, left, unused)}
+    judge["ADM-10"].equal(expected_ids, ids, "topic ids of what was asked for by name")
 
 
 @check("ADM-11", fast=True, crossed=AMONG)

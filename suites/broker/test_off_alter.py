@@ -15,17 +15,23 @@ async def _alter(judge: Judge, queue: Queue, offset: int) -> None:
     judge.equal((0, {0: 0}), done, f"error and partitions altered to {offset}")
 
 
-async def _used(env: Env) -> Queue:
-    """Return a queue of ten records, 0 to 4 accepted, the others released, nobody in the group."""
+async def _used(env: Env, rounds: int = 0) -> Queue:
+    """Return a queue of ten records, 0 to 4 accepted, the others released, nobody in the group.
+
+    In each of ``rounds`` its member's session is opened over two connections at the same moment.
+    """
     queue, consumer = await env.with_holder(10, batches=env.rng.choice([1, 5, 10]))
     await consumer.acked(accept(0, 4), release(5, 9))
+    for _ in range(rounds):
+        await consumer.open_twice()
     await consumer.depart()
     return queue
 
 
 @check("OFF-30", fast=True, crossed=RELOADED)
-async def test_alter_sets_the_start(env: Env, judge: Judge) -> None:
-    queue = await _used(env)
+@pytest.mark.parametrize("twice", [False, True], ids=["once", "twice at a time"])
+async def test_alter_sets_the_start(env: Env, judge: Judge, *, twice: bool) -> None:
+    queue = await _used(env, rounds=10 * twice)
     to = env.rng.choice([0, env.rng.randint(1, 4), env.rng.randint(5, 9)])
     await _alter(judge, queue, to)
 

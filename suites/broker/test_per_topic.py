@@ -57,11 +57,7 @@ FIRST_WITHIN = 10.0
 """Seconds that consumers of a new cluster wait, in tests of many projects."""
 
 
-@check(
-    "COO-40",
-    "CFG-34",
-    solo={"group.coordinator.rebalance.protocols": "classic,consumer"},
-)
+@check("COO-40", "CFG-34", solo={"group.coordinator.rebalance.protocols": "classic,consumer"})
 async def test_first_use_with_an_old_list_of_protocols(solo_env: Env, judge: Judge) -> None:
     env = solo_env
     await without_state_topic(env)

@@ -110,9 +110,26 @@ async def test_leaves_when_closed(harness: Harness, judge: Judge) -> None:
     queue, consumer = await harness.consuming(1)
     await consumer.close()
     judge.holds(harness.leaves(consumer), "no heartbeat with epoch -1 was sent")
+    judge.equal([], await _members(harness, queue), "members of the group after close")
+
+
+async def _members(harness: Harness, queue: Queue) -> list[str]:
     described = await harness.admin.describe_group(queue.group)
-    members = [member.member_id for member in described.members]
-    judge.equal([], members, "members of the group after close")
+    return [member.member_id for member in described.members]
+
+
+@check("CLI-05")
+async def test_leaves_while_it_joins(hostile: Harness, judge: Judge) -> None:
+    """A member is in the group from its first heartbeat on, which is answered after the close."""
+    queue = await hostile.queue()
+    hostile.play({"on": HEARTBEAT, "do": "pass", "delay": 1.5})
+    consumer = await hostile.consumer(queue)
+    await hostile.polls_until(consumer, lambda: hostile.heartbeats(consumer))
+    await refusal(hostile.end(consumer, 60.0))
+    async for _ in hostile.attempts(8.0):
+        if not (members := await _members(hostile, queue)):
+            break
+    judge.equal([], members, "members of the group 8 s after a close while joining")
 
 
 @check("CLI-49")
@@ -121,10 +138,8 @@ async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
     refused = {"do": "error", "code": "NOT_COORDINATOR", "applied": False}
     hostile.play({"on": HEARTBEAT, "when": {"member_epoch": -1}, **refused})
     await refusal(consumer.close())  # it may say that leaving failed
-    described = await hostile.admin.describe_group(queue.group)
-    left = hostile.leaves(consumer)
+    members, left = await _members(hostile, queue), hostile.leaves(consumer)
     judge.holds(left, "no heartbeat with epoch -1 was sent")
-    members = [member.member_id for member in described.members]
     judge.equal([], members, f"members after {len(left)} leaves, the first of which was refused")
 
 
@@ -297,7 +312,7 @@ async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
 
 @check("CLI-08")
 async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
-    hostile.play({"on": "Metadata", "do": "unknown-topics", "times": 4})
+    hostile.play({"on": "Metadata", "do": "metadata-error", "code": 3, "times": 4})  # not known
     _, consumer = await hostile.reading(1)
     got = await hostile.arrival(consumer, within=16.0)
     late = [one for one in hostile.tap.of("Metadata") if one.scripted]

@@ -13,7 +13,7 @@ WINDOWS = 3  # In one of them a runtime comes to rest that a busy machine kept f
 
 SHAPES = ("backwards", "2^31", "2^32", "2^62", "16 of 2^28")
 NUMBERS = {f"a range {shape} was acquired": {"do": "ranges", "shape": shape} for shape in SHAPES}
-COUNTED = ("topics", "partitions")
+COUNTED = ("topics", "partitions", "ranges", "endpoints")
 NUMBERS |= {f"2^31 - 1 {what}": {"do": "frame", "flaw": f"too many {what}"} for what in COUNTED}
 
 

@@ -20,7 +20,8 @@ NARROWED = {
     "group.share.min.session.timeout.ms": "46000",
     "group.share.session.timeout.ms": "46000",
 }
-LOCK = "share.record.lock.duration.ms"
+ALONE = {LOCK: "30000", HEARTBEAT: "8000", SESSION: "50000", DELIVERY_LIMIT: "4"}
+"""Values that are good beside the broker's own of all other keys."""
 
 
 @check("CFG-16", "CFG-33", feature="group-delivery-limit", timeout=90)
@@ -30,8 +31,9 @@ async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> No
     short = await env.queue(1, group_config={"share.delivery.count.limit": "9"})
     await lone.restart(NARROWED)
 
-    response = await env.admin.try_group_config(env.cluster.fresh_name("g"), {LOCK: "30000"})
-    judge["CFG-33"].equal(NONE, error_name(response.error_code), f"altering {LOCK} alone")
+    for key, value in ALONE.items():
+        response = await env.admin.try_group_config(env.cluster.fresh_name("g"), {key: value})
+        judge["CFG-33"].equal(NONE, error_name(response.error_code), f"altering {key} alone")
     topic = await env.admin.create_topic()
     member = await env.member(queue.group)
     response = await member.join(topic)

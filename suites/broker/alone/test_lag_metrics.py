@@ -83,6 +83,8 @@ async def test_sessions(lone: SingleBroker, judge: Judge) -> None:
     held = await lone.until(0, CACHE, "Value", **partitions)
     first = await queue.consumer()
     second = await queue.consumer(1, join=False)
+    for _ in range(10):
+        await first.open_twice()
     for consumer in (first, second):
         await consumer.fetch(max_wait_ms=0)
     for step, more in [("two opened", 2), ("one closed", 1), ("the other cut off", 0)]:
