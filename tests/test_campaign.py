@@ -15,7 +15,7 @@ from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.machine.maven import clients_jar
 from fixtures.mutants import MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
-from fixtures.virtual.cluster import virtual_cluster
+from fixtures.virtual import virtual_cluster
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
 from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
 from reports import evidence

@@ -13,7 +13,7 @@ from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, Range, bou
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import Member, release
 from fixtures.targets import TargetOptions, open_target, started
-from fixtures.virtual.cluster import virtual_cluster
+from fixtures.virtual import virtual_cluster
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript

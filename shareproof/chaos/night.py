@@ -27,8 +27,7 @@ from typing import Any
 from chaos.capabilities import offered, playable, usual_proxies
 from chaos.faults import Fault
 from chaos.run import ChaosTest, RunningTarget, running, usual_load
-from chaos.schedule import Schedule
-from chaos.shrink import described, shrink
+from chaos.schedule import Schedule, described, shrink
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.nights import RECORD, Night, Play, Shrunk, find, play_of, read

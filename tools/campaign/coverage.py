@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 from fixtures.interface.names import KafkaName
 from fixtures.machine.java import find_java
-from fixtures.targets.coverage import VARIABLE, report_jar
+from fixtures.targets.broker import VARIABLE, report_jar
 from fixtures.targets.kafka import KafkaTarget
 from spec.verdict import EnvironmentFault
 from tools.campaign.options import Options, Outcome

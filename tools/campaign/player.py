@@ -18,7 +18,7 @@ import pytest
 
 from fixtures import virtual
 from fixtures.interface.info import ClusterInfo
-from fixtures.virtual.cluster import virtual_cluster
+from fixtures.virtual import virtual_cluster
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import Check
