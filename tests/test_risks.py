@@ -13,9 +13,7 @@ from fixtures.clients.admin import GROUP_RESOURCE, Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
 from fixtures.machine.loops import run_blocking
-from shareproof.risks.facts import Facts
-from shareproof.risks.found import risks_of
-from shareproof.risks.table import look
+from shareproof.risks import Facts, look, risks_of
 from spec.findings import load_findings, load_risks
 from spec.ledger import load_ledger
 from spec.plain import from_plain

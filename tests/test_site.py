@@ -13,9 +13,17 @@ import pytest
 from reports import badge
 from reports.evidence import ALTERATION, KAFKA_MUTANT
 from reports.reader import parse
-from reports.site.archive import Archive, Run, find
+from reports.site.archive import (
+    Archive,
+    Run,
+    by_broker,
+    by_release,
+    by_version,
+    compare,
+    cross,
+    find,
+)
 from reports.site.build import build
-from reports.site.comparison import by_broker, by_release, by_version, compare, cross
 from reports.site.detection import Detection, Missed, Noticed, figures
 from shareproof.detected import detection
 from spec.catalogue import load_track_record

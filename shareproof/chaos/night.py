@@ -37,8 +37,8 @@ from reports.site.archive import Archive
 from reports.site.archive import find as runs_in
 from reports.site.build import build
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
-from shareproof.chaos.again import earlier, rejudge
-from shareproof.chaos.again import exit_code as changed_verdicts
+from shareproof.chaos.verdicts import earlier, rejudge
+from shareproof.chaos.verdicts import exit_code as changed_verdicts
 from shareproof.detected import detection
 from shareproof.options import NightOptions
 from spec.plain import text_of, write_atomically

@@ -65,7 +65,7 @@ def report(
     for run in archive.runs:
         changes = archive.told(run, partial(_page_of, run.folder))
         with writing():
-            page = html.write(run.folder, run.results, told=changes)
+            page = html.write_page(run.folder, run.results, told=changes)
         typer.echo(page)
 
 
@@ -102,7 +102,7 @@ def _find(paths: list[Path]) -> Archive:
 
 
 def _print_changes(paths: list[Path], *, as_json: bool) -> None:
-    from reports.site.comparison import compare
+    from reports.site.archive import compare
 
     found = [run for path in paths for run in _find([path]).runs]
     if len(found) != 2:

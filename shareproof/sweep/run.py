@@ -24,14 +24,13 @@ from rich.console import Console
 
 from reports.badge import of_results
 from reports.document import RunRecord, document, timing_of
+from reports.html import publish
 from reports.results import Results, Target
 from reports.verdicts import FAULT, OK
-from reports.writer import publish
 from shareproof.runner.options import HOSTILE, facing
-from shareproof.runner.outcome import broken
+from shareproof.runner.outcome import broken, with_second_try
 from shareproof.runner.recorder import INTERRUPTED
 from shareproof.runner.run import moving_line
-from shareproof.runner.second_try import merged
 from spec.ledger import check_ledger
 from spec.rule import load_rules
 from spec.verdict import EnvironmentFault, Observation, Verdict
@@ -180,7 +179,7 @@ def observations(swept: Sequence[Swept]) -> list[Observation]:
         first = {o.rule: o for o in tried if o.verdict is not Verdict.PASS}
         for seen in _seen(one.played):
             before = first.get(seen.rule)
-            found.append(merged(before, seen) if before else seen)
+            found.append(with_second_try(before, seen) if before else seen)
     return found
 
 
