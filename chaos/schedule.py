@@ -241,7 +241,6 @@ def _without(schedule: Schedule, pieces: int) -> Iterator[Schedule]:
 
 
 def _shorter(schedule: Schedule, fails: Fails) -> Schedule:
-    """End the load soon after the last injection, then halve each injection."""
     end = max((one.ends for one in schedule.injections), default=0.0) + _AFTER
     if end < schedule.seconds:
         sooner = replace(schedule, seconds=end)

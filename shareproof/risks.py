@@ -64,7 +64,6 @@ class Group:
 
     @property
     def letters(self) -> str:
-        """The dead-letter topic; empty for none."""
         return self.configs.get("errors.deadletterqueue.topic.name", "")
 
 

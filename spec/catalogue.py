@@ -49,14 +49,11 @@ def load_catalogue() -> dict[str, Entry]:
 
 
 def load_defects() -> dict[str, Entry]:
-    """Return every publicly known defect by our short id such as ``B14``."""
     return _load("defects.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """A defect of the past."""
-
     bug: str  # the public report, such as ``KAFKA-19953``; empty where none is known.
     title: str  # what went wrong, in one line.
     rule: str  # the rule that notices.

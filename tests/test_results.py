@@ -14,9 +14,9 @@ import pytest
 
 from fixtures.targets import doctor
 from reports import console, headlines, html
-from reports.badge import DIM, GOOD, of_results
 from reports.document import RunRecord, timing_of
 from reports.document import document as document_of
+from reports.headlines import DIM, GOOD, of_results
 from reports.html import write
 from reports.reader import parse, read, schema
 from reports.results import Client, Results, Run, Target

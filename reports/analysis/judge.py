@@ -38,8 +38,6 @@ from spec.verdict import Observation, Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked for."""
-
     runs: tuple[Path, ...]  # The runs to judge.
     # A run without faults that broken rules are compared with; its own verdicts do not count.
     # Without it, one of the runs serves if nothing was done to it.

@@ -144,8 +144,6 @@ def intervals_for(runs: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What is to be drawn of a run."""
-
     since: int  # From when to when, in nanoseconds of its clock.
     until: int
     intervals: int = INTERVALS  # How many there are to be at most.

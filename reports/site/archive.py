@@ -26,8 +26,6 @@ MOST_TOLD = 12  # other runs that a rule's history names
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run of the archive."""
-
     slug: str  # Its name in addresses; no two runs of an archive have the same.
     folder: Path  # Where its files are.
     results: Results  # What it found.
@@ -216,8 +214,6 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A rule whose verdict changed."""
-
     rule: RuleResult
     before: Word
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from reports import badge, html
+from reports import headlines, html
 from reports.headlines import NEEDS, SIGNS, WORDS, uncrossed
 from reports.nights import Night, before_each, changes
 from reports.results import RuleResult
@@ -135,7 +135,7 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
 
 def _write_badge(run: Run, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    shield = badge.of_results(run.results)
+    shield = headlines.of_results(run.results)
     path.with_name(f"{path.name}.json").write_text(shield.endpoint(), encoding="utf-8")
     path.with_name(f"{path.name}.svg").write_text(shield.picture(), encoding="utf-8")
 

@@ -260,7 +260,6 @@ def judged_again(found: Sequence[Earlier], replacing: bool) -> list[Results | En
 def _request(
     one: Earlier, settings: Mapping[str, str], *, brief: bool
 ) -> Request | EnvironmentFault:
-    """Return how it was judged then, or why it cannot be judged so again."""
     run = one.results.run
     control = None
     if "--control" in run.command and not one.chaotic:

@@ -26,7 +26,7 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
 from fixtures.targets import open_target
 from reports import console, html
-from reports.badge import of_results
+from reports.headlines import of_results
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof.runner import allured, outcome

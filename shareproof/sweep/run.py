@@ -22,8 +22,8 @@ from typing import Any
 
 from rich.console import Console
 
-from reports.badge import of_results
 from reports.document import RunRecord, document, timing_of
+from reports.headlines import of_results
 from reports.html import publish
 from reports.results import Results, Target
 from reports.verdicts import FAULT, OK
