@@ -17,7 +17,7 @@ from typing import Any
 
 from reports.results import Client, KnownFailure, Results, RuleResult, Run
 from reports.verdicts import BROKEN, OK, UNTESTED
-from spec.findings import Risk, load_findings, rank_of
+from spec.catalogue import Risk, load_findings, rank_of
 from spec.rule import AREAS, UNCROSSED, About, Level
 
 WORDS = ("fail", "error", "unknown", "vacuous", "out of reach", "unsupported", "pass", UNTESTED)

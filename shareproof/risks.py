@@ -22,7 +22,7 @@ from fixtures.wire.codec import Struct, WireError
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
 from reports.html import PAGE, filled
-from spec.findings import RANKS, Risk, load_findings, load_risks
+from spec.catalogue import RANKS, Risk, load_findings, load_risks
 from spec.ledger import Ledger, covers
 from spec.releases import line_of
 from spec.verdict import OutOfReach

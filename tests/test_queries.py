@@ -28,13 +28,12 @@ from fixtures.workload.plan import Load
 from reports.analysis import warm_up as spark_warming
 from reports.analysis.files import History, open_history, span, together
 from reports.analysis.judge import Found, Request, judge
-from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.rules import load_invariants
 from reports.analysis.session import IN_ONE_PART, MEDIUM_ROWS, SMALL_ROWS, configured
 from reports.analysis.stories import Hit, stories
 from reports.analysis.tables import register, unregister
-from reports.analysis.timeline import Course, distributions, marks, timelines
+from reports.analysis.timeline import Course, distributions, marks, reached, timelines
 from reports.analysis.warm_up import Enough, try_on_one_row, try_on_run, warm
 from reports.html import TIMELINES, TIMELINES_SCHEMA, write_timelines
 from shareproof.chaos import run

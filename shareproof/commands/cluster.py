@@ -15,7 +15,7 @@ import typer
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, started
 from shareproof.commands.pages import writing
 from shareproof.options import takes
-from spec.findings import RANKS, load_findings, load_risks
+from spec.catalogue import RANKS, load_findings, load_risks
 from suites.options import LISTED, AsJson, Brokers, CommandConfig, Option, Target, repeated, split
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from fixtures.targets import UsageFault
 from reports.results import Results, RuleResult
-from spec.findings import load_findings
+from spec.catalogue import load_findings
 from spec.ledger import Expected, load_ledger, shipped
 
 FILE = "findings.json"
