@@ -18,9 +18,9 @@ from fixtures.clients.member import Member, accept, member_id
 from fixtures.interface.capability import Capability
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, encode_batch
+from fixtures.workload.clients import Producer
 from fixtures.workload.payload import stranger
 from fixtures.workload.plan import Place, Producing
-from fixtures.workload.producer import Producer
 from fixtures.workload.recorder import Recorder, unanswered
 from spec.history import Deletion, Outcome
 from spec.verdict import Undecided
