@@ -208,7 +208,6 @@ def _told(
 
 
 def _ended(at: NDArray[np.int64], first: NDArray[np.bool_], turn: NDArray[np.int64]) -> Columns:
-    """Return what the holder did about it; the first of two deliveries is released."""
     kind = np.select(
         [
             ~first | np.isin(turn, (TURNS["INV-02"], TURNS["INV-01"])),

@@ -39,8 +39,6 @@ _REFUSED = (CallFailed, Undecided, EnvironmentFault, OSError, psutil.Error)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionResult:
-    """The result of an injection."""
-
     planned: ScheduledFault  # The injection as scheduled.
     subject: str = ""  # What was broken; empty if it came to nothing.
     # since, until: From when to when, in nanoseconds on the run's clock.

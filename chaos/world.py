@@ -106,7 +106,6 @@ class World:
         return part
 
     async def leader(self, name: str, partition: int) -> int:
-        """Return the leader of a partition, -1 if it has none."""
         return int((await self.part(name, partition)).leader_id)
 
     async def offsets(self, name: str, partition: int, first: int, end: int) -> set[int]:

@@ -60,8 +60,6 @@ class Shrunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """A run of a night."""
-
     seed: int
     run: str  # Its directory, below that of the night.
     faults: tuple[str, ...]  # The kinds of fault that its schedule was drawn from.

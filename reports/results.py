@@ -1,7 +1,7 @@
 """results.json as typed values: the one document between a run and everything made of it.
 
-``reports.reader`` makes it of a file, ``reports.writer`` makes a file of it, ``reports.document``
-makes it of settled rules. Nobody else knows that it is JSON. ``reports.schema`` makes its JSON
+``reports.reader`` makes it of a file, ``reports.html`` makes a file of it, ``reports.document``
+makes it of settled rules. Nobody else knows that it is JSON. ``reports.reader`` makes its JSON
 Schema of these classes: a field without a default is required, and a field that equals its default
 is left out of the file. The descriptions are the docstrings'.
 """

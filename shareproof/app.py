@@ -16,7 +16,7 @@ from fixtures.interface.credentials import security_of
 from fixtures.interface.names import innermost
 from fixtures.targets import TargetOptions, UsageFault, open_target, started
 from fixtures.targets.arguments import resolve_target
-from reports import writer
+from reports import html
 from reports.console import line
 from reports.document import RunRecord, about, document, timing_of
 from reports.results import Results, Target
@@ -97,7 +97,7 @@ def run(options: AppOptions, console: Console) -> Results:
             transcript=transcript,
         )
     )
-    writer.publish(out, results)
+    html.publish(out, results)
     return results
 
 

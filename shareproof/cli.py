@@ -12,7 +12,7 @@ import typer
 
 from fixtures.targets import UsageFault
 from shareproof import manual
-from shareproof.commands import certify, chaos, cluster, pages, rules
+from shareproof.commands import certify, chaos, cluster, pages
 from spec.rule import SpecError
 from spec.verdict import EnvironmentFault, MixedTargets, Undecided
 
@@ -48,9 +48,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "risks": cluster.risks,
     "up": cluster.up,
     "doctor": cluster.doctor,
-    "list": rules.list_rules,
+    "list": pages.list_rules,
     "report": pages.report,
-    "definitions": rules.definitions,
+    "definitions": pages.definitions,
 }
 
 for _name, _command in COMMANDS.items():

@@ -18,7 +18,7 @@ from fixtures.interface.credentials import security_of
 from fixtures.machine.storage import reached
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.arguments import checked_prefix, parse_properties, resolve_target
-from reports import writer
+from reports import html
 from reports.console import line
 from reports.results import Results
 
@@ -87,7 +87,7 @@ def analyse(options: AnalyseOptions, console: Console) -> Results:
     _known(options.only)
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from reports.analysis.analysis import analyse  # noqa: PLC0415
-    from reports.analysis.request import Request  # noqa: PLC0415
+    from reports.analysis.judge import Request  # noqa: PLC0415
     from shareproof.chaos.verdicts import spark_settings  # noqa: PLC0415
 
     places = [*options.runs, *([options.control] if options.control else [])]
@@ -111,7 +111,7 @@ def analyse(options: AnalyseOptions, console: Console) -> Results:
     with reached(options.runs[0]):
         found = analyse(request, log)
     with kept_at(options.folder, log) as folder:
-        writer.publish(folder, found.results, found.timelines)
+        html.publish(folder, found.results, found.timelines)
     return found.results
 
 

@@ -24,7 +24,6 @@ _PACKAGES = ("chaos", "fixtures", "reports", "spec", "suites")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Register the one option."""
     group = parser.getgroup("shareproof")
     group.addoption(
         "--share-target",

@@ -39,8 +39,6 @@ _LACKED: dict[Capability, tuple[str, dict[str, Any]]] = {
 
 
 class Walk:
-    """One adapter on its way."""
-
     def __init__(self, adapter: Adapter, admin: Admin) -> None:
         self.adapter, self.admin, self.cluster = adapter, admin, admin.cluster
         self.wrong: list[str] = []

@@ -1,14 +1,21 @@
-"""Three lists that the rules must reach: upstream's behaviours, publicly known defects, past ones.
+"""Lists that the rules must reach: upstream's behaviours, known defects, past ones; and findings.
 
 ``catalogue.toml`` holds what Apache Kafka's own tests cover, ``defects.toml`` what went wrong in
 public; each entry names the rules that would notice. Ids are unique because TOML keys are.
 ``track_record.toml`` says which rule shows which publicly known defect, on which release, and on
 which later release the same rule holds. ``python -m tools.campaign releases`` runs both sides, and
 ``evidence/noticed.jsonl`` has what it saw.
+
+Findings are defects of published releases with a page in ``docs/findings``. ``findings.toml`` is
+the one place that ranks them and says where they apply; which rules a finding breaks on which
+release is in the ledgers. ``risks.toml`` has configurations that users regret.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
+from types import MappingProxyType
 
 from spec.tables import SpecError, parse, record
 
@@ -49,14 +56,11 @@ def load_catalogue() -> dict[str, Entry]:
 
 
 def load_defects() -> dict[str, Entry]:
-    """Return every publicly known defect by our short id such as ``B14``."""
     return _load("defects.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """A defect of the past."""
-
     bug: str  # the public report, such as ``KAFKA-19953``; empty where none is known.
     title: str  # what went wrong, in one line.
     rule: str  # the rule that notices.
@@ -86,3 +90,57 @@ def past_of(text: str) -> list[Past]:
 
 def load_track_record() -> list[Past]:
     return past_of((resources.files("spec") / "track_record.toml").read_text(encoding="utf-8"))
+
+
+RANKS = ("loss", "duplicate", "stall", "overload", "wrong response", "cosmetic")
+"""What users see at worst, the worst first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """A finding, or a configuration that users regret; ``findings.toml`` tells the fields."""
+
+    id: str
+    rank: str
+    what: str
+    rules: str
+    seen: str = ""
+    components: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+    demoted: str = ""
+    versions: str | None = None
+    where: str = ""
+    avoid: str = ""
+    tried: str = ""
+
+    @property
+    def number(self) -> str:
+        """That of a finding, such as ``051``; the id of any other risk."""
+        first = self.id.partition("-")[0]
+        return first if first.isdigit() else self.id
+
+
+@cache
+def load_risks(file: str = "risks.toml") -> Mapping[str, Risk]:
+    """Return what a file of this package has by id, the worst first; raises SpecError."""
+    by_rank = parse((resources.files("spec") / file).read_text(encoding="utf-8"), file)
+    if strange := by_rank.keys() - set(RANKS):
+        raise SpecError(f"{file}: {min(strange)} is no rank; there are {', '.join(RANKS)}")
+    return MappingProxyType(
+        {
+            name: record(Risk, raw, f"{file}: {name}", id=name, rank=rank)
+            for rank in RANKS
+            for name, raw in by_rank.get(rank, {}).items()
+        }
+    )
+
+
+def load_findings() -> Mapping[str, Risk]:
+    """Return the findings by the names of their pages, the worst first."""
+    return load_risks("findings.toml")
+
+
+def rank_of(page: str) -> str:
+    """Return the rank of a finding by its page; empty for a page that is none."""
+    finding = load_findings().get(page)
+    return finding.rank if finding else ""

@@ -18,8 +18,6 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """One key as one release has it."""
-
     name: str  # The key.
     scope: Scope  # Where it is set.
     type: str  # As DescribeConfigs names it; ``ENUM`` is a STRING with a fixed choice.

@@ -148,8 +148,6 @@ NAMES = (Kind.CODE, Kind.TEST, Kind.ISSUE)  # what is no contract is named, and 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One source of a rule."""
-
     kind: Kind  # Where it stands.
     # The KIP's number, the message, the page or class, the method, the test or the report.
     name: str

@@ -16,7 +16,6 @@ def broken_at(found: Verdicts, place: int) -> set[str]:
 
 
 def main() -> int:
-    """Compare; exit code 1 when the two differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", help="directories of runs to compare on")
     spark = open_session("local[2]", "1g", SMALL)

@@ -62,8 +62,6 @@ SECOND = "second"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusing:
-    """The running broker, and the properties file of each user."""
-
     target: Target
     files: Mapping[str, Path]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _RECORD = os.environ.pop(RECORD_VARIABLE, "")
 
 LONGEST = (
-    *("authorizer", "spark", "credentials", "storage", "hosts", "reach", "kafka", "analysis"),
+    *("authorizer", "spark", "credentials", "storage", "histories", "reach", "kafka", "analysis"),
     *("app", "nights", "campaign", "runner"),
 )
 """The modules that take longest; whoever is handed one of them last keeps the others waiting."""

@@ -83,8 +83,6 @@ LEDGER = '[ledger]\nname = "fake"\n'
 
 
 class FakeHouse:
-    """A folder with checks, and a way to run them."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.out = folder / "out"
@@ -137,8 +135,6 @@ class FakeHouse:
 
 
 class Ran:
-    """How a run ended."""
-
     def __init__(self, house: FakeHouse, code: int, output: str) -> None:
         self.house = house
         self.code = code
@@ -151,7 +147,6 @@ class Ran:
 
     @property
     def rules(self) -> dict[str, dict[str, Any]]:
-        """Its results by rule number, ``"01"`` for ACK-01."""
         return {entry["id"][4:]: entry for entry in self.document["rules"]}
 
     @property

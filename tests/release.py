@@ -12,7 +12,6 @@ RELEASE = DEFAULT_VERSION
 
 
 def cluster_info(version: str = RELEASE, **facts: Any) -> ClusterInfo:
-    """Describe a cluster of a release, at no address unless it is given."""
     known = {"name": f"kafka:{version}", "ledger": "apache-kafka", "bootstrap": ()}
     known |= {"schema_jar": "", "prefix": "sp-"}
     return ClusterInfo(version=version, **{**known, **facts})

@@ -89,7 +89,6 @@ class TokenEndpoint:
         return {"keys": [{"kty": "RSA", "kid": "k", "use": "sig", "alg": "RS256", **shown}]}
 
     def token(self, lasts: float = 300.0, subject: str = "client") -> str:
-        """Return a signed token that holds for some seconds, which may be negative."""
         now = time.time()
         head = {"alg": "RS256", "typ": "JWT", "kid": "k"}
         claims = {
@@ -133,7 +132,6 @@ class Secured:
 
 @contextlib.contextmanager
 def secured(folder: Path, version: str = DEFAULT_TARGET.partition(":")[2]) -> Iterator[Secured]:
-    """Run a broker with all listeners; its files are in a folder."""
     endpoint = TokenEndpoint()
     _make_stores(folder)
     target = open_target(

@@ -288,8 +288,6 @@ def lacking() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A Spark cluster of skewed hosts."""
-
     master: str
     python: Path
 

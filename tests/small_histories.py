@@ -54,8 +54,6 @@ Plain = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A small history of one partition and one group, and what it shows about a rule."""
-
     share_partition: int
     log: int
     rule: str

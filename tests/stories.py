@@ -7,7 +7,10 @@ from random import Random
 from typing import Any
 
 from spec.model.durable import Coordinator
-from spec.model.history import (
+from spec.model.leader import Leader
+from spec.model.log import Log
+from spec.model.operations import Batch, Error, Mode, Range
+from spec.model.partition import (
     Acknowledged,
     Closed,
     Fetched,
@@ -18,9 +21,6 @@ from spec.model.history import (
     StateSeen,
     Step,
 )
-from spec.model.leader import Leader
-from spec.model.log import Log
-from spec.model.operations import Batch, Error, Mode, Range
 from spec.model.release import NEWEST, Release
 from spec.model.settings import Settings
 from spec.model.table import State
@@ -223,19 +223,16 @@ def _counted(step: Fetched, random: Random, by: int) -> tuple[Step, ...]:
 
 @edit(ranges_of)
 def count_raised(step: Fetched, random: Random) -> tuple[Step, ...]:
-    """A delivery count is one too high."""
     return _counted(step, random, 1)
 
 
 @edit(ranges_of)
 def count_lowered(step: Fetched, random: Random) -> tuple[Step, ...]:
-    """A delivery count is one too low."""
     return _counted(step, random, -1)
 
 
 @edit(ranges_of)
 def given_twice(step: Fetched, random: Random) -> tuple[Step, ...]:
-    """Records come to a second member right after the first."""
     other, moment = _another(step.member, random), step.received + 0.01
     again = tuple(one._replace(deliveries=one.deliveries + 1) for one in ranges_of(step))
     twin = replace(step, sent=moment, received=moment, member=other, ranges=again, max_records=None)
@@ -258,13 +255,11 @@ def wrong_holder(step: Acknowledged, random: Random) -> tuple[Step, ...]:
 
 @edit(_accepted)
 def refused_wrongly(step: Acknowledged, _: Random) -> tuple[Step, ...]:
-    """A good acknowledgement is refused."""
     return (replace(step, error=Error.INVALID_RECORD_STATE),)
 
 
 @edit(_refused)
 def accepted_wrongly(step: Acknowledged, _: Random) -> tuple[Step, ...]:
-    """An acknowledgement that must be refused is accepted."""
     return (replace(step, error=Error.NONE),)
 
 

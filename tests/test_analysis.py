@@ -18,12 +18,11 @@ from py4j.protocol import Py4JError
 from fixtures.history.compaction import checksum, compact
 from fixtures.history.journal import Journal
 from fixtures.targets import UsageFault
+from reports.analysis.analysis import observations, owed_by
 from reports.analysis.files import History, of_one_target, open_history
-from reports.analysis.judge import Found, _guarded, observation
-from reports.analysis.request import Judged, Request
-from reports.analysis.results import observations, owed_by
+from reports.analysis.judge import Found, Judged, Request, _guarded, observation
 from reports.analysis.rules import load_invariants
-from reports.schema import schema
+from reports.reader import schema
 from shareproof.chaos.verdicts import KEPT, class_data_options
 from shareproof.histories import _known
 from spec.history import (

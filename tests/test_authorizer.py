@@ -14,8 +14,7 @@ from fixtures.machine.loops import run_blocking
 from fixtures.targets.leftovers import CONFIGURATIONS, KINDS
 from fixtures.wire.security import Security
 from tests.authorizer import PASSWORD, PREFIX, SECOND, Refusing, refusing
-from tests.killed import SHORT_SESSIONS, clean, kill_a_run, left
-from tests.shell import judged, shareproof
+from tests.shell import SHORT_SESSIONS, clean, judged, kill_a_run, left, shareproof
 
 RULES = "ACK-07,DLQ-01,OFF-19,CFG-27"
 KILLED = "sp-0badc0de-"

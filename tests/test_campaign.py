@@ -15,7 +15,7 @@ from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.machine.maven import clients_jar
 from fixtures.mutants import MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
-from fixtures.virtual.cluster import virtual_cluster
+from fixtures.virtual import virtual_cluster
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
 from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
 from reports import evidence
@@ -33,9 +33,8 @@ from tests.shell import python, without_extras
 from tests.test_results import document
 from tools.campaign import alterations, reference, repeats
 from tools.campaign.__main__ import SUBJECTS, main
-from tools.campaign.options import Options, chosen_mutants
+from tools.campaign.options import EvidenceStore, Options, chosen_mutants
 from tools.campaign.player import HONEST, Case, play
-from tools.campaign.record import EvidenceStore
 from tools.campaign.reference import Plan, Seen
 from tools.campaign.rejections import (
     again,

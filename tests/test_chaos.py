@@ -19,8 +19,7 @@ from chaos.faults import FAULTS
 from chaos.faults.fault import fault
 from chaos.play import ChaosResult, InjectionResult, in_the_way, verdict
 from chaos.run import ChaosTest, check, usual_load
-from chaos.schedule import Schedule, ScheduledFault, draw, in_conflict
-from chaos.shrink import Shrunk, shrink
+from chaos.schedule import Schedule, ScheduledFault, Shrunk, draw, in_conflict, shrink
 from fixtures.clients.admin import ShareOffset
 from fixtures.clocks import Clocks, lacking
 from fixtures.interface.capability import Capability

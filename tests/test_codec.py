@@ -103,7 +103,6 @@ _STEPS = st.integers(1, 5)
 
 @st.composite
 def record_lists(draw: st.DrawFn, base_offset: int = 0) -> list[Record]:
-    """Return records with growing offsets, gaps between them, and timestamps in any order."""
     records = []
     offset = base_offset - 1
     for _ in range(draw(st.integers(0, 8))):

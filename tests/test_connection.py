@@ -30,8 +30,6 @@ HEARTBEAT: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A request that the test's broker received."""
-
     api: str
     version: int
     number: int

@@ -8,7 +8,7 @@ from chaos.schedule import Schedule
 from fixtures.interface.names import Address, ContainerName, parse_target
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.config import cluster_properties
-from fixtures.targets.container import layout
+from fixtures.targets.container import target
 from fixtures.workload.plan import Load
 from suites.chaos.scenarios import SCENARIOS, chosen
 from tools import contained
@@ -44,15 +44,15 @@ def test_images_without_a_release_and_files_of_this_machine_are_refused() -> Non
     "key", [*cluster_properties("4.4.0", TargetOptions(brokers=3)), "a.b-c_d.e"]
 )
 def test_variables_become_properties_again(key: str) -> None:
-    name = layout.variable(key).removeprefix("KAFKA_").lower()
+    name = target.variable(key).removeprefix("KAFKA_").lower()
     assert name.replace("_", ".").replace("...", "-").replace("..", "_") == key
 
 
 def test_brokers_find_each_other_by_name() -> None:
-    variables = layout.environment(
+    variables = target.environment(
         2,
         3,
-        listeners=layout.ports(("DIRECT",)),
+        listeners=target.ports(("DIRECT",)),
         advertised={"CLIENT": Address(host="127.0.0.1", port=12345)},
         properties={"min.insync.replicas": "2"},
         cluster_id="id",

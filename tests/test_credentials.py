@@ -9,7 +9,7 @@ import pytest
 from fixtures.interface.credentials import read_credentials
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
-from fixtures.security.stores import PropertiesFault, parse, parse_login
+from fixtures.security import PropertiesFault, parse, parse_login
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.schema import Schemas
 from tests.release import cluster_info

@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 
 from shareproof.cli import app
 from shareproof.findings.programs import PROGRAMS, Program, main
-from spec.findings import load_findings, rank_of
+from spec.catalogue import load_findings, rank_of
 from spec.rule import load_rules
 from tests.fake import ROOT
 from tools.documents import architecture

@@ -20,9 +20,9 @@ from shareproof.runner.inventory import CLIENT, by_rule, read_checks
 from spec.catalogue import Past, load_track_record, past_of
 from spec.rule import SpecError, load_rules
 from suites.chaos.scenarios import SCENARIOS
-from tools.campaign import record
+from tools.campaign import options
 from tools.campaign.__main__ import gone
-from tools.campaign.record import EvidenceStore, write
+from tools.campaign.options import EvidenceStore, write
 from tools.campaign.rejections import cases_of, checks, kills, playable
 from tools.campaign.releases import Question, Seen, about, answers, doubt, questions, words
 from tools.campaign.rules import by_alteration, judged, without
@@ -184,7 +184,7 @@ def test_what_is_newer_wins_where_it_is_recorded(tmp_path: Path) -> None:
     [kept] = read(tmp_path)
     assert store.known == store.new == [kept]
     assert kept.reason == "held on."
-    assert (kept.date, kept.commit) == (record.today(), record.commit())
+    assert (kept.date, kept.commit) == (options.today(), options.commit())
 
 
 # --- One kill a rule --------------------------------------------------------------------------

@@ -169,8 +169,6 @@ def api_versions() -> Iterator[tuple[int, str, int]]:
 
 @dataclass(frozen=True)
 class Golden:
-    """All cases with Java's answers."""
-
     messages: list[tuple[MessageCase, Answer]]
     defaults: list[tuple[MessageSpec, int, Answer]]
     headers: list[tuple[int, str, int, Answer]]

@@ -16,8 +16,7 @@ from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
 from spec.verdict import Undecided
 from suites.broker.env import Env, open_env
 from suites.broker.hang import find_hang, refuse_if_silent
-from tests.killed import left
-from tests.shell import judged
+from tests.shell import judged, left
 from tools.vanilla import hold_everybody_to, hooks
 
 RULES = {"LAG-13": "pass", "PER-42": "pass", "PER-44": "out of reach"}

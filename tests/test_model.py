@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spec.model.diagram import document
 from spec.model.durable import Coordinator, Record, StateBatch, combine, complete_count, replay
 from spec.model.leader import Leader
 from spec.model.log import Log
@@ -26,7 +25,18 @@ from spec.model.partition import SharePartition
 from spec.model.release import RELEASES, Release
 from spec.model.sessions import LAST, Place, Session, Sessions
 from spec.model.settings import Settings, Slack
-from spec.model.table import ACK_EVENTS, NEXT, TABLE, TERMINAL, Effect, Event, Guard, State, step
+from spec.model.table import (
+    ACK_EVENTS,
+    NEXT,
+    TABLE,
+    TERMINAL,
+    Effect,
+    Event,
+    Guard,
+    State,
+    document,
+    step,
+)
 from spec.rule import load_rules
 
 # --- Taking records and assignments -----------------------------------------------------------
@@ -252,7 +262,6 @@ class Both:
         return taken
 
     def settle(self, member: str, first: int, last: int, kind: int) -> None:
-        """Acknowledge offsets alike; it must succeed."""
         error = self.leader.acknowledge(self.now, member, [Batch(first, last, (kind,))])
         self.judge.acknowledged(self.now, member, [(first, last, [kind])], error).check()
         assert Error.NONE is error

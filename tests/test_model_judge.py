@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from fixtures.targets import UsageFault
 from shareproof.cli import app
 from spec.model.durable import StateBatch
-from spec.model.history import Step, refusals
 from spec.model.operations import Acknowledge, Batch, Error, Fetch, Judgement, Mode, Span
-from spec.model.partition import SharePartition
+from spec.model.partition import SharePartition, Step, refusals
 from spec.model.release import RELEASES, Release
 from spec.model.settings import Settings, Slack
 from spec.verdict import Violation

@@ -17,8 +17,8 @@ from fixtures.interface.names import UsageFault
 from reports.nights import Failure, Night, Play, changes, read
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.chaos import night as nights
-from shareproof.chaos.again import rejudge_archive
 from shareproof.chaos.night import INTERRUPTED, new_night, spend
+from shareproof.chaos.verdicts import rejudge_archive
 from shareproof.options import NightOptions
 from tests.shell import Shell
 from tests.small_histories import read_cases, write_history

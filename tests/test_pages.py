@@ -101,7 +101,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     (folder / "transcripts").mkdir()
     (folder / "transcripts" / "x.txt").write_text(FRAMES, encoding="utf-8")
-    return html.write(folder, parse(results(HOSTILE)))
+    return html.write_page(folder, parse(results(HOSTILE)))
 
 
 def test_page_opens_without_a_complaint_and_links_lead_somewhere(
@@ -186,7 +186,7 @@ def test_certificate_is_one_sheet(browser: Browser, tmp_path: Path) -> None:
     found = results()
     known = found["rules"][0] | {"expected": True, "problem": ""}
     found["rules"] = [known | {"id": f"ACK-{number}"} for number in range(10, 60)]
-    with look(browser, html.write(tmp_path, parse(found)), "#certificate") as seen:
+    with look(browser, html.write_page(tmp_path, parse(found)), "#certificate") as seen:
         assert not seen.page.locator("#rules").is_visible()
         assert seen.page.get_by_text("This is no certificate: the run was cut short").is_visible()
         sheet = seen.page.pdf(prefer_css_page_size=True)
@@ -245,7 +245,7 @@ def test_what_came_before_it_was_due_is_drawn(tmp_path: Path) -> None:
     row = {"during": "load", "measure": "redelivery", "count": 7}
     early = {"median": -3514, "p90": -1003, "p99": -1003, "max": -1002}
     found["distributions"] = {"/run/history": [row | early]}
-    assert "-1002" in html.write(tmp_path, parse(found)).read_text(encoding="utf-8")
+    assert "-1002" in html.write_page(tmp_path, parse(found)).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +278,7 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     drawn = {"timeline": recorded(HOSTILE), "stories": [story]}
     text = json.dumps({"schema": 1, "runs": {"/run/history": drawn}})
     (folder / "timelines.json").write_text(text, encoding="utf-8")
-    return html.write(folder, parse(found))
+    return html.write_page(folder, parse(found))
 
 
 def test_an_hour_of_chaos_is_drawn(browser: Browser, chaos: Path) -> None:

@@ -35,8 +35,7 @@ from fixtures.proxies.broker_proxies import (
     FrameRule,
     state_write_refused,
 )
-from fixtures.proxies.exchange import Action
-from fixtures.proxies.loads import Load, Loads, SharePartitionKey
+from fixtures.proxies.exchange import Action, Load, Loads, SharePartitionKey
 from fixtures.proxies.proxy import ProxyListener
 from fixtures.targets import TargetOptions, open_target, started
 from fixtures.wire.connection import CallFailed, CallTimeout, Connection, ConnectionLost

@@ -26,22 +26,18 @@ from fixtures.history.journal import Journal
 from fixtures.workload.load import DRAINING
 from fixtures.workload.plan import Load
 from reports.analysis import warm_up as spark_warming
-from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history, span, together
-from reports.analysis.judge import Found, judge
-from reports.analysis.reached import reached
+from reports.analysis.judge import Found, Request, judge
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
-from reports.analysis.request import Request
 from reports.analysis.rules import load_invariants
 from reports.analysis.session import IN_ONE_PART, MEDIUM_ROWS, SMALL_ROWS, configured
-from reports.analysis.stories import stories
+from reports.analysis.stories import Hit, stories
 from reports.analysis.tables import register, unregister
-from reports.analysis.timeline import Course, marks, timelines
+from reports.analysis.timeline import Course, distributions, marks, reached, timelines
 from reports.analysis.warm_up import Enough, try_on_one_row, try_on_run, warm
-from reports.analysis.witnesses import Hit
-from reports.timelines import FILE, SCHEMA_FILE, write_timelines
-from shareproof.chaos import spark_start
-from shareproof.chaos.spark_start import recorded
+from reports.html import TIMELINES, TIMELINES_SCHEMA, write_timelines
+from shareproof.chaos import run
+from shareproof.chaos.run import recorded
 from spec.history import BUCKETED, ROWS, TABLES, FaultSpan, Outcome, Phase, Produced
 from tests.small_histories import Case, read_cases, write_history
 from tools.histories.small import Deletion, Fetch, rows_of
@@ -257,8 +253,10 @@ def test_what_is_written_is_as_its_schema_says(
     }
     empty: dict[str, Any] = {"timeline": {}, "stories": []}
     write_timelines(tmp_path, {"told/history": drawn, "without/length": empty})
-    written = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
-    schema = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    written = json.loads((tmp_path / TIMELINES).read_text(encoding="utf-8"))
+    schema = jsonschema.Draft202012Validator(
+        json.loads(TIMELINES_SCHEMA.read_text(encoding="utf-8"))
+    )
 
     schema.validate(written)
     written["runs"]["told/history"]["timeline"]["marks"][0]["rule"] = 2
@@ -325,11 +323,11 @@ def test_spark_starts_near_the_end_of_the_last_load(
         done.append(rows)
         return lambda: done.append("waited")
 
-    monkeypatch.setattr(spark_start, "warm", started)
+    monkeypatch.setattr(run, "warm", started)
     loads = [Load(seconds=10, rate=100), Load(seconds=10 if early else 60, rate=100)]
     rows = sum(int(load.seconds * load.rate) * (1 + len(load.groups)) for load in loads)
     logged: list[str] = []
-    log, wait = spark_start.starting(loads, REQUEST, logged.append)
+    log, wait = run.starting(loads, REQUEST, logged.append)
 
     lines = ["producing for 10 s", DRAINING, "reading the stored state", "producing for 60 s"]
     for line in lines:

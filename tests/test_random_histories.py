@@ -4,8 +4,7 @@ import pytest
 
 from spec.history import AckType, Outcome
 from tools.campaign.histories import judged, play, summary
-from tools.campaign.options import Options
-from tools.campaign.record import EvidenceStore
+from tools.campaign.options import EvidenceStore, Options
 from tools.histories.judges import accused, disagreements
 from tools.histories.small import (
     NEVER,

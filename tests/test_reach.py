@@ -10,9 +10,8 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.machine.loops import run_blocking
 from fixtures.targets.leftovers import CONFIGURATIONS
 from tests import shell
-from tests.killed import SHORT_SESSIONS, clean, kill_a_run, left
 from tests.restricted import PREFIX, restricted
-from tests.shell import shareproof
+from tests.shell import SHORT_SESSIONS, clean, kill_a_run, left, shareproof
 
 KEPT, OWN_GROUP, RECORDS, LEADER, LIMITS = "ACK-07", "DLQ-01", "OFF-19", "ACQ-01", "LCK-12"
 JOINED = "MEM-01"

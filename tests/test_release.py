@@ -1,4 +1,4 @@
-"""What we hand out holds everything, and the release checklist tells what is missing."""
+"""Tools of maintainers: releases of the suite, and frames that an exception was thrown for."""
 
 import re
 import subprocess
@@ -9,6 +9,7 @@ import pytest
 from fixtures.targets import doctor
 from tools import release
 from tools.release import HOME
+from tools.thrown import thrown
 
 PROJECT = """
 [project]
@@ -83,3 +84,30 @@ def test_wheel_and_sdist_hold_every_file_of_the_rooms(tmp_path: Path) -> None:
 @pytest.mark.skipif(not (HOME / "lock.txt").exists(), reason="an installation has no lock")
 def test_the_lock_agrees_with_the_pins() -> None:
     assert release.check_lock().endswith(" packages")
+
+
+KIND = "[22.063s] Exception <a '{}'{{{}}}>\n"
+PLACE = " thrown in {} method <{{method}} {{0x00007f15e46df788}} '{}' '()Z' in '{}'>\n"
+END = " at {} for thread {}\n"
+NULL, EOF = "java/lang/NullPointerException", "java/io/EOFException"
+PARTITION = "kafka/server/share/SharePartition"
+LOG = "".join(
+    (
+        KIND.format(NULL, "0x00000000e87c3220"),
+        PLACE.format("interpreter", "canMoveStartOffset", PARTITION),
+        END.format("bci 143", "0x00007f1634441480 (PersisterStateManager)"),
+        KIND.format(EOF, "0x00000000e87d0000"),
+        PLACE.format("interpreter", "readFrom", "org/apache/kafka/common/network/NetworkReceive"),
+        END.format("bci 7", "0x00007f1634440000 (data-plane)"),
+        KIND.format(NULL, "0x00000000e87c3220"),
+        PLACE.format("C1 compiled", "accept", f"{PARTITION}$$Lambda$1795+0x00007f15ec1593f0"),
+        END.format("PC0x00007f7065838b94", "0x00007f1634441480"),
+    )
+)
+
+
+def test_a_chain_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "1.log").write_text(LOG)
+    methods = ("SharePartition.canMoveStartOffset", "SharePartition.accept")
+    assert thrown(tmp_path, every=False) == {("NullPointerException", methods): 1}
+    assert len(thrown(tmp_path, every=True)) == 1

@@ -14,15 +14,14 @@ import pytest
 
 from fixtures.targets import doctor
 from reports import console, headlines, html
-from reports.badge import DIM, GOOD, of_results
 from reports.document import RunRecord, timing_of
 from reports.document import document as document_of
-from reports.reader import parse, read
+from reports.headlines import DIM, GOOD, of_results
+from reports.html import write
+from reports.reader import parse, read, schema
 from reports.results import Client, Results, Run, Target
-from reports.schema import schema
 from reports.site.archive import find
 from reports.site.build import build as build_site
-from reports.writer import write
 from shareproof.detected import detection
 from shareproof.runner.allured import CONFIG, RESULTS
 from shareproof.runner.allured import write as write_allure

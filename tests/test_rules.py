@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fixtures.clients.features import PROBES
-from reports import badge
+from reports import headlines
 from reports.analysis.rules import load_invariants
 from reports.headlines import bases, headline
 from reports.html import render
@@ -375,8 +375,8 @@ def test_badge_and_certificate_name_the_tier() -> None:
     plain["run"] |= {"partial": False, "errors": [], "exit_code": 0, "only": [], "fast": False}
     whole = parse_results(plain)
     part = replace(whole, run=replace(whole.run, tier=1))
-    assert badge.of_results(whole).label == "share groups"
-    assert badge.of_results(part).label == "share groups, tier 1"
+    assert headlines.of_results(whole).label == "share groups"
+    assert headlines.of_results(part).label == "share groups, tier 1"
     assert "Certificate of conformance, tier 1" in render(part)
     assert "Tier 1 has the rules about what a share consumer sends" in render(part)
     assert "tier" not in re.sub(r"<style.*?</style>", "", render(whole), flags=re.DOTALL).lower()
@@ -400,4 +400,4 @@ def test_a_listener_of_tier_1(tmp_path: Path) -> None:
     assert found["ACQ-15"][0] == "out of reach"
     assert "ADM-01" not in found
     assert results["run"]["tier"] == 1
-    assert json.loads((tmp_path / "badge.json").read_text())["label"] == "share groups, tier 1"
+    assert json.loads((tmp_path / "headlines.json").read_text())["label"] == "share groups, tier 1"

@@ -692,8 +692,6 @@ def test_modules_that_wait_longest() -> None:
 
 @dataclass(eq=False)
 class Worker:
-    """What the scheduler knows of a worker."""
-
     shutting_down: bool = False
 
     def shutdown(self) -> None:

@@ -10,12 +10,20 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports import badge
+from reports import headlines
 from reports.evidence import ALTERATION, KAFKA_MUTANT
 from reports.reader import parse
-from reports.site.archive import Archive, Run, find
+from reports.site.archive import (
+    Archive,
+    Run,
+    by_broker,
+    by_release,
+    by_version,
+    compare,
+    cross,
+    find,
+)
 from reports.site.build import build
-from reports.site.comparison import by_broker, by_release, by_version, compare, cross
 from reports.site.detection import Detection, Missed, Noticed, figures
 from shareproof.detected import detection
 from spec.catalogue import load_track_record
@@ -242,7 +250,7 @@ def test_badges_keep_their_addresses(runs: Path, tmp_path: Path) -> None:
         "reference.json",
         "reference.svg",
     ]
-    newest = badge.of_results(parse(judged("fail", day=2)))
+    newest = headlines.of_results(parse(judged("fail", day=2)))
     assert (badges / "kafka-4.4.0.json").read_text(encoding="utf-8") == newest.endpoint()
 
 
@@ -276,12 +284,12 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("verdict", "run", "summary", "message", "colour"),
     [
-        ("pass", {}, {}, "1 of 1 rules", badge.GOOD),
-        ("fail", {}, {}, "0 of 1 rules, 1 known bugs", badge.DIM),
-        ("fail", {}, {"pass": 9}, "9 of 10 rules, 1 known bugs", badge.GOOD),
-        ("pass", {"partial": True}, {}, None, badge.DIM),
-        ("fail", {"exit_code": 1}, {}, None, badge.BAD),
-        ("pass", {}, {"pass": 0}, "nothing could be judged", badge.DIM),
+        ("pass", {}, {}, "1 of 1 rules", headlines.GOOD),
+        ("fail", {}, {}, "0 of 1 rules, 1 known bugs", headlines.DIM),
+        ("fail", {}, {"pass": 9}, "9 of 10 rules, 1 known bugs", headlines.GOOD),
+        ("pass", {"partial": True}, {}, None, headlines.DIM),
+        ("fail", {"exit_code": 1}, {}, None, headlines.BAD),
+        ("pass", {}, {"pass": 0}, "nothing could be judged", headlines.DIM),
     ],
 )
 def test_badge_is_green_for_a_whole_run_that_held_alone(
@@ -292,6 +300,6 @@ def test_badge_is_green_for_a_whole_run_that_held_alone(
     found["run"] |= {"exit_code": 0, **run}
     if message == "nothing could be judged":
         found["summary"] = dict.fromkeys(found["summary"], 0)
-    made = badge.of_results(parse(found))
+    made = headlines.of_results(parse(found))
     assert (made.label, made.colour) == ("share groups", colour)
     assert message in (None, made.message)

@@ -64,7 +64,6 @@ def make(run: Path) -> Path:
 
 
 def expected(run: Path) -> Tally:
-    """Return what a report has to say, from the run's own files."""
     config = _load(run / CONFIG)
     # Of a check that ran more than once Allure shows the last run.
     results = sorted(map(_load, (run / RESULTS).glob("*-result.json")), key=lambda one: one["stop"])

@@ -21,7 +21,7 @@ from pathlib import Path
 from reports.reader import read as read_results
 from reports.results import Results, RuleResult
 from shareproof.findings.fates import FILE, Fate, chosen, fates
-from spec.findings import RANKS, Risk, load_findings, rank_of
+from spec.catalogue import RANKS, Risk, load_findings, rank_of
 
 _ORDER = (*RANKS, "")
 """Ranks of findings, the worst first; the last is that of rules that no finding is about."""

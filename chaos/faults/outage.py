@@ -1,4 +1,7 @@
-"""A broker goes away and comes back: killed, shut down, paused, disconnected, or its disk full."""
+"""A broker goes away and comes back: killed, shut down, paused, disconnected, or its disk full.
+
+Consumers pause, too: for longer than their locks last, and go on as if nothing had happened.
+"""
 
 import asyncio
 import signal
@@ -14,6 +17,7 @@ from fixtures.clients.configs import configure_topic
 from fixtures.interface.capability import Capability
 from fixtures.interface.target import Handle, Plugged
 from fixtures.targets.broker import Broker
+from fixtures.workload.pool import LocalWorker
 from spec.verdict import EnvironmentFault, Undecided
 
 _BY_SIGTERM = (None, 0, 143)  # Exit codes; of a broker that is not ours there is none to see.
@@ -266,3 +270,45 @@ class TooFewInSync(Outage):
 
     async def _demand(self, in_sync: int) -> None:
         await configure_topic(self.world.cluster, STATE, {_MIN_ISR: str(in_sync)})
+
+
+@fault(
+    "pause-consumers",
+    "Pause (SIGSTOP) a load process for longer than a lock lasts, and resume it.",
+    Capability.LOAD_PROCESS,
+    lasts=(6.5, 9.0),
+    takes={Resource.PROCESS},
+)
+class PauseConsumers(Injection):
+    """One process of the load is stopped, with all its producers and consumers.
+
+    Responses lie unread meanwhile. Its consumers see themselves that a response came late, and say
+    what may have been acquired unseen.
+    """
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        workers = [one for one in world.course.pool.workers if isinstance(one, LocalWorker)]
+        self.worker = workers[subject % len(workers)]
+
+    async def inject(self) -> str:
+        self.worker.process.send_signal(signal.SIGSTOP)
+        names = ", ".join(member.name for member in self.worker.work.members)
+        return f"process {self.worker.work.process} with {names}"
+
+    async def hit(self) -> str:
+        stopped = self._status() == psutil.STATUS_STOPPED
+        return f"process {self.worker.work.process} is stopped" if stopped else ""
+
+    async def heal(self) -> None:
+        if self.worker.alive:
+            self.worker.process.send_signal(signal.SIGCONT)
+
+    async def healed(self) -> str:
+        going = self.worker.alive and self._status() != psutil.STATUS_STOPPED
+        return f"process {self.worker.work.process} goes on" if going else ""
+
+    def _status(self) -> str:
+        return (
+            str(psutil.Process(self.worker.process.pid).status()) if self.worker.alive else "gone"
+        )

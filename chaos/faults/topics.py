@@ -1,18 +1,28 @@
-"""Topics change under their groups: one grows, and one is deleted and recreated."""
+"""Topics change under their groups: one grows, one is deleted and recreated, one loses records.
+
+Records are deleted, expire or are compacted before any group has finished them. A configuration of
+a group changes while it works, too.
+"""
 
 import asyncio
+import time
 from functools import partial
 
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World
+from fixtures.clients.admin import EARLIEST, GROUP_RESOURCE, LATEST
 from fixtures.clients.cluster import Topic, eventually
+from fixtures.clients.configs import configure_topic
 from fixtures.clients.member import Member, accept, member_id
 from fixtures.interface.capability import Capability
 from fixtures.wire.errors import ErrorCode
+from fixtures.wire.records import Record, encode_batch
+from fixtures.workload.clients import Producer
+from fixtures.workload.payload import stranger
 from fixtures.workload.plan import Place, Producing
-from fixtures.workload.producer import Producer
-from fixtures.workload.recorder import Recorder
+from fixtures.workload.recorder import Recorder, unanswered
+from spec.history import Deletion, Outcome
 from spec.verdict import Undecided
 
 _ALL = (Resource.BROKER, Resource.BROKER_LINK, Resource.STATE_WRITES)
@@ -206,3 +216,166 @@ class Recreate(Injection):
         shown = await self.world.admin.describe_group(self.group)
         left = self.member.member_id not in {one.member_id for one in shown.members}
         return f"{len(shown.members)} members are left in {self.group}" if left else ""
+
+
+_KEYS = 15
+_BATCHES = 6
+_WRITER = 1 << 20  # Numbers from here on are no producer's of the load.
+
+
+@fault(
+    "delete-records",
+    "Delete all records of a partition (DeleteRecords).",
+    lasts=(0.5, 1.0),
+    takes={Resource.LOG},
+)
+class DeleteRecords(Injection):
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.index, self.before = world.partition(subject), -1
+
+    async def inject(self) -> str:
+        topic = await self.world.cluster.topic(self.world.course.topic.name)
+        self.before = await self._start()
+        end = await self.world.admin.log_offset(topic, LATEST, self.index)
+        sent = time.monotonic_ns()
+        await self.world.admin.delete_records(topic, end, self.index)
+        course = self.world.course
+        log, received = course.log_of(self.index), time.monotonic_ns()
+        course.journal.add(Deletion(log, end, sent, received, int(Outcome.OK)))
+        return f"{topic.name}-{self.index}, offsets {self.before} to {end - 1}"
+
+    async def hit(self) -> str:
+        now = await self._start()
+        return f"the log starts at {now}, not at {self.before}" if now > self.before else ""
+
+    async def heal(self) -> None:
+        """Nothing to heal: the records are gone."""
+
+    async def healed(self) -> str:
+        return f"the log starts at {await self._start()}"
+
+    async def _start(self) -> int:
+        topic = await self.world.cluster.topic(self.world.course.topic.name)
+        return await self.world.admin.log_offset(topic, EARLIEST, self.index)
+
+
+@fault(
+    "expire-records",
+    "Set retention.ms of a topic to a second.",
+    lasts=(4.0, 7.0),
+    takes={Resource.LOG},
+    relies_on={Resource.CLOCK},
+)
+class Expire(DeleteRecords):
+    """The topic keeps records for a second only, for as long as the fault lasts."""
+
+    _SETTINGS = ("retention.ms", "segment.ms")
+
+    async def inject(self) -> str:
+        self.before = await self._start()
+        await self._set("1000")
+        return f"{self.world.course.topic.name} keeps records for a second"
+
+    async def heal(self) -> None:
+        await self._set(None)
+
+    async def _set(self, value: str | None) -> None:
+        name = self.world.course.topic.name
+        wanted = dict.fromkeys(self._SETTINGS, value)
+        await configure_topic(self.world.cluster, name, wanted)
+
+
+@fault(
+    "compact", "Compact the log of a keyed topic.", Capability.COMPACTED_TOPIC, takes={Resource.LOG}
+)
+class Compact(Injection):
+    """Write some keys again and again, and wait until the older records are gone."""
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.index = world.partition(subject)
+        self.producer = _WRITER + time.monotonic_ns() // 1_000_000 % _WRITER
+        self.bases: list[int] = []
+
+    async def inject(self) -> str:
+        topic = self.world.course.topic
+        for number in range(_BATCHES):
+            self.bases.append(await self._write(number))
+            await asyncio.sleep(0.3)
+        return f"{topic.name}-{self.index}, {_KEYS} keys from offset {self.bases[0]} on"
+
+    async def _write(self, number: int) -> int:
+        course = self.world.course
+        log = course.log_of(self.index)
+        first = number * _KEYS
+        records = [
+            Record(key=b"again-%d" % key, value=stranger(self.producer, log, first + key))
+            for key in range(_KEYS)
+        ]
+        # They may vanish and they may come, so where they went is nobody's to know.
+        course.journal.add(unanswered(log, _KEYS, self.producer, first))
+        topic = await self.world.cluster.topic(course.topic.name)
+        return await self.world.admin.append(topic, encode_batch(records), self.index)
+
+    async def hit(self) -> str:
+        first, last = self.bases[0], self.bases[-2] + _KEYS
+        left = await self.world.offsets(self.world.course.topic.name, self.index, first, last)
+        written = {base + key for base in self.bases[:-1] for key in range(_KEYS)}
+        gone = written - left
+        return f"{len(gone)} offsets from {min(gone)} on hold nothing any more" if gone else ""
+
+    async def heal(self) -> None:
+        """Nothing to heal: the records are gone."""
+
+    async def healed(self) -> str:
+        topic = await self.world.cluster.topic(self.world.course.topic.name)
+        end = await self.world.admin.log_offset(topic, partition=self.index)
+        return f"the log goes on to {end}"
+
+
+_LOCK = "share.record.lock.duration.ms"
+
+
+@fault(
+    "change-lock-duration",
+    "Change the lock duration of a group while locks are held.",
+    takes={Resource.GROUP_CONFIG},
+    relies_on={Resource.BROKER},
+)
+class OtherLocks(Injection):
+    """Locks last half as long for a while."""
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.group = world.group(subject)
+        self.usual = world.course.load.lock_ms
+
+    async def inject(self) -> str:
+        await self.world.admin.group_config(self.group, {_LOCK: str(self._half)})
+        return f"{self.group}, locks of {self._half} ms instead of {self.usual}"
+
+    @property
+    def locks(self) -> tuple[str, int]:
+        """A response that is made after a lock began says what holds by then."""
+        return self.group, self._half
+
+    @property
+    def _half(self) -> int:
+        return max(1000, self.usual // 2)
+
+    async def hit(self) -> str:
+        return await self._seen(self._half)
+
+    async def heal(self) -> None:
+        await self.world.admin.group_config(self.group, {_LOCK: str(self.usual)})
+
+    async def healed(self) -> str:
+        return await self._seen(self.usual)
+
+    async def _seen(self, lock_ms: int) -> str:
+        for node in self.world.nodes:
+            shown = await self.world.admin.configs(GROUP_RESOURCE, self.group, node=node)
+            if shown.get(_LOCK) != str(lock_ms):
+                return ""
+        return f"{_LOCK}={lock_ms} on every broker"

@@ -13,12 +13,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from reports.analysis.distributions import distributions
 from reports.analysis.files import History, span, together
-from reports.analysis.judge import Found, Tell, judge
-from reports.analysis.reached import reached
+from reports.analysis.judge import Found, Judged, Tell, judge
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
-from reports.analysis.request import Judged
 from reports.analysis.rules import Invariant
 from reports.analysis.session import (
     COMPILED,
@@ -30,7 +27,7 @@ from reports.analysis.session import (
 )
 from reports.analysis.stories import stories
 from reports.analysis.tables import Relations, register, unregister
-from reports.analysis.timeline import Course, marks, timelines
+from reports.analysis.timeline import Course, distributions, marks, reached, timelines
 from reports.results import Measure, Reached
 from spec.history import BUCKETED, TABLES
 

@@ -39,8 +39,6 @@ _QUICKLY_READ = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """A compacted history."""
-
     folder: Path  # Where it is.
     manifest: Manifest  # What it consists of.
     run: dict[str, Any]  # What its run says about itself.

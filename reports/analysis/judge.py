@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -26,10 +28,44 @@ from reports.analysis.session import (
     run_parallel,
     sibling_session,
 )
+from reports.analysis.stories import WITNESSES, Hit, Place, witnesses
 from reports.analysis.tables import Relations, keep_records
-from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
+from reports.results import Measure, Reached, Results
 from spec.history import BUCKETED, TABLES
+from spec.rule import Level
 from spec.verdict import Observation, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    runs: tuple[Path, ...]  # The runs to judge.
+    # A run without faults that broken rules are compared with; its own verdicts do not count.
+    # Without it, one of the runs serves if nothing was done to it.
+    control: Path | None = None
+    master: str = "local[*]"
+    memory: str = "1g"
+    level: Level = Level.SHOULD
+    only: tuple[str, ...] = ()
+    # The rules that each run had to put to the test, where that is not what it says itself. That it
+    # never exercised another one is not held against it.
+    owed: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
+    ledger: str = ""  # What the runs say unless given, as the version.
+    version: str = ""
+    # Verdicts and witnesses only: no distributions, states, timeline or stories.
+    brief: bool = False
+    # Whether chaos runs are held to what they owe: rules, faults and cases not excused.
+    strict: bool = False
+    command: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What was found: the results, and by history what a page draws of it."""
+
+    results: Results
+    timelines: Mapping[str, Any]
+
 
 Tell = Callable[[str], None]
 
@@ -55,6 +91,17 @@ class Found:
     @property
     def witness(self) -> tuple[str, ...]:
         return tuple(hit.sentence for hit in self.hits)
+
+
+@dataclass(slots=True)
+class Judged:
+    """One history with what was found in it."""
+
+    history: History
+    found: dict[str, Found]
+    distributions: list[Measure]
+    reached: list[Reached]
+    drawn: dict[str, Any]
 
 
 def judge(

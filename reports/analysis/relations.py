@@ -18,8 +18,6 @@ _BY_RUN = {"by_run": "run, ", "same_run": "d.run = p.run AND "}
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """A query with a name."""
-
     name: str  # What others call it.
     # The query; ``{name}`` stands for a table of ``spec.history`` or another relation, ``{by_run}``
     # and ``{same_run}`` for keys that a query over a single run leaves out.

@@ -1,20 +1,270 @@
-"""How a run went, interval by interval: what a page draws, and no more of it than a page can draw.
+"""How a run went, not only whether it was right: interval by interval, and by phase and fault.
 
-Spark does all counting; back come a few hundred intervals, however long the run was. Times are
-seconds since the run began, counts are per second, and None stands where nothing was seen.
+A page draws the intervals, and no more than a page can draw. Spark does all counting; back come a
+few hundred intervals, however long the run was. Times are seconds since the run began, counts are
+per second, and None stands where nothing was seen.
+
+Distributions of times and counts, by phase and fault, come of one query. So do the interesting
+states that a run got into: what was never reached was not tested either. A state is a question to
+each delivery, and may ask what was broken at a moment. None of them has to be reached by every run;
+a report says of each how often it was.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
-from reports.analysis.distributions import one_in
 from reports.analysis.queries import by_run
 from reports.analysis.session import by_runs, fetched
-from reports.analysis.witnesses import Hit
+from reports.analysis.stories import Hit
+from reports.results import Measure, Reached
+
+MOST_WINDOWS = 100
+
+Window = Mapping[str, Any]
+Question = Callable[[Sequence[Window]], str]
+"""Gives an expression over ``delivery_pairs``, for the windows of the faults it asks about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A state; ``faults`` are beginnings of the names of faults that it is about, all if none."""
+
+    name: str
+    faults: tuple[str, ...] = ()
+    question: Question
+
+
+def _always(expression: str) -> Question:
+    return lambda _: expression
+
+
+def _each(template: str) -> Question:
+    """Ask the same of each window; ``{since}`` and ``{until}`` are its ends."""
+
+    def question(windows: Sequence[Window]) -> str:
+        asked = [f"({template.format(**window)})" for window in windows]
+        return " OR ".join(asked) or "false"
+
+    return question
+
+
+_KEEPERS = ("kill-share", "stop-share", "pause-share", "cut-share", "state-below", "fail-state")
+_SAID = "kind IN (1, 2, 3)"
+_UNDER_WAY = _SAID + " AND ack_sent < {since} AND ack_received > {since}"
+
+STATES = (
+    State(
+        name="an acknowledgement was under way when a broker was killed",
+        faults=("kill-",),
+        question=_each(_UNDER_WAY),
+    ),
+    State(
+        name="an acknowledgement was under way when its leader was replaced in order",
+        faults=("elect-leader", "reassign-leader", "stop-leader"),
+        question=_each(_UNDER_WAY),
+    ),
+    State(
+        name="an acknowledgement succeeded less than a second before a broker was killed",
+        faults=("kill-",),
+        question=_each(
+            f"{_SAID} AND proven AND ack_received BETWEEN {{since}} - 1000000000 AND {{since}}"
+        ),
+    ),
+    State(
+        name="a lock ran out while its state could not be stored",
+        faults=_KEEPERS,
+        question=_each("(kind = 0 OR outcome <> 1) AND ends_by BETWEEN {since} AND {until}"),
+    ),
+    State(
+        name="an acknowledgement failed while its state could not be stored",
+        faults=_KEEPERS,
+        question=_each(f"{_SAID} AND outcome = 2 AND ack_sent BETWEEN {{since}} AND {{until}}"),
+    ),
+    State(
+        name="records were delivered while a broker was away",
+        faults=("kill-", "stop-", "pause-", "rolling-", "state-below"),
+        question=_each("acquired BETWEEN {since} + 1000000000 AND {until}"),
+    ),
+    State(
+        name="a consumer slept through the end of its lock",
+        faults=("nap-",),
+        question=_each("acquired < {since} AND ends_by BETWEEN {since} AND {until}"),
+    ),
+    State(name="an acknowledgement got no response", question=_always(f"{_SAID} AND outcome = 3")),
+    State(
+        name="an acceptance without a response had been carried out",
+        question=_always("kind = 1 AND outcome = 3 AND next_op IS NULL AND drained"),
+    ),
+    State(
+        name="an acceptance without a response had not been carried out",
+        question=_always("kind = 1 AND outcome = 3 AND next_op IS NOT NULL"),
+    ),
+    State(
+        name="an acceptance was refused, and the record came again",
+        question=_always("kind = 1 AND outcome = 2 AND next_op IS NOT NULL"),
+    ),
+    State(
+        name="an acceptance was refused, and had been carried out all the same",
+        question=_always("kind = 1 AND outcome = 2 AND next_op IS NULL AND drained"),
+    ),
+    State(
+        name="an acceptance came after its lock had ended, and succeeded",
+        question=_always("kind = 1 AND outcome = 1 AND ack_sent > ends_by"),
+    ),
+    State(
+        name="a share-partition was loaded while a record of it was held",
+        question=_always("loads_by_ack > loads_before_fetch"),
+    ),
+    State(
+        name="a delivery count fell back when a share-partition was loaded",
+        question=_always("next_op IS NOT NULL AND next_count <= count AND NOT no_load_between"),
+    ),
+    State(
+        name="a record was delivered for the last time that the limit allows",
+        question=_always("count >= lowest_limit"),
+    ),
+)
+
+
+def reached(spark: SparkSession, runs: int = 1) -> list[list[Reached]]:
+    """Return how often each run got into each state; one query over the registered histories."""
+    found = spark.table("faults").orderBy("run", "since").limit(MOST_WINDOWS * runs).collect()
+    windows = [[row.asDict() for row in mine] for mine in by_runs(found, runs)]
+    columns = [
+        f"count_if({by_run([_asked(state, some) for some in windows])}) AS s{n}"
+        for n, state in enumerate(STATES)
+    ]
+    counted = f"SELECT run, {', '.join(columns)} FROM delivery_pairs GROUP BY run"  # noqa: S608
+    rows = {row.run: row for row in spark.sql(counted).collect()}
+    return [
+        [
+            Reached(state=state.name, count=rows[run][f"s{n}"] if run in rows else 0)
+            for n, state in enumerate(STATES)
+        ]
+        for run in range(runs)
+    ]
+
+
+def _asked(state: State, windows: Sequence[Window]) -> str:
+    about = [
+        window
+        for window in windows
+        if window["proof"] and (not state.faults or window["kind"].startswith(state.faults))
+    ]
+    return state.question(about)
+
+
+MOST_MEASURED = 40
+MOST_ROWS = 2_000_000
+"""Deliveries that are measured in full; percentiles of more would tell no more."""
+_MS = 1_000_000
+_QUANTILES = "array(0.5, 0.9, 0.99, 1.0)"
+
+MEASURES = {
+    "deliveries of a record": "CASE WHEN next_op IS NULL THEN count END",
+    "lock age at its end, ms": (
+        f"CASE WHEN kind IN (1, 2, 3) AND outcome = 1 THEN (ack_received - acquired) DIV {_MS} END"
+    ),
+    "redelivery after a release, ms": (
+        f"CASE WHEN kind = 2 AND outcome = 1 THEN (next_acquired - ack_sent) DIV {_MS} END"
+    ),
+    # Of those whose lock did not end before.
+    "redelivery after a session's end, ms": (
+        "CASE WHEN kind = 5 AND next_acquired >= ack_sent "
+        f"THEN (next_acquired - ack_sent) DIV {_MS} END"
+    ),
+    "redelivery after a lock's end, ms": (
+        f"CASE WHEN kind = 0 THEN (next_acquired - ends_by) DIV {_MS} END"
+    ),
+    "response to an acknowledgement, ms": (
+        f"CASE WHEN kind IN (1, 2, 3) AND outcome = 1 THEN (ack_received - ack_sent) DIV {_MS} END"
+    ),
+}
+"""What is measured, as expressions over the view ``delivery_pairs``."""
+
+
+def distributions(spark: SparkSession, rows: Sequence[int] = (0,)) -> list[list[Measure]]:
+    """Return for each run count, median, high percentiles and maximum of measures by window.
+
+    ``rows`` is how many deliveries each has, if known. Of very many every nth record is measured,
+    and the results say ``one_in`` how many that was.
+    """
+    sampled = [one_in(some) for some in rows]
+    columns = [
+        f"percentile_approx({measure}, {_QUANTILES}, 10000) AS q{number}, "
+        f"count({measure}) AS n{number}"
+        for number, measure in enumerate(MEASURES.values())
+    ]
+    query = f"""
+        SELECT run, {by_run(_fault_windows(spark, len(rows)))} AS at, {", ".join(columns)}
+        FROM delivery_pairs WHERE {_sample(sampled)} GROUP BY 1, 2 ORDER BY 1, 2
+    """  # noqa: S608 - our own expressions
+    found: list[list[Measure]] = [[] for _ in rows]
+    for row in spark.sql(query).collect():
+        for number, name in enumerate(MEASURES):
+            quantiles: Sequence[int] | None = row[f"q{number}"]
+            if quantiles:
+                median, p90, p99, most = quantiles
+                found[row["run"]].append(
+                    Measure(
+                        during=row["at"],
+                        measure=name,
+                        count=row[f"n{number}"],
+                        median=median,
+                        p90=p90,
+                        p99=p99,
+                        max=most,
+                        one_in=sampled[row["run"]],
+                    )
+                )
+    return found
+
+
+def one_in(rows: int) -> int:
+    """Return of how many records one is measured, where there are so many deliveries."""
+    return max(1, rows // MOST_ROWS)
+
+
+def _sample(sampled: Sequence[int]) -> str:
+    """Return the expression that chooses records, with all of their deliveries.
+
+    It is about the record only, so Spark drops the others before it pairs deliveries.
+    """
+    if max(sampled) == 1:
+        return "true"
+    return f"pmod(hash(offset), {by_run([str(one) for one in sampled])}) = 0"
+
+
+def _fault_windows(spark: SparkSession, runs: int) -> list[str]:
+    """Return the expressions that name the fault or else the phase in which a delivery happened."""
+    faults = spark.table("faults").selectExpr(
+        "run", "concat(kind, ' of ', subject) AS name", "since", "until"
+    )
+    phases = spark.table("phases").selectExpr("run", "phase AS name", "since", "until")
+    windows = [
+        row
+        for table in (faults, phases)
+        for row in table.orderBy("run", "since").limit(MOST_MEASURED * runs).collect()
+    ]
+    return [_window(mine) for mine in by_runs(windows, runs)]
+
+
+def _window(windows: Sequence[Row]) -> str:
+    cases = [
+        f"WHEN acquired BETWEEN {row.since} AND {row.until} THEN {_quoted(row.name)}"
+        for row in windows
+    ]
+    return f"CASE {' '.join(cases)} ELSE 'outside' END" if cases else "'run'"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
 
 INTERVALS = 600
 INTERVALS_OF_ALL = 6000
@@ -33,8 +283,6 @@ def intervals_for(runs: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What is to be drawn of a run."""
-
     since: int  # From when to when, in nanoseconds of its clock.
     until: int
     intervals: int = INTERVALS  # How many there are to be at most.

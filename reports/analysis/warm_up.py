@@ -22,8 +22,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.batch import judge_batches
 from reports.analysis.files import History, open_history
-from reports.analysis.judge import Tell
-from reports.analysis.request import Judged, Request
+from reports.analysis.judge import Judged, Request, Tell
 from reports.analysis.rules import load_invariants
 from reports.analysis.session import MEDIUM_ROWS, is_local, open_session, settings_for
 from reports.analysis.timeline import INTERVALS

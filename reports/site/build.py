@@ -1,19 +1,27 @@
-"""Writes the site: plain files that any web server, or none, can show."""
+"""Writes the site: plain files that any web server, or none, can show.
 
+What changed is there for readers that poll, too: a JSON feed and an RSS feed of the same items.
+"""
+
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from reports import badge, html
+from reports import headlines, html
 from reports.headlines import NEEDS, SIGNS, WORDS, uncrossed
 from reports.nights import Night, before_each, changes
 from reports.results import RuleResult
-from reports.site import feed
-from reports.site.archive import Archive, Run
-from reports.site.comparison import (
+from reports.site.archive import (
     KINDS,
+    Archive,
     Comparison,
+    Run,
     by_broker,
     by_release,
     by_version,
@@ -121,13 +129,13 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
         elif source.is_file():
             (folder / name).write_bytes(source.read_bytes())
     told = archive.told(run, lambda other: f"../{other.slug}/report.html")
-    html.write(folder, run.results, told=told, home="../../index.html")
+    html.write_page(folder, run.results, told=told, home="../../index.html")
     _write_badge(run, folder / "badge")
 
 
 def _write_badge(run: Run, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    shield = badge.of_results(run.results)
+    shield = headlines.of_results(run.results)
     path.with_name(f"{path.name}.json").write_text(shield.endpoint(), encoding="utf-8")
     path.with_name(f"{path.name}.svg").write_text(shield.picture(), encoding="utf-8")
 
@@ -285,6 +293,61 @@ def _write_feeds(archive: Archive, before: Mapping[str, tuple[str, Comparison]],
         address, found = before.get(run.slug, (f"runs/{run.slug}/report.html", None))
         text = found.sentence if found else "judged for the first time"
         title = f"{run.subject}: {text}"
-        items.append(feed.Item(address=address, title=title, text=text, when=run.started))
-    (out / "feed.json").write_text(feed.json_feed(items), encoding="utf-8")
-    (out / "feed.xml").write_text(feed.rss(items), encoding="utf-8")
+        items.append(Item(address=address, title=title, text=text, when=run.started))
+    (out / "json").write_text(json_feed(items), encoding="utf-8")
+    (out / "xml").write_text(rss(items), encoding="utf-8")
+
+
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that no XML may have
+
+TITLE = "shareproof: verdicts that changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One run. ``address`` is relative to the site, ``when`` is ISO 8601."""
+
+    address: str
+    title: str
+    text: str
+    when: str
+
+
+def json_feed(items: Sequence[Item]) -> str:
+    """Return a JSON feed (https://www.jsonfeed.org/version/1.1/)."""
+    document = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": TITLE,
+        "items": [
+            {
+                "id": item.address,
+                "url": item.address,
+                "title": item.title,
+                "content_text": item.text,
+                "date_published": item.when,
+            }
+            for item in items
+        ],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def rss(items: Sequence[Item]) -> str:
+    root = Element("rss", version="2.0")
+    channel = SubElement(root, "channel")
+    for name, text in (("title", TITLE), ("link", "index.html"), ("description", TITLE)):
+        SubElement(channel, name).text = text
+    for item in items:
+        entry = SubElement(channel, "item")
+        when = format_datetime(datetime.fromisoformat(item.when))
+        fields = {
+            "title": item.title,
+            "link": item.address,
+            "description": item.text,
+            "pubDate": when,
+        }
+        for name, text in fields.items():
+            SubElement(entry, name).text = text
+        SubElement(entry, "guid", isPermaLink="false").text = item.address
+    indent(root)
+    return _NO_XML.sub("\ufffd", tostring(root, encoding="unicode", xml_declaration=True)) + "\n"

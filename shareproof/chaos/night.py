@@ -27,8 +27,7 @@ from typing import Any
 from chaos.capabilities import offered, playable, usual_proxies
 from chaos.faults import Fault
 from chaos.run import ChaosTest, RunningTarget, running, usual_load
-from chaos.schedule import Schedule
-from chaos.shrink import described, shrink
+from chaos.schedule import Schedule, described, shrink
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.nights import RECORD, Night, Play, Shrunk, find, play_of, read
@@ -38,8 +37,8 @@ from reports.site.archive import Archive
 from reports.site.archive import find as runs_in
 from reports.site.build import build
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
-from shareproof.chaos.again import earlier, rejudge
-from shareproof.chaos.again import exit_code as changed_verdicts
+from shareproof.chaos.verdicts import earlier, rejudge
+from shareproof.chaos.verdicts import exit_code as changed_verdicts
 from shareproof.detected import detection
 from shareproof.options import NightOptions
 from spec.plain import text_of, write_atomically

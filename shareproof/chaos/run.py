@@ -1,13 +1,17 @@
 """What ``shareproof chaos`` does: play schedules or scenarios, judge the histories, list faults.
 
-It needs the extra ``judge``, and is imported only where that is there.
+It needs the extra ``judge``, and is imported only where that is there. Spark starts before the last
+load of a run drains, so that judging need not wait for it.
 """
 
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PosixPath
+from threading import Event, Lock, Timer
 
 from rich.console import Console
 from rich.table import Table
@@ -34,12 +38,13 @@ from fixtures.targets import UsageFault
 from fixtures.targets.arguments import checked_prefix
 from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
+from fixtures.workload.load import DRAINING, PRODUCING
 from fixtures.workload.plan import KINDS, PLAIN, Group, Load
-from reports.analysis.request import Request
+from reports.analysis.judge import Request
+from reports.analysis.warm_up import Enough, warm
 from reports.console import line
 from reports.headlines import cases
 from reports.results import Results
-from shareproof.chaos.spark_start import Log, starting
 from shareproof.chaos.verdicts import judge, spark_settings
 from shareproof.options import ChaosOptions, Overlap
 from suites.chaos.scenarios import CALM, DYING, MIXED, SCENARIOS, SLOW, TARDY, Scenario, chosen
@@ -54,6 +59,7 @@ _GROUPS = {
     SLOW: (_CALM, Group(name="slow", members=(*[KINDS["slow"]] * 3, PLAIN))),
 }
 
+Log = Callable[[str], None]
 Listening = Callable[[Sequence[Load]], tuple[Log, Callable[[], None]]]
 """Gives for loads that will be played what logs lines, and what to wait for after them."""
 
@@ -333,3 +339,63 @@ def show_injections(results: Results, console: Console) -> None:
         totals.update({state.state: state.count for state in states})
     for name, count in totals.items():
         console.print(f"{count or 'never':>8} {name}", highlight=False)
+
+
+# Seconds that starting and warming Spark takes beside a load and three brokers, at the lowest
+# priority; draining may take none.
+_TAKES = 45.0
+_EVERY = 0.05
+
+
+def starting(loads: Sequence[Load], request: Request, log: Log) -> tuple[Log, Callable[[], None]]:
+    """Return a ``log`` that starts Spark near the end of the last load, and what waits for Spark.
+
+    ``loads`` will be put on the target one after the other. The first run of ``request``, by which
+    their histories are judged, is the one under way, or the place where all are.
+    """
+    begun, waits = 0, list[Callable[[], None]]()
+    # One row for each record, and one for each of its deliveries; few come twice.
+    rows = sum(int(load.rate * load.seconds) * (1 + len(load.groups)) for load in loads)
+    lock = Lock()
+
+    def start() -> None:
+        with lock:
+            if not waits:
+                waits.append(warm(request, rows, partial(recorded, request.runs[0])))
+
+    timer = Timer(max(0.0, loads[-1].seconds - _TAKES), start)
+    timer.daemon = True
+
+    def listen(text: str) -> None:
+        nonlocal begun
+        log(text)
+        if text.startswith(PRODUCING):
+            begun += 1
+            if begun == len(loads):
+                timer.start()
+        elif text == DRAINING and begun == len(loads):
+            timer.cancel()
+            start()
+
+    def wait() -> None:
+        timer.cancel()
+        with lock:
+            for one in waits:
+                one()
+
+    return listen, wait
+
+
+def recorded(place: Path, run: Path, hurried: Event) -> bool:
+    """Make a run of what the newest run at a place has recorded; tell whether there is any."""
+    found = [journal.parent for journal in place.rglob("journal") if journal.is_dir()]
+    if not found:
+        return False
+    history = max(found, key=lambda one: one.stat().st_mtime)
+    command = [sys.executable, "-m", "fixtures.history.compaction", str(history), str(run)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as making:
+        while making.poll() is None:
+            if hurried.wait(_EVERY):
+                making.kill()
+                raise Enough
+    return making.returncode == 0

@@ -212,7 +212,7 @@ def sweep(
     if options.target:
         raise UsageFault("--target is for the sweep of a broker: leave --client and --adapter out.")
     from shareproof.runner.options import introduced
-    from shareproof.sweep import sequences as scripts
+    from shareproof.sweep import run as scripts
     from shareproof.sweep.run import ERRORS, SETTINGS, run
     from suites.client.sweep.cases import all_cases
     from suites.sweep import chosen

@@ -116,6 +116,6 @@ def rejudge(
     from shareproof import histories
 
     histories.require("pyarrow", "numpy", "pyspark")
-    from shareproof.chaos.again import rejudge_archive
+    from shareproof.chaos.verdicts import rejudge_archive
 
     raise typer.Exit(rejudge_archive(archive, replace=replace, as_json=as_json))

@@ -15,7 +15,7 @@ import typer
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, started
 from shareproof.commands.pages import writing
 from shareproof.options import takes
-from spec.findings import RANKS, load_findings, load_risks
+from spec.catalogue import RANKS, load_findings, load_risks
 from suites.options import LISTED, AsJson, Brokers, CommandConfig, Option, Target, repeated, split
 
 if TYPE_CHECKING:
@@ -136,8 +136,7 @@ def risks(
     from fixtures.targets.arguments import resolve_target
     from reports.console import line, screen
     from reports.verdicts import BROKEN, OK
-    from shareproof.risks.facts import read
-    from shareproof.risks.found import lines, page, risks_of
+    from shareproof.risks import lines, page, read, risks_of
     from spec.ledger import load_ledger
     from spec.plain import text_of
     from spec.releases import numbers

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from fixtures.targets import UsageFault
 from reports.results import Results, RuleResult
-from spec.findings import load_findings
+from spec.catalogue import load_findings
 from spec.ledger import Expected, load_ledger, shipped
 
 FILE = "findings.json"
@@ -54,7 +54,6 @@ class Finding:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Its rules that checks reach, and not histories or sweeps alone."""
         named = dict.fromkeys(entry.rule for entry in self.entries if not self.cases)
         return tuple(rule for rule in named if not rule.startswith("INV"))
 

@@ -3,30 +3,272 @@
 Each program starts a release, prints what is sent and answered, and knows nothing of the checks'
 judge. Exit code 0: the defect was not seen. 1: it was. 2: wrong usage. 3: the cluster did not
 start, or the release does not have what it takes. ``--list`` prints the programs. ``--all`` plays
-them all, those of work-arounds, too, and ends with 0 if each shows what its page says.
+them all, those of work-arounds, too, and ends with 0 if each shows what its page says. Such a
+program takes the steps of a finding twice: as they are, and with what avoids it.
 """
 
 import argparse
 import asyncio
 import contextlib
+import shutil
 import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from fixtures.adapters.clients import in_java
+from fixtures.adapters.shipped import command_of
+from fixtures.adapters.versions import NEWEST
+from fixtures.clients.cluster import Cluster, attempts, eventually
+from fixtures.clients.member import Member, accept, reject
+from fixtures.clients.transactions import TransactionalProducer
+from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from fixtures.interface.names import KafkaName, parse_target
-from fixtures.machine.maven import kafka_release
+from fixtures.machine.maven import client_release, kafka_release
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.codec import WireError
-from fixtures.wire.connection import CallFailed
+from fixtures.wire.connection import CallFailed, CallTimeout, Connection
+from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.records import Compression, encode_batch
 from fixtures.wire.schema import SchemaError, Schemas
-from shareproof.findings import avoided, clients, coordinators, offsets, requests
+from fixtures.wire.security import Security
+from shareproof.findings import offsets
 from shareproof.findings.fates import Fate, Played
-from shareproof.findings.program import DIRECT, Run
+from shareproof.findings.offsets import refuse
+from shareproof.findings.program import DIRECT, Run, limit_records, say
+from shareproof.hostile import play_on
 from spec.verdict import EnvironmentFault, Undecided
+from suites.broker.deadletters import boxed, dead_topic, rejecting
+from suites.broker.env import Env
+from suites.broker.settings import LITTLE, held_to
+
+LISTENER, PASSWORD = "USERS", "finding"
+MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+PROPERTIES = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "listener.name.users.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.users.plain.sasl.jaas.config": f'{MODULE} required user_nobody="{PASSWORD}";',
+}
+PATIENCE = 10.0  # seconds without a response; the others take milliseconds
+
+
+async def ask(connection: Connection, api: str, **body: Any) -> bool:
+    try:
+        response = await connection.call(api, timeout=PATIENCE, **body)
+    except CallTimeout:
+        say(f"  {api}: no response within {PATIENCE:g} s")
+        return False
+    say(f"  {api}: a response, error {error_name(getattr(response, 'error_code', 0))}")
+    return True
+
+
+async def answered(cluster: Cluster, users: list[str] | None) -> tuple[bool, bool]:
+    say("users", users)
+    node = min(cluster.brokers)
+    asked, other = await cluster.dial(node), await cluster.dial(node)
+    first = await ask(asked, "DescribeUserScramCredentials", users=users)
+    say("  the same connection:")
+    behind = await ask(asked, "Metadata", topics=[])
+    say("  another connection:")
+    await ask(other, "Metadata", topics=[])
+    return first, behind
+
+
+async def unanswered_refusal(run: Run) -> bool:
+    """A refusal that never comes, and what waits behind it on the connection: finding 070.
+
+    Exit code 1 if the second request gets no response, nor what follows on its connection.
+    """
+    nobody = Security(
+        protocol="SASL_PLAINTEXT", mechanism="PLAIN", user="nobody", password=PASSWORD
+    )
+    info = run.target.info.at(LISTENER, nobody)
+    async with Cluster(info, schemas=Schemas.from_jar(info.schema_jar)) as cluster:
+        await answered(cluster, [])
+        return await answered(cluster, None) == (False, False)
+
+
+OFFSETS = "__consumer_offsets"
+PACE = 1.5  # seconds between heartbeats: more than share.assignment.interval.ms
+
+
+async def gone(env: Env, name: str) -> None:
+    await env.admin.delete_topics(name)
+
+    async def ask() -> bool | None:
+        found = (await (await env.cluster.any()).call("Metadata", topics=[{"name": name}])).topics
+        return True if found[0].error_code else None
+
+    await eventually(f"deletion of {name}", ask)
+
+
+async def epochs(member: Member, count: int) -> list[int]:
+    seen = []
+    for _ in range(count):
+        answer = await member.heartbeat()
+        if answer.error_code:
+            say("heartbeat answered", error_name(answer.error_code), answer.error_message)
+        seen.append(int(answer.member_epoch))
+        await asyncio.sleep(PACE)  # the pace of heartbeats
+    return seen
+
+
+async def topic_not_forgotten(run: Run) -> bool:
+    """A topic whose deletion the group coordinator could not write down: finding 050.
+
+    Exit code 1 if the epoch goes up for as long as anybody looks, although nothing changes any
+    more.
+    """
+    async with run.open_env() as env:
+        for jammed in (False, True):
+            say("with a jam" if jammed else "without a jam")
+            one, two = [await env.admin.create_topic() for _ in range(2)]
+            member = await env.member(env.cluster.fresh_name("g"), one, two)
+            say("  two topics are there; member epochs", await epochs(member, 3))
+            if jammed:
+                await limit_records(env, OFFSETS, "1")
+            await gone(env, one.name)
+            await asyncio.sleep(PACE)  # the coordinator hears of it by itself
+            await limit_records(env, OFFSETS, None)
+            say("  one is deleted; member epochs", await epochs(member, 5))
+            await env.admin.create_topic(name=one.name)
+            say("  it is created again; member epochs", await epochs(member, 5))
+            last = await epochs(member, 5)
+            say("  and then", last)
+        await env.disband()
+    return len(set(last)) == len(last)
+
+
+SCRIPTS = Path(__file__).parents[2] / "docs" / "findings" / "scripts"
+
+
+async def _ends_with_1(run: Run, script: str, program: Sequence[str | Path]) -> bool:
+    async with run.open_env() as env:
+        code = await play_on(env, SCRIPTS / "hostile" / script, [str(word) for word in program])
+    if code not in (0, 1):
+        raise EnvironmentFault(f"The program ended with exit code {code}.")
+    return code == 1
+
+
+async def behind_a_slow_broker(run: Run) -> bool:
+    """A broker that takes six seconds for each fetch, beside two that do not: finding 135.
+
+    Exit code 1 if a record of the others waits for over three seconds, too.
+    """
+    node, adapter = command_of("kafkats")
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "node_modules").symlink_to(Path(adapter).with_name("node_modules"))
+        program = shutil.copy(SCRIPTS / "kafkats" / "slow.mjs", folder)
+        return await _ends_with_1(run, "slow-broker.toml", [node, program])
+
+
+async def beside_its_double(run: Run) -> bool:
+    """The same calls to a share consumer and to MockShareConsumer: finding 136.
+
+    Exit code 1 if one of them returns something else.
+    """
+    version, quiet = NEWEST["java"], "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
+    java = in_java(
+        "The program of finding 136",
+        f"findings {version}",
+        client_release(version),
+        [SCRIPTS / "java"],
+        folders=[SCRIPTS / "java"],
+        start=(quiet, "Double"),
+        kind="program",
+    )
+    return await _ends_with_1(run, "singles.toml", java)
+
+
+Steps = Callable[[Run, Env, bool], Coroutine[Any, Any, list[int]]]
+
+
+def tried(steps: Steps) -> Callable[[Run], Coroutine[Any, Any, bool]]:
+    """Return a program: the defect is seen if steps return records with the work-around, too."""
+
+    async def play(run: Run) -> bool:
+        async with run.open_env() as env:
+            plain = await steps(run, env, False)
+            say("as it is, these have suffered:", plain or "none")
+            avoided = await steps(run, env, True)
+            say("with the work-around:", avoided or "none")
+        return bool(avoided)
+
+    play.__name__ = steps.__name__
+    return play
+
+
+@tried
+async def quotas(_: Run, env: Env, avoided: bool) -> list[int]:
+    """Finding 019, and quotas that no fetch reaches: records that nobody was ever given."""
+    queue = await env.queue(10, lock_ms=1000)
+    payer, other = await queue.consumer(), await queue.consumer(join=False)
+    given: set[int] = set()
+    limits = {REQUEST_SHARE: 100_000.0, BYTE_RATE: 1e9} if avoided else {REQUEST_SHARE: LITTLE}
+    async with held_to(env, payer, **limits):
+        async for _left in attempts(PATIENCE, 0.5):
+            given.update((await payer.fetch(max_wait_ms=300)).offsets)
+    async for _left in attempts(3):
+        given.update((await other.fetch()).offsets)
+    return sorted({*range(10)} - given)
+
+
+@tried
+async def transactions(_: Run, env: Env, avoided: bool) -> list[int]:
+    """Finding 108, and read_uncommitted: records that did not come."""
+    level = "read_uncommitted" if avoided else "read_committed"
+    queue, former = await env.with_holder(3, group_config={"share.isolation.level": level})
+    await former.acked(accept(0, 2))
+    async with TransactionalProducer.open(env.cluster) as producer:
+        first = await producer.append(queue.topic, 12)
+        last = await queue.produce(4) + 3
+        await env.admin.delete_records(queue.topic, first + 5)
+        await producer.abort()
+    await former.depart()
+    consumer, given = await queue.consumer(join=False), set[int]()
+    async for _left in attempts(PATIENCE):
+        given.update((await consumer.fetch()).offsets)
+    return sorted({*range(last - 3, last + 1)} - given)
+
+
+@tried
+async def locks(run: Run, env: Env, avoided: bool) -> list[int]:
+    """Finding 109, and a lock that outlasts the attempts of a state write: a new record."""
+    queue, holder, other = await env.with_pair(
+        records=10, batches=10, lock_ms=60_000 if avoided else 1000
+    )
+    await holder.acquire(5, max_records=5)
+    refuse(run, "WriteShareGroupState", 1, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    pending = asyncio.create_task(holder.ack(reject(0, 4), timeout=90))
+    await asyncio.sleep(0.5)  # until the write is under way
+    await env.admin.delete_records(queue.topic, 7)
+    await other.acquire(3)
+    say("the rejection gets", (await pending).ack_error)
+    run.let_pass(1)
+    await holder.close()
+    new, given = await queue.produce(1), set[int]()
+    async for _left in attempts(PATIENCE):
+        given.update((await other.fetch()).offsets)
+    return [] if new in given else [new]
+
+
+@tried
+async def copies(_: Run, env: Env, avoided: bool) -> list[int]:
+    """Finding 014, and a topic that takes a whole batch, decompressed: letters without a copy."""
+    limit = 1_000_000 if avoided else 20_000
+    box = await boxed(
+        env, dead=await dead_topic(env, configs={"max.message.bytes": str(limit)}), copy=True
+    )
+    values = [b"%d " % number + bytes(1000) for number in range(40)]
+    await env.admin.append(box.queue.topic, encode_batch(values, compression=Compression.GZIP))
+    await rejecting(box, len(values))
+    letters = {one.offset: one.record.value for one in await box.arrived(range(len(values)))}
+    return [offset for offset, value in enumerate(values) if letters.get(offset) != value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +301,13 @@ RELEASE = "4.4.0"  # It has all of them.
 _SEEN = {True: "seen", False: "not seen"}
 
 PROGRAMS = (
-    Program("014-avoided", avoided.copies),
-    Program("019-avoided", avoided.quotas),
+    Program("014-avoided", copies),
+    Program("019-avoided", quotas),
     Program("047-unanswered", offsets.unanswered, proxies=True),
     Program("048-altered", offsets.late_administration, proxies=True),
     Program("049-deleted", offsets.late_administration, proxies=True),
     Program("049-group", offsets.late_administration, proxies=True),
-    Program("050", coordinators.topic_not_forgotten),
+    Program("050", topic_not_forgotten),
     Program("052-leader", offsets.unstored_start, brokers=3),
     Program("052-idle", offsets.unstored_start),
     Program("052-earliest", offsets.unstored_start, brokers=3),
@@ -73,15 +315,15 @@ PROGRAMS = (
     Program("054", offsets.deleted_lag),
     Program(
         "070",
-        requests.unanswered_refusal,
-        properties=requests.PROPERTIES,
-        listeners={requests.LISTENER: "SASL_PLAINTEXT"},
+        unanswered_refusal,
+        properties=PROPERTIES,
+        listeners={LISTENER: "SASL_PLAINTEXT"},
     ),
-    Program("108-avoided", avoided.transactions),
-    Program("109-avoided", avoided.locks, proxies=True),
+    Program("108-avoided", transactions),
+    Program("109-avoided", locks, proxies=True),
     Program("123", offsets.unread, proxies=True),
-    Program("135", clients.behind_a_slow_broker, brokers=3),
-    Program("136", clients.beside_its_double),
+    Program("135", behind_a_slow_broker, brokers=3),
+    Program("136", beside_its_double),
 )
 
 

@@ -14,9 +14,15 @@ from fixtures.interface.capability import Capability
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from reports.verdicts import known_failure
-from shareproof.runner import allured, second_try
+from shareproof.runner import allured, outcome
 from shareproof.runner.inventory import tiers
-from shareproof.runner.outcome import PROPERTY, besides, broken, observe, pack
+from shareproof.runner.outcome import (
+    PROPERTY,
+    besides,
+    broken,
+    observe,
+    pack,
+)
 from spec.ledger import Absent, defined_in
 from spec.rule import Rule
 from spec.tiers import ALL
@@ -121,9 +127,9 @@ def conclude(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text + "\n", encoding="utf-8")
     reason = _known(troubled, options, info) if report.failed else ""
-    if report.failed and not reason and second_try.wanted(item.config, troubled):
-        report.user_properties.append((second_try.AGAIN, True))
-        reason = second_try.NOTE
+    if report.failed and not reason and outcome.wants_second_try(item.config, troubled):
+        report.user_properties.append((outcome.AGAIN, True))
+        reason = outcome.NOTE
     if reason:
         report.outcome = "skipped"
         report.wasxfail = reason

@@ -24,8 +24,6 @@ CLIENT = _SUITES / "client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One test function."""
-
     id: str  # Its pytest node id without parameters.
     rules: tuple[str, ...]
     features: tuple[str, ...]

@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 
 import spec.rule
+from fixtures.clients.cluster import Cluster
+from fixtures.clients.features import ADMINISTRATION, PROBES, no_administration
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import FakeName, innermost
 from fixtures.targets import TargetOptions
 from fixtures.wire.frame import Transcript
-from shareproof.runner import features, lifecycle, second_try
+from shareproof.runner import outcome, session
 from shareproof.runner.checks import (
     JUDGE,
     TRANSCRIPTS,
@@ -42,7 +44,7 @@ from suites.judge import REFUSED, Judge, Vacuous
 from suites.options import RunOptions, named_ledger
 
 OPTIONS = pytest.StashKey[RunOptions]()
-RENDEZVOUS = pytest.StashKey[lifecycle.Rendezvous]()
+RENDEZVOUS = pytest.StashKey[session.Rendezvous]()
 INFO = pytest.StashKey[ClusterInfo]()
 
 
@@ -56,9 +58,9 @@ def pytest_configure(config: pytest.Config) -> None:
     home = getattr(config, "workerinput", {}).get("shareproof")
     if home:
         config.stash[OPTIONS] = from_plain(RunOptions, json.loads(home["options"]))
-        config.stash[RENDEZVOUS] = lifecycle.Rendezvous(Path(home["rendezvous"]))
+        config.stash[RENDEZVOUS] = session.Rendezvous(Path(home["rendezvous"]))
         if chosen := home["chosen"]:
-            config.stash[second_try.CHOSEN] = frozenset(chosen)
+            config.stash[outcome.CHOSEN] = frozenset(chosen)
         open_stacks(config)
     else:
         controller = Controller(config)
@@ -82,7 +84,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     options = config.stash[OPTIONS]
     known = spec.rule.load_rules()
-    chosen = config.stash.get(second_try.CHOSEN, None)
+    chosen = config.stash.get(outcome.CHOSEN, None)
     kept = [
         item
         for item in items
@@ -157,7 +159,7 @@ def rng(request: pytest.FixtureRequest, run_options: RunOptions) -> random.Rando
 
     The second try has its own: names are drawn too, and it must not meet what the first one left.
     """
-    again = " again" if second_try.CHOSEN in request.config.stash else ""
+    again = " again" if outcome.CHOSEN in request.config.stash else ""
     return random.Random(f"{run_options.seed} {request.node.nodeid}{again}")
 
 
@@ -177,7 +179,7 @@ async def refusal_of_absent_features(
     ledger = named_ledger(run_options.ledger or cluster_info.ledger)
     absent = ledger.absences(run_options.expect_version or cluster_info.version)
     for name in lacking(request.node, absent):
-        if sentence := await features.refusal(cluster_info, absent[name].probe):
+        if sentence := await refusal(cluster_info, absent[name].probe):
             request.node.stash[REFUSED] = f"{absent[name].reason}; seen refusing: {sentence}"
             pytest.skip(sentence)
         request.node.user_properties.append((PRESENT, name))
@@ -225,3 +227,13 @@ def pytest_runtest_makereport(
         info = config.stash.get(INFO, None)
         conclude(item, call, report, options=config.stash[OPTIONS], info=info)
     return report
+
+
+async def refusal(info: ClusterInfo, probe: str) -> str | None:
+    if probe == ADMINISTRATION:
+        return await no_administration(info)
+    if probe not in PROBES:
+        raise LookupError(f"the ledger names the probe {probe!r}, which does not exist")
+    async with Cluster(info) as cluster:
+        await cluster.any()
+        return await PROBES[probe](cluster)

@@ -17,8 +17,7 @@ from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.runner.checks import existing, transcript_name
 from shareproof.runner.inventory import Check, by_rule, in_tier, read_checks
 from shareproof.runner.options import faced, facing
-from shareproof.runner.outcome import PROPERTY, broken, unpack
-from shareproof.runner.second_try import AGAIN, merged
+from shareproof.runner.outcome import AGAIN, PROPERTY, broken, unpack, with_second_try
 from spec.ledger import check_ledger
 from spec.releases import release_notice
 from spec.tiers import ALL
@@ -97,7 +96,7 @@ class Recorder:
             first = {one.rule: one for one in self.first.get(nodeid, ())}
             for one in self.seen[nodeid]:
                 before = first.get(one.rule)
-                found.append(merged(before, one) if before else one)
+                found.append(with_second_try(before, one) if before else one)
         open_ones = self.first.keys() - self.seen.keys()
         found += [one for nodeid in open_ones for one in self.first[nodeid]]
         if self.interrupted or self.faults:

@@ -2,12 +2,19 @@
 
 A run has one controller, whether it has workers or not, and the controller is the only one that
 writes results. It does so also when the run is cut short.
+
+There is one cluster per run: started once, beside the workers, and stopped whatever happens.
+Workers learn of it through a folder: a worker that needs the cluster leaves the file ``wanted``
+there and waits for ``info.json`` or ``fault.txt``. That lets the brokers start while the workers
+import their tests, and lets a run that needs no cluster do without.
 """
 
 import functools
 import shutil
 import signal
+import tempfile
 import threading
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -17,20 +24,107 @@ import pytest
 from fixtures.interface.capability import Capability
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
-from reports import console, writer
-from reports.badge import of_results
+from fixtures.targets import open_target
+from reports import console, html
+from reports.headlines import of_results
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
-from shareproof.runner import allured, second_try
+from shareproof.runner import allured, outcome
 from shareproof.runner.checks import existing, rules_of, transcript_name
-from shareproof.runner.lifecycle import ClusterOwner
 from shareproof.runner.options import introduced, invocation_of, run_options_of
 from shareproof.runner.recorder import Recorder
 from shareproof.runner.scheduler import MOVING, scope, stage_scheduler
 from spec.plain import text_of
 from spec.rule import SpecError
 from spec.verdict import EnvironmentFault
-from suites.options import OWN
+from suites.options import OWN, RunOptions
+
+START_LIMIT = 300.0
+"""Seconds a worker waits for the cluster; the first run of a release downloads it before."""
+
+LAST_WAIT = 20.0
+"""Seconds that a start under way gets to come to its end when the run is over already."""
+
+PAUSE = 0.02
+
+
+class Rendezvous:
+    """The folder by which the controller tells its workers of the cluster."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._info = folder / "info.json"
+        self._fault = folder / "fault.txt"
+        self._wanted = folder / "wanted"
+
+    @property
+    def wanted(self) -> bool:
+        return self._wanted.exists()
+
+    def want(self) -> None:
+        self._wanted.touch()
+
+    def publish(self, info: ClusterInfo) -> None:
+        self._write(self._info, info.to_json())
+
+    def give_up(self, sentence: str) -> None:
+        self._write(self._fault, sentence)
+
+    def look(self) -> ClusterInfo | None:
+        if self._fault.exists():
+            raise EnvironmentFault(self._fault.read_text(encoding="utf-8"))
+        if self._info.exists():
+            return ClusterInfo.from_json(self._info.read_text(encoding="utf-8"))
+        return None
+
+    def wait(self, within: float = START_LIMIT) -> ClusterInfo:
+        self.want()
+        deadline = time.monotonic() + within
+        while time.monotonic() < deadline:
+            if info := self.look():
+                return info
+            threading.Event().wait(PAUSE)
+        raise EnvironmentFault(f"the target was not up after {within:g} s")
+
+    @staticmethod
+    def _write(file: Path, text: str) -> None:
+        draft = file.with_suffix(".draft")
+        draft.write_text(text, encoding="utf-8")
+        draft.rename(file)
+
+
+class ClusterOwner:
+    def __init__(self, options: RunOptions) -> None:
+        self.rendezvous = Rendezvous(Path(tempfile.mkdtemp(prefix="shareproof-run-")))
+        self.start_seconds = 0.0
+        self._target = open_target(options.target, options.target_options)
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="target", daemon=True)
+
+    def begin(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the target, if need be as soon as its start is through."""
+        self._end.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=LAST_WAIT)
+        if self.rendezvous.wanted:
+            self._target.stop()
+        shutil.rmtree(self.rendezvous.folder, ignore_errors=True)
+
+    def _serve(self) -> None:
+        while not self.rendezvous.wanted:
+            if self._end.wait(PAUSE):
+                return
+        began = time.monotonic()
+        try:
+            self._target.start()
+            self.start_seconds = time.monotonic() - began
+            self.rendezvous.publish(self._target.info)
+        except Exception as error:  # whatever it is, the waiting must learn of it
+            if not self._end.is_set():
+                self.rendezvous.give_up(str(error) or type(error).__name__)
 
 
 class Controller:
@@ -70,7 +164,7 @@ class Controller:
         node.workerinput["shareproof"] = {
             "options": text_of(self.options),
             "rendezvous": str(self.owner.rendezvous.folder),
-            "chosen": sorted(self.config.stash.get(second_try.CHOSEN, ())),
+            "chosen": sorted(self.config.stash.get(outcome.CHOSEN, ())),
         }
 
     @pytest.hookimpl(optionalhook=True)
@@ -143,7 +237,7 @@ class Controller:
             for check in chosen:
                 if out and (name := existing(out, transcript_name(check))):
                     (out / name).rename(out / transcript_name(check, first=True))
-            second_try.play(session, chosen)
+            outcome.play_again(session, chosen)
         return result
 
     @pytest.hookimpl(tryfirst=True)
@@ -190,7 +284,7 @@ class Controller:
             recorder.heed_canary()
         self.results = found = recorder.results(self.info, self.owner.start_seconds)
         if out := self.options.out and Path(self.options.out):
-            writer.publish(out, found)
+            html.publish(out, found)
             of_results(found).write(out)
             allured.write(out, found)
         if invocation := invocation_of(self.config):

@@ -3,7 +3,7 @@
 Start with :mod:`spec.model.table`, the states of one record and the theory of operation. Around it:
 
 - :mod:`~spec.model.partition` judges what was seen of one share-partition (``SharePartition``),
-  and :mod:`~spec.model.history` feeds it whole histories;
+  and :mod:`~spec.model.partition` feeds it whole histories;
 - :mod:`~spec.model.leader` acts as a share-partition leader, for the reference broker and for
   generating histories;
 - :mod:`~spec.model.durable` is the share coordinator's state: epochs, snapshots, combining;

@@ -20,8 +20,6 @@ from spec.tables import parse, record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting of a library."""
-
     name: str  # The library's own name.
     # What shows it: a field of a request such as ``ShareFetch.max_wait_ms``, or an effect of
     # ``suites/client/settings.py``; nothing if only refusals can be seen.
@@ -39,8 +37,6 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What is known of a library's settings."""
-
     documentation: str  # Where they are documented.
     settings: tuple[Setting, ...]  # Those that are tested.
     untested: Mapping[str, str]  # The others, each with the reason.

@@ -43,8 +43,7 @@ from tools.campaign import (
     rules,
     variants,
 )
-from tools.campaign.options import Options, Outcome, Progress, means_rule, meant
-from tools.campaign.record import EvidenceStore
+from tools.campaign.options import EvidenceStore, Options, Outcome, Progress, means_rule, meant
 
 ENTRY = "kind name rule check verdict release reason"  # What ``--json`` prints of an entry.
 CHECK = "check"  # Stands for the subjects that a new check has to come through.

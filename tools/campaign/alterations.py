@@ -20,8 +20,7 @@ from shareproof.runner.inventory import Check, read_checks
 from shareproof.runner.scheduler import scope
 from spec.verdict import Verdict
 from tools.campaign import runs
-from tools.campaign.options import Options, Outcome, chosen
-from tools.campaign.record import entry_of
+from tools.campaign.options import Options, Outcome, chosen, entry_of
 
 PATIENCE = 0.25
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""

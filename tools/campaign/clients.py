@@ -27,9 +27,8 @@ from spec.verdict import EnvironmentFault
 from suites.client.account import judge_account
 from suites.client.harness import harness_on, hostile_target
 from suites.judge import Judge
-from tools.campaign.options import Options, Outcome, chosen_mutants, meant, nothing
+from tools.campaign.options import Options, Outcome, chosen_mutants, entry_of, meant, nothing
 from tools.campaign.player import Case, Played, cases, observed
-from tools.campaign.record import entry_of
 
 LONGEST = 100.0  # Seconds after which one check of one mutant is given up.
 TOGETHER, TOGETHER_REPEATED = 4, 12  # Mutants at a time; checks at a time where none is a mutant.
@@ -58,7 +57,6 @@ class Hunt:
     async def kill(
         self, mutant: Mutant[Any], first: Sequence[Case] = ()
     ) -> tuple[Entry | None, list[str]]:
-        """Return what kills a mutant, None if nothing does; and how each check ended."""
         lines: list[str] = []
         for case in (*first, *self.suspects(mutant)):
             async with _running(command_of(f"model:{mutant.name}")) as adapter:

@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 from fixtures.interface.names import KafkaName
 from fixtures.machine.java import find_java
-from fixtures.targets.coverage import VARIABLE, report_jar
+from fixtures.targets.broker import VARIABLE, report_jar
 from fixtures.targets.kafka import KafkaTarget
 from spec.verdict import EnvironmentFault
 from tools.campaign.options import Options, Outcome
@@ -76,7 +76,6 @@ def play(options: Options) -> Outcome:
 
 
 def lines(jars: Iterable[Path], folders: Iterable[Path]) -> list[Line]:
-    """Return what ran of Kafka's lines in the brokers that left files in some directories."""
     left = [str(file) for folder in folders for file in folder.glob("*.exec")]
     with tempfile.TemporaryDirectory(prefix="shareproof-coverage-") as room:
         for jar in (zipfile.ZipFile(jar) for jar in jars if jar.name.startswith("kafka")):

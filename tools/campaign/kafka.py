@@ -26,10 +26,9 @@ from shareproof.runner.inventory import by_rule, read_checks
 from spec.plain import from_plain, to_plain
 from spec.verdict import Observation, Verdict
 from tools.campaign import runs
-from tools.campaign.options import Options, Outcome, chosen_mutants
+from tools.campaign.options import Options, Outcome, chosen_mutants, entry_of
 from tools.campaign.player import Case
 from tools.campaign.programs import Broker
-from tools.campaign.record import entry_of
 from tools.campaign.rejections import cases_of, checks
 
 PATIENCE = 0.5

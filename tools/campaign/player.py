@@ -18,7 +18,7 @@ import pytest
 
 from fixtures import virtual
 from fixtures.interface.info import ClusterInfo
-from fixtures.virtual.cluster import virtual_cluster
+from fixtures.virtual import virtual_cluster
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import Check
@@ -38,8 +38,6 @@ ParameterSet = type(pytest.param())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One check with one set of parameters."""
-
     check: Check
     function: Callable[..., Any]
     parameters: Mapping[str, Any]  # What ``parametrize`` gives it.
@@ -99,8 +97,6 @@ def _choices(names: str | Sequence[str], values: Iterable[Any]) -> list[dict[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """The outcome of a case."""
-
     observations: Sequence[Observation]  # One for each rule that the check names.
     digest: str = ""  # Of every request and every response, in virtual time.
 
@@ -119,7 +115,6 @@ class Played:
 
     @property
     def summary(self) -> str:
-        """What was no pass, in words."""
         wrong = [one for one in self.observations if one.verdict is not Verdict.PASS]
         reasons = dict.fromkeys(f"{one.verdict}: {one.reason}" for one in wrong)
         return "; ".join(reasons) or "passed"

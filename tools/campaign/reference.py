@@ -47,7 +47,6 @@ class Seen:
 
     @property
     def troubled(self) -> list[Control]:
-        """The checks that the honest broker does not satisfy: then the suite is wrong."""
         return [one for one in self.controls.values() if one.trouble]
 
     @property
@@ -66,7 +65,6 @@ class Seen:
 
 
 def killers(entries: Iterable[Entry], mutant: str) -> list[Entry]:
-    """Return the entries of a mutant's death by a rule that it breaks, its first rule first."""
     rules = MUTANTS[mutant].rules
     killed = [one for one in entries if one.name == mutant and rejections.kills(one)]
     return sorted(killed, key=lambda one: (rules.index(one.rule), one.check))

@@ -16,8 +16,8 @@ from fixtures.reference.mutants import MUTANTS
 from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import Check, by_rule, read_checks
+from tools.campaign.options import entry_of
 from tools.campaign.player import HONEST, Case, Played, cases, play
-from tools.campaign.record import entry_of
 
 TRIES = 6  # Seeds with which a mutant is hunted: some are only seen by some random choices.
 

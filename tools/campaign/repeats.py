@@ -83,7 +83,6 @@ def executions(results: Results) -> int:
 
 
 def differing(runs: list[Results]) -> dict[str, Counter[str]]:
-    """Return the rules whose verdict is not the same in all runs, with how often each was seen."""
     seen = [{rule.id: rule.verdict for rule in results.rules} for results in runs]
     rules = sorted({rule for run in seen for rule in run})
     counted = {rule: Counter(run.get(rule, "missing") for run in seen) for rule in rules}

@@ -44,8 +44,6 @@ _NONE = InjectionCounts(struck=0, hit=0, healed=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A run of a scenario, or of a schedule."""
-
     name: str  # The scenario, or ``seed`` and the seed of a drawn schedule.
     release: str  # Of Kafka.
     on: str  # The day on which it was played.

@@ -9,8 +9,8 @@ from typing import Any
 
 from fixtures.interface.mutant import Mutant
 from fixtures.reference.mutants import MUTANTS
-from reports.badge import BAD, GOOD, Badge
 from reports.evidence import REFERENCE_MUTANT, Entry
+from reports.headlines import BAD, GOOD, Badge
 from reports.site.detection import KINDS
 from shareproof.detected import BROKEN
 from shareproof.detected import detection as detected

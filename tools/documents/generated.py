@@ -162,7 +162,7 @@ def _over(known: Mapping[str, Any], text_of: Callable[[Any], str]) -> str:
 
 
 def _files() -> str:
-    from reports.schema import schema as results
+    from reports.reader import schema as results
 
     parts = ["# The files of a run", "Fields by path; `[]` is each element of an array."]
     drawn = json.loads((ROOT / "reports/timelines.schema.json").read_text(encoding="utf-8"))
