@@ -400,4 +400,4 @@ def test_a_listener_of_tier_1(tmp_path: Path) -> None:
     assert found["ACQ-15"][0] == "out of reach"
     assert "ADM-01" not in found
     assert results["run"]["tier"] == 1
-    assert json.loads((tmp_path / "headlines.json").read_text())["label"] == "share groups, tier 1"
+    assert json.loads((tmp_path / "badge.json").read_text())["label"] == "share groups, tier 1"

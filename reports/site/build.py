@@ -294,8 +294,8 @@ def _write_feeds(archive: Archive, before: Mapping[str, tuple[str, Comparison]],
         text = found.sentence if found else "judged for the first time"
         title = f"{run.subject}: {text}"
         items.append(Item(address=address, title=title, text=text, when=run.started))
-    (out / "json").write_text(json_feed(items), encoding="utf-8")
-    (out / "xml").write_text(rss(items), encoding="utf-8")
+    (out / "feed.json").write_text(json_feed(items), encoding="utf-8")
+    (out / "feed.xml").write_text(rss(items), encoding="utf-8")
 
 
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that no XML may have
