@@ -23,7 +23,7 @@ from fixtures.targets import TargetOptions
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from spec.verdict import EnvironmentFault, OutOfReach
+from spec.verdict import EnvironmentFault, OutOfReach, Undecided
 from suites import clusters
 from suites.broker.env import Env, open_env
 from suites.options import RunOptions
