@@ -24,7 +24,7 @@ from fixtures.interface.target import TargetOptions
 import spec.rule
 from spec.rule import Basis, Honesty, Kind, Level, Rule, Source
 from spec.verdict import EnvironmentFault
-from shareproof.runner import features, lifecycle, limits
+from shareproof.runner import limits, session
 from suites import clusters
 
 def rule(number, **changes):
@@ -58,10 +58,13 @@ def note(word):
 async def refusal(info, probe):
     return "UNSUPPORTED_VERSION" if probe == "refuses" else None
 
-lifecycle.open_target = clusters.open_target = Target
+session.open_target = clusters.open_target = Target
 limits.GRACE = float(os.environ.get("FAKE_GRACE", limits.GRACE))
-features.refusal = refusal
 pytest_plugins = ["shareproof.runner.plugin"]
+
+def pytest_configure(config):
+    from shareproof.runner import plugin
+    plugin.refusal = refusal
 """
 
 HEAD = """
