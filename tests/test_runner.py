@@ -58,7 +58,7 @@ async def dirty():
 async def test_teardown(dirty, judge):
     judge.holds(True, "fine")
 
-@rule("ACK-12")
+@rule("ACK-09")
 @pytest.mark.feature("renew")
 async def test_refused(judge):
     judge.holds(False, "must not run")
@@ -576,7 +576,7 @@ def test_known():
     played("known")
     raise Undecided("as the ledger says")
 
-@rule("ACK-12")
+@rule("ACK-09")
 def test_far():
     played("far")
     raise OutOfReach("needs a cluster of its own")
