@@ -143,5 +143,9 @@ def _plain(value: Any) -> dict[str, int] | None:
     """Return the plain fields of a state record's value under the names the formatter has."""
     if value is None:
         return None
-    names = (("snapshot", "Epoch"), ("leader", "Epoch"), ("start", "Offset"))
-    return {a + b: int(getattr(value, f"{a}_{b.lower()}")) for a, b in names}
+    names = {
+        "snapshotEpoch": "snapshot_epoch",
+        "leaderEpoch": "leader_epoch",
+        "startOffset": "start_offset",
+    }
+    return {name: int(getattr(value, field)) for name, field in names.items()}

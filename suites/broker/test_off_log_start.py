@@ -192,9 +192,9 @@ async def test_deleted_while_an_acknowledgement_fails(between: Proxied, judge: J
     queue, holder, other = await env.with_pair(10, batches=10, lock_ms=env.bounds.short_lock)
     await holder.acquire(5, max_records=5)
     final = env.rng.choice([accept, reject])
-    with between.state_writes_refused():
+    with between.state_writes_refused() as refusal:
         pending = asyncio.create_task(holder.ack(final(0, 4), timeout=2 * WITHIN + 40))
-        await asyncio.wait([pending], timeout=0.5)
+        await between.met(refusal, WITHIN)
         await env.admin.delete_records(queue.topic, 7)
         # The leader learns of the log's start from the fetch that reads at it.
         await other.acquire(3)
@@ -228,12 +228,12 @@ async def test_deleted_while_a_release_is_stored(
     async def others() -> bool:
         response = await other.fetch()
         errors.extend(error_name(error) for error in response.errors)
-        came.update({o: n for part in response.parts for o, n in part.counts.items()} | came)
+        came.update(response.only.counts | came)
         return bool(came or errors)
 
-    with between.state_writes_refused():
+    with between.state_writes_refused() as refusal:
         pending = asyncio.create_task(holder.ack(release(5, 9), timeout=2 * WITHIN + 40))
-        await asyncio.wait([pending], timeout=0.5)
+        await between.met(refusal, WITHIN)
         if moves:
             await env.admin.delete_records(queue.topic, start)
         await poll(others, bool)

@@ -98,8 +98,13 @@ class _Run:
         drained = self.random.random() < 0.7
         if drained:
             self.drain()
-        of = {"records": self.records, "limit": self.limit, "lock_ms": self.lock_ms}
-        return History(drained=drained, events=tuple(self.events), **of)
+        return History(
+            records=self.records,
+            limit=self.limit,
+            lock_ms=self.lock_ms,
+            drained=drained,
+            events=tuple(self.events),
+        )
 
     def session(self, member: int, node: int) -> str:
         return f"{member}-{self.sessions[member, node]}"
@@ -203,8 +208,12 @@ class _Run:
         self.late.append((self.now + delay, lambda: self.leaders[node].close(self.now, session)))
         self.sessions[member, node] += 1
         self.wait(1)
-        held, times = tuple(sorted(self.held.pop(key))), {"sent": sent, "received": received}
-        self.events.append(Close(member=member, node=node, outcome=outcome, held=held, **times))
+        held = tuple(sorted(self.held.pop(key)))
+        self.events.append(
+            Close(
+                sent=sent, received=received, member=member, node=node, outcome=outcome, held=held
+            )
+        )
 
     def load(self) -> None:
         node, self.stores = self.random.choice(NODES), True

@@ -137,19 +137,19 @@ class Traffic:
 
 
 async def _taken_back(queue: Queue, place: Place) -> str:
-    """Return how the state topic takes back that a record is finished; nothing where it does not.
+    """Return how the state topic takes back that a record is finished, or that it does not.
 
     An acceptance goes where the stored start goes back, and where a write of another delivery with
     a higher count comes late (KIP-932 §Managing durable share-partition state).
     """
     partition, offset = place
     key = StateKey(queue.env, queue.group, queue.topic.id, partition)
-    start, finished, told = -1, 0, []
+    start, finished = -1, 0
     for record in await Trail(key, *await key.home(), 0).records():
         if (value := record.value) is None:
             continue
         if 0 <= value.start_offset <= offset < start:
-            told.append(f"{place} below the start {start}, then at or above {value.start_offset}")
+            return f"{place} below the start {start}, then at or above {value.start_offset}"
         start = value.start_offset if value.start_offset >= 0 else start
         for batch in value.state_batches:
             if not batch.first_offset <= offset <= batch.last_offset:
@@ -157,8 +157,8 @@ async def _taken_back(queue: Queue, place: Place) -> str:
             if batch.delivery_state != AVAILABLE:
                 finished = batch.delivery_count
             elif 0 < finished < batch.delivery_count:
-                told.append(f"{place} finished, then available with a higher count")
-    return told[0] if told else f"{place} not available again"
+                return f"{place} finished, then available with a higher count"
+    return f"{place} not available again"
 
 
 async def judge_books(judge: Judge, traffic: Traffic, produced: set[Place]) -> None:
