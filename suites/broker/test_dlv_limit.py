@@ -18,14 +18,17 @@ async def test_released_at_the_limit_is_archived(env: Env, judge: Judge) -> None
     judge.saw(archived=total)
 
 
-async def _hold_last(env: Env, lock_ms: int) -> tuple[Queue, Consumer, float]:
-    """Return a queue, who holds its only record on its last delivery, and since when."""
+async def _hold_last(env: Env, lock_ms: int, ahead: int = 0) -> tuple[Queue, Consumer, float]:
+    """Return a queue, who holds its last record on its last delivery, and since when.
+
+    The records ahead of it are held under the longest lock, and keep the start offset.
+    """
     limit = await delivery_limit(env)
-    queue = await two_partitions(env, 1, lock_ms=env.bounds.longest_lock)
-    consumer = await held_at(queue, 1, limit - 1)
+    queue = await two_partitions(env, ahead + 1, lock_ms=env.bounds.longest_lock)
+    consumer = await held_at(queue, ahead + 1, limit - 1)
     # The change counts from the next acquisition on.
     await reconfigure(queue, consumer, lock_ms=lock_ms)
-    await consumer.acked(release(0))
+    await consumer.acked(release(ahead))
     since = time.monotonic()
     await hold_at(consumer, 1, limit)
     return queue, consumer, since
@@ -44,16 +47,29 @@ async def test_expired_at_the_limit_is_archived(env: Env, judge: Judge) -> None:
 @check("LCK-39", feature="renew", crossed=(BESIDE, RELOADED))
 async def test_last_delivery_can_be_renewed(env: Env, judge: Judge) -> None:
     lock = env.bounds.prompt_lock
-    queue, consumer, since = await _hold_last(env, lock)
-    part = await consumer.ack(renew(0), is_renew_ack=True)
+    began = time.monotonic()
+    queue, consumer, since = await _hold_last(env, lock, 1)
+    held = time.monotonic()
+    other = await queue.consumer(join=False)
+    await linger(other, lock / 1000 * 0.5)
+    sent = time.monotonic()
+    part = await consumer.ack(renew(1), is_renew_ack=True)
     in_time(since, lock)
-    await outlast(queue, lock_ms=lock)
-    alone, came = await sentinel_only(queue, await queue.consumer(join=False))
-
     judge.equal(0, part.ack_error, "error of RENEW on the last delivery")
+
+    # The first lock has ended by then. What is archived could not be renewed again.
+    await linger(other, held + lock / 1000 * 1.2 - time.monotonic())
+    again = await consumer.ack(renew(1), is_renew_ack=True)
+    in_time(sent, lock)
+    judge.equal(0, again.ack_error, "error of RENEW within the renewed lock")
+    await outlast(queue, lock_ms=lock)
+    alone, came = await sentinel_only(queue, other)
+    in_time(began, env.bounds.longest_lock)
+
     judge.equal(alone, came.offsets, "offsets delivered after the renewed lock")
     await reconfigure(queue, consumer, lock_ms=env.bounds.longest_lock)
-    await judge_beyond(judge, queue, consumer, 1)
+    await consumer.acked(accept(0))
+    await judge_beyond(judge, queue, consumer, 2)
 
 
 @check("DLV-12", crossed=(BESIDE, RELOADED))
