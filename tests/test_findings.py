@@ -28,7 +28,7 @@ from spec.rule import load_rules
 from spec.verdict import EnvironmentFault, Verdict
 from tests.fake import ROOT
 from tests.restricted import restricted
-from tests.shell import Shell, judged
+from tests.shell import Shell, judged, shareproof
 from tests.test_results import document
 
 ENTRY = Expected(
@@ -132,6 +132,17 @@ def test_findings_go_by_their_numbers(shell: Shell) -> None:
         chosen("apache-kafka", ["999"])
     code, _, errors = shell("finding", "999")
     assert (code, errors.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "code", "fate"),
+    [("", 0, "gone"), (":reaching-into-nothing-is-a-server-error", 1, "still there")],
+)
+def test_a_finding_is_played(mutant: str, code: int, fate: str, tmp_path: Path) -> None:
+    target = f"reference{mutant}"
+    done = shareproof("finding", "107", "--target", target, "--json", "--out", str(tmp_path))
+    assert done.returncode == code, done.stderr
+    assert [one["fate"] for one in json.loads(done.stdout)] == [fate]
 
 
 PAGES = Path(__file__).parents[1] / "docs/findings"

@@ -19,7 +19,8 @@ from fixtures.adapters.shipped import command_of
 from fixtures.clients.handle import Call, Settled
 from fixtures.interface.names import REFERENCE_VERSION, UsageFault
 from fixtures.machine.maven import clients_jar
-from shareproof.sweep.run import Swept, _read, observations, search, spread
+from shareproof.sweep.run import Swept, observations, spread
+from shareproof.sweep.sequences import _read, search
 from spec.adapter import Capability
 from spec.verdict import Verdict, Violation
 from suites.client.account import GIVEN, SENT, TOLD, account

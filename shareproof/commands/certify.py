@@ -212,7 +212,6 @@ def sweep(
     if options.target:
         raise UsageFault("--target is for the sweep of a broker: leave --client and --adapter out.")
     from shareproof.runner.options import introduced
-    from shareproof.sweep import run as scripts
     from shareproof.sweep.run import ERRORS, SETTINGS, run
     from suites.client.sweep.cases import all_cases
     from suites.sweep import chosen
@@ -223,6 +222,9 @@ def sweep(
     tested = _tested(client, adapter)
     options = checked(replace(options, target="reference", client=tested))
     if sequences or replay:
+        # Hypothesis, which pytest wants to import itself where checks are run, too.
+        from shareproof.sweep import sequences as scripts
+
         line(console, f"seed {options.seed}, client {tested.option[1]}")
         if replay:
             raise typer.Exit(scripts.replay(options, replay, console))
