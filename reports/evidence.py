@@ -17,6 +17,7 @@ ALTERATION = "alteration"
 KAFKA_MUTANT = "kafka-mutant"
 CLIENT_MUTANT = "client-mutant"
 RELEASE = "release"
+FIELD = "field"  # A leaf or an error of a response, made wrong in front of the reference broker.
 
 REFERENCE = "reference"
 """What an entry calls the reference broker, where others name a release of Kafka."""

@@ -22,6 +22,7 @@ from spec.rule import SpecError, load_rules
 from suites.chaos.scenarios import SCENARIOS
 from tools.campaign import options
 from tools.campaign.__main__ import gone
+from tools.campaign.fields import UNASSERTED, leaves
 from tools.campaign.options import EvidenceStore, write
 from tools.campaign.rejections import cases_of, checks, kills, playable
 from tools.campaign.releases import Question, Seen, about, answers, doubt, questions, words
@@ -54,6 +55,15 @@ UPDATE = "run `python -m tools.campaign --record`"
 @pytest.fixture(scope="module")
 def entries() -> list[Entry]:
     return read()
+
+
+def test_each_leaf_of_a_share_response_is_asserted_or_argued(entries: list[Entry]) -> None:
+    """A new field of a new release is red until somebody decides which rule asserts it."""
+    noticed = {one.name for one in entries if one.kind == evidence.FIELD}
+    silent = [one for one in leaves() if one not in noticed]
+    argued = {one: [end for end in UNASSERTED if one.endswith(end)] for one in silent}
+    assert [one for one in silent if not argued[one]] == []
+    assert {end for ends in argued.values() for end in ends} == set(UNASSERTED)
 
 
 def rejections(entries: list[Entry]) -> dict[str, list[Entry]]:

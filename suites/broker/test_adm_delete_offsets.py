@@ -33,6 +33,29 @@ async def test_a_topic_is_forgotten(env: Env, judge: Judge, reset: str) -> None:
         judge.equal({1}, set(seen.values()), f"delivery counts in partition {index}")
 
 
+@check("ADM-54", fast=True, crossed=AMONG)
+async def test_results_have_topic_ids(env: Env, judge: Judge) -> None:
+    queue = await env.queue(10)
+    beside = await env.admin.create_topic()
+    await use(queue)
+    await use(queue, beside)
+    ids = {topic.name: topic.id for topic in (queue.topic, beside)}
+    first = [{"partition_index": 0, "start_offset": env.rng.randint(0, 9)}]
+    named = [{"topic_name": name, "partitions": first} for name in ids]
+    for api in ("AlterShareGroupOffsets", "DeleteShareGroupOffsets"):
+        topics = named if api.startswith("Alter") else [{"topic_name": name} for name in ids]
+        response = await ask_coordinator(env, queue.group, api, group_id=queue.group, topics=topics)
+        told = {one.topic_name: one.topic_id for one in response.responses}
+        if response.error_code or told.keys() != ids.keys() or _errors(response):
+            raise Undecided(f"{api} was answered {response}")
+        judge.equal(ids, told, f"topic ids in the results of {api}")
+
+
+def _errors(response: Any) -> set[int]:
+    parts = (part for one in response.responses for part in getattr(one, "partitions", [one]))
+    return {part.error_code for part in parts} - {0}
+
+
 @check("ADM-52", fast=True)
 async def test_group_that_is_not_there(env: Env, judge: Judge) -> None:
     topic = await env.admin.create_topic()

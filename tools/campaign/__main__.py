@@ -35,6 +35,7 @@ from tools.campaign import (
     alterations,
     clients,
     coverage,
+    fields,
     kafka,
     points,
     reference,
@@ -101,6 +102,7 @@ SUBJECTS = {
     "repeat": Subject(play=repeats.play),
     "histories": Subject(play=_histories),
     "coverage": Subject(play=coverage.play),
+    "fields": Subject(play=fields.play, replay=fields.replay, owns=_on(False, evidence.FIELD)),
     "rules": Subject(play=rules.play),
     "declared": Subject(play=rules.play_on_kafka),
 }

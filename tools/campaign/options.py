@@ -137,9 +137,9 @@ class Options:
             "share-group code of real Kafka and of its Java client), clients (mutants of the model "
             "client), releases (past defects), repeat, histories (random ones, against both "
             "judges), rules (what breaks a rule that nothing has died by yet), declared (the same "
-            "on real Kafka), coverage (which branches of Kafka a certification and chaos reach); "
-            "or check, which is reference, alterations and repeat for the checks of --only, and "
-            "with --record which requests they send.",
+            "on real Kafka), fields (of responses, made wrong), coverage (branches of Kafka that a "
+            "certification and chaos reach); or check, which is reference, alterations and repeat "
+            "for the checks of --only, and with --record which requests they send.",
             kind=LISTED,
             parse=repeated,
             argument=True,
