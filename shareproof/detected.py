@@ -20,17 +20,6 @@ BROKEN: Mapping[str, Mapping[str, Mutant[Any]]] = {
 }
 """The mutants of each kind, by name."""
 
-_RELEASES = {
-    seen: Mutant(
-        name=seen,
-        sentence=f"Kafka {seen} as released: the track record has what is wrong.",
-        rules=tuple(one.rule for one in load_track_record() if one.seen == seen),
-        made=None,
-    )
-    for seen in {one.seen for one in load_track_record()}
-}
-_DECLARED = {**BROKEN, evidence.ALTERATION: ALTERATIONS, evidence.RELEASE: _RELEASES}
-
 EXEMPT: Mapping[str, str] = {
     "CFG-32": "Kafka 4.4.0 breaks it by itself (finding 122), and no reference broker starts again",
     "COO-32": "Kafka 4.4.0 breaks it by itself (finding 018), and no reference broker has replicas",
@@ -81,7 +70,9 @@ def own_kills(entries: Iterable[Entry] | None = None) -> dict[str, list[Entry]]:
 
 
 def declared(kind: str, name: str) -> tuple[str, ...]:
-    known = _DECLARED.get(kind, {})
+    if kind == evidence.RELEASE:
+        return tuple(one.rule for one in load_track_record() if one.seen == name)
+    known = ALTERATIONS if kind == evidence.ALTERATION else BROKEN.get(kind, {})
     return known[name].rules if name in known else ()
 
 
@@ -103,6 +94,9 @@ def _noticed(failed: Iterable[Entry]) -> Iterator[Noticed]:
 
 
 def _as_noticed(one: Entry) -> Noticed:
-    sentence = _DECLARED[one.kind][one.name].sentence
-    check = one.check or f"a run on {one.release}"
+    if one.kind == evidence.RELEASE:
+        sentence, check = "A defect of the release itself.", "the rule's checks"
+    else:
+        known = ALTERATIONS if one.kind == evidence.ALTERATION else BROKEN[one.kind]
+        sentence, check = known[one.name].sentence, one.check
     return Noticed(kind=one.kind, name=one.name, sentence=sentence, rule=one.rule, check=check)
