@@ -94,9 +94,7 @@ def _noticed(failed: Iterable[Entry]) -> Iterator[Noticed]:
 
 
 def _as_noticed(one: Entry) -> Noticed:
-    if one.kind == evidence.RELEASE:
-        sentence, check = "A defect of the release itself.", "the rule's checks"
-    else:
-        known = ALTERATIONS if one.kind == evidence.ALTERATION else BROKEN[one.kind]
-        sentence, check = known[one.name].sentence, one.check
+    known = ALTERATIONS if one.kind == evidence.ALTERATION else BROKEN.get(one.kind, {})
+    sentence = known[one.name].sentence if known else "A defect of the release itself."
+    check = one.check or "the rule's checks"
     return Noticed(kind=one.kind, name=one.name, sentence=sentence, rule=one.rule, check=check)
