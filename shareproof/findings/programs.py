@@ -263,7 +263,7 @@ async def letters(run: Run, env: Env, avoided: bool) -> list[int]:
     given = (await other.fetch()).offsets
     run.let_pass(1)
     say("the acknowledgement gets", (await pending).ack_error)
-    last = await box.queue.produce(120) + 119
+    last = await box.queue.produce(120, batches=12) + 119
     async for _left in attempts(PATIENCE):
         given = (await other.fetch(*map(accept, given))).offsets
         if last in given:
