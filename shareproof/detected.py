@@ -11,6 +11,7 @@ from fixtures.reference.mutants import MUTANTS as REFERENCE_MUTANTS
 from reports import evidence
 from reports.evidence import Entry
 from reports.site.detection import Detection, Missed, Noticed
+from spec.catalogue import load_track_record
 
 BROKEN: Mapping[str, Mapping[str, Mutant[Any]]] = {
     evidence.REFERENCE_MUTANT: REFERENCE_MUTANTS,
@@ -22,8 +23,6 @@ BROKEN: Mapping[str, Mapping[str, Mutant[Any]]] = {
 EXEMPT: Mapping[str, str] = {
     "CFG-32": "Kafka 4.4.0 breaks it by itself (finding 122), and no reference broker starts again",
     "COO-32": "Kafka 4.4.0 breaks it by itself (finding 018), and no reference broker has replicas",
-    "PER-47": "Kafka 4.4.0 breaks it by itself (finding 051), and no reference broker has a proxy",
-    "DLV-34": "Kafka 4.4.0 breaks it by itself (finding 019), and no reference broker has quotas",
 }
 """Why nothing that breaks just this rule can be built, by rule."""
 
@@ -71,6 +70,8 @@ def own_kills(entries: Iterable[Entry] | None = None) -> dict[str, list[Entry]]:
 
 
 def declared(kind: str, name: str) -> tuple[str, ...]:
+    if kind == evidence.RELEASE:
+        return tuple(one.rule for one in load_track_record() if one.seen == name)
     known = ALTERATIONS if kind == evidence.ALTERATION else BROKEN.get(kind, {})
     return known[name].rules if name in known else ()
 
@@ -93,6 +94,7 @@ def _noticed(failed: Iterable[Entry]) -> Iterator[Noticed]:
 
 
 def _as_noticed(one: Entry) -> Noticed:
-    known = ALTERATIONS if one.kind == evidence.ALTERATION else BROKEN[one.kind]
-    sentence = known[one.name].sentence
-    return Noticed(kind=one.kind, name=one.name, sentence=sentence, rule=one.rule, check=one.check)
+    known = ALTERATIONS if one.kind == evidence.ALTERATION else BROKEN.get(one.kind, {})
+    sentence = known[one.name].sentence if known else "A defect of the release itself."
+    check = one.check or "the rule's checks"
+    return Noticed(kind=one.kind, name=one.name, sentence=sentence, rule=one.rule, check=check)

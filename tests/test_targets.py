@@ -1,6 +1,7 @@
 """The targets' pure parts and their faults, fakes, metrics, and the tools that suit a cluster."""
 
 import asyncio
+import contextlib
 import http.server
 import os
 import socket
@@ -17,7 +18,7 @@ from fixtures.interface.names import FAKES, FakeName, parse_target, release_line
 from fixtures.machine.cache import staged
 from fixtures.machine.java import find_java, parse_major
 from fixtures.machine.maven import Release, clients_jar, is_complete, kafka_release, store
-from fixtures.machine.ports import free_ports
+from fixtures.machine.ports import free_ports, held_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, doctor, open_target
 from fixtures.targets.broker import last_error
 from fixtures.targets.config import cluster_properties, render
@@ -88,8 +89,9 @@ def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = free_ports(9)
     assert len(set(ports)) == 9
     assert max(ports) < 32768, "below the ephemeral range"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with contextlib.ExitStack() as held:
+        [port] = held_ports(1, held)
+        socket.create_server(("127.0.0.1", port)).close()
         monkeypatch.setenv("SHAREPROOF_PORTS", f"{port}-{port}")
         with pytest.raises(EnvironmentFault, match="SHAREPROOF_PORTS=LOW-HIGH"):
             free_ports(1)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from reports.evidence import ALTERATION, CLIENT_MUTANT, KAFKA_MUTANT, REFERENCE_MUTANT
+from reports.evidence import ALTERATION, CLIENT_MUTANT, KAFKA_MUTANT, REFERENCE_MUTANT, RELEASE
 from spec.rule import APP_AREA, AREAS, Honesty, Rule
 
 KINDS: Mapping[str, str] = MappingProxyType(
@@ -16,6 +16,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         ALTERATION: "alterations in front of real Kafka",
         KAFKA_MUTANT: "mutants of real Kafka",
         CLIENT_MUTANT: "mutants of the model client",
+        RELEASE: "releases with defects of their own",
     }
 )
 """Ways to be broken on purpose, in the order of the page's columns."""

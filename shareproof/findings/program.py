@@ -7,9 +7,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import attempts
-from fixtures.clients.configs import alter
 from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.broker_proxies import INTERNAL, Direction, FrameProxies, FrameRule
 from fixtures.targets import Target
@@ -68,13 +65,3 @@ async def stored(queue: Queue, partition: int = 0) -> str:
     if error != "NONE":
         return error
     return f"state epoch {state_epoch}, start offset {start}, {[tuple(b) for b in batches]}"
-
-
-async def limit_records(env: Env, topic: str, largest: str | None) -> None:
-    """Let a topic of the brokers' own take records up to a size, no record for 1, or all again."""
-    limit = "max.message.bytes"
-    await alter(env.cluster, TOPIC_RESOURCE, topic, {limit: largest})
-    async for _ in attempts():
-        seen = (await env.admin.configs(TOPIC_RESOURCE, topic))[limit]
-        if seen == largest or (largest is None and seen != "1"):
-            return

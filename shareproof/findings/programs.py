@@ -22,7 +22,7 @@ from typing import Any
 from fixtures.adapters.clients import in_java
 from fixtures.adapters.shipped import command_of
 from fixtures.adapters.versions import NEWEST
-from fixtures.clients.cluster import Cluster, attempts, eventually
+from fixtures.clients.cluster import Cluster, attempts
 from fixtures.clients.member import Member, accept, reject
 from fixtures.clients.transactions import TransactionalProducer
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
@@ -39,12 +39,13 @@ from fixtures.wire.security import Security
 from shareproof.findings import offsets
 from shareproof.findings.fates import Fate, Played
 from shareproof.findings.offsets import refuse
-from shareproof.findings.program import DIRECT, Run, limit_records, say
+from shareproof.findings.program import DIRECT, Run, say
 from shareproof.hostile import play_on
 from spec.verdict import EnvironmentFault, Undecided
-from suites.broker.deadletters import boxed, dead_topic, rejecting
+from suites.broker.deadletters import boxed, dead_topic, rejecting, verdicts
 from suites.broker.env import Env
 from suites.broker.settings import LITTLE, held_to
+from suites.broker.state import limit_state, without_topic
 
 LISTENER, PASSWORD = "USERS", "finding"
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -97,16 +98,6 @@ OFFSETS = "__consumer_offsets"
 PACE = 1.5  # seconds between heartbeats: more than share.assignment.interval.ms
 
 
-async def gone(env: Env, name: str) -> None:
-    await env.admin.delete_topics(name)
-
-    async def ask() -> bool | None:
-        found = (await (await env.cluster.any()).call("Metadata", topics=[{"name": name}])).topics
-        return True if found[0].error_code else None
-
-    await eventually(f"deletion of {name}", ask)
-
-
 async def epochs(member: Member, count: int) -> list[int]:
     seen = []
     for _ in range(count):
@@ -131,10 +122,11 @@ async def topic_not_forgotten(run: Run) -> bool:
             member = await env.member(env.cluster.fresh_name("g"), one, two)
             say("  two topics are there; member epochs", await epochs(member, 3))
             if jammed:
-                await limit_records(env, OFFSETS, "1")
-            await gone(env, one.name)
+                await limit_state(env, "1", OFFSETS)
+            await without_topic(env, one.name)
             await asyncio.sleep(PACE)  # the coordinator hears of it by itself
-            await limit_records(env, OFFSETS, None)
+            if jammed:
+                await limit_state(env, None, OFFSETS)
             say("  one is deleted; member epochs", await epochs(member, 5))
             await env.admin.create_topic(name=one.name)
             say("  it is created again; member epochs", await epochs(member, 5))
@@ -258,6 +250,28 @@ async def locks(run: Run, env: Env, avoided: bool) -> list[int]:
 
 
 @tried
+async def letters(run: Run, env: Env, avoided: bool) -> list[int]:
+    """Finding 138, and records that stay until their letters are written: a later record."""
+    box = await boxed(env, 10, batches=2, group_config={"share.partition.max.record.locks": "100"})
+    holder, other = await box.queue.consumer(), await box.queue.consumer(join=False)
+    await holder.acquire(5, max_records=5)
+    refuse(run, "WriteShareGroupState", 1, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    pending = asyncio.create_task(holder.ack(*verdicts(5, (1, 3)), timeout=90))
+    await asyncio.sleep(0.5)  # until the write is under way
+    if not avoided:
+        await env.admin.delete_records(box.queue.topic, 10)
+    given = (await other.fetch()).offsets
+    run.let_pass(1)
+    say("the acknowledgement gets", (await pending).ack_error)
+    last = await box.queue.produce(120, batches=12) + 119
+    async for _left in attempts(PATIENCE):
+        given = (await other.fetch(*map(accept, given))).offsets
+        if last in given:
+            return []
+    return [last]
+
+
+@tried
 async def copies(_: Run, env: Env, avoided: bool) -> list[int]:
     """Finding 014, and a topic that takes a whole batch, decompressed: letters without a copy."""
     limit = 1_000_000 if avoided else 20_000
@@ -321,6 +335,7 @@ PROGRAMS = (
     ),
     Program("108-avoided", transactions),
     Program("109-avoided", locks, proxies=True),
+    Program("138-avoided", letters, proxies=True),
     Program("123", offsets.unread, proxies=True),
     Program("135", behind_a_slow_broker, brokers=3),
     Program("136", beside_its_double),

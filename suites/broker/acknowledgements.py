@@ -15,6 +15,7 @@ from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, 
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.env import Catch, Consumer, Env, Queue, goes_on, stopped
+from suites.broker.timing import in_time
 from suites.judge import Judge
 
 LEFT_OUT = "no response for the partition"
@@ -99,8 +100,10 @@ async def judge_held(
 
     The pin must be unsettled. A record that had been settled or made available would be refused.
     """
-    part = await consumer.ack(*(accept(offset) for offset in offsets))
-    judge.equal("NONE", result(part), f"accepting what is still held after {after}")
+    told = result(await consumer.ack(*(accept(offset) for offset in offsets)))
+    if told != "NONE" and (lock := (await consumer.fetch(max_wait_ms=0)).lock_ms) > 0:
+        in_time(consumer.session.made, lock)
+    judge.equal("NONE", told, f"accepting what is still held after {after}")
     judge.saw(still_held=len(offsets))
 
 

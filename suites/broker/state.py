@@ -63,27 +63,30 @@ async def settled_below(queue: Queue) -> int:
     return end
 
 
-async def without_state_topic(env: Env) -> None:
-    """Delete the state topic of a cluster that nobody else uses; it is made at the next use."""
-    await env.admin.delete_topics(STATE_TOPIC)
+STATE_TOPIC = "__share_group_state"
+
+
+async def without_topic(env: Env, name: str = STATE_TOPIC) -> None:
+    """Delete a topic: that of states where nobody else uses the cluster; the next use makes it."""
+    await env.admin.delete_topics(name)
 
     async def ask() -> bool | None:
         found = (await (await env.cluster.any()).call("Metadata", topics=None)).topics
-        return None if any(topic.name == STATE_TOPIC for topic in found) else True
+        return None if any(topic.name == name for topic in found) else True
 
-    await eventually(f"{STATE_TOPIC} being gone", ask)
+    await eventually(f"{name} being gone", ask)
 
 
-async def limit_state(env: Env, size: str | None) -> None:
+async def limit_state(env: Env, size: str | None, topic: str = STATE_TOPIC) -> None:
     """Let the state topic refuse records above a size, or None of them; wait until it does."""
-    name, before = "max.message.bytes", await env.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
-    await configure_topic(env.cluster, STATE_TOPIC, {name: size})
+    name, before = "max.message.bytes", await env.admin.configs(TOPIC_RESOURCE, topic)
+    await configure_topic(env.cluster, topic, {name: size})
 
     async def ask() -> bool | None:
-        seen = (await env.admin.configs(TOPIC_RESOURCE, STATE_TOPIC))[name]
+        seen = (await env.admin.configs(TOPIC_RESOURCE, topic))[name]
         return True if (seen == size if size else seen != before[name]) else None
 
-    await eventually(f"{name} {size} of {STATE_TOPIC} in force", ask)
+    await eventually(f"{name} {size} of {topic} in force", ask)
     await env.admin.in_force()
 
 
@@ -117,7 +120,6 @@ STATE_FIELDS: Mapping[str, dict[str, Any]] = {
     DELETE: {},
 }
 """What each RPC says of a partition, in a request that is right."""
-STATE_TOPIC = "__share_group_state"
 
 ACQUIRED, ARCHIVING = 1, 3  # A delivery state that is never stored, and one that is since KIP-1191.
 

@@ -18,7 +18,7 @@ UNUSUAL = {
 @check("PER-29", "PER-30", solo=UNUSUAL)
 async def test_first_use(solo_env: Env, judge: Judge) -> None:
     env = solo_env
-    await without_state_topic(env)
+    await without_topic(env)
     key = share_key(env.cluster.fresh_name("g"), (await env.admin.create_topic()).id, 0)
     codes: list[int] = []
 
@@ -60,7 +60,7 @@ FIRST_WITHIN = 10.0
 @check("COO-40", "CFG-34", solo={"group.coordinator.rebalance.protocols": "classic,consumer"})
 async def test_first_use_with_an_old_list_of_protocols(solo_env: Env, judge: Judge) -> None:
     env = solo_env
-    await without_state_topic(env)
+    await without_topic(env)
     queues = [await env.queue(1) for _ in range(3)]
     began = time.monotonic()
     took = await gather_all(_first_record(queue) for queue in queues)

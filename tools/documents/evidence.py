@@ -30,12 +30,13 @@ not broken. [How evidence is made](evidence.md) says more.
 TRACK_RECORD = """\
 # Track record
 
-Past defects of Apache Kafka that shareproof finds again on the releases from Maven Central that had
+Defects of Apache Kafka that shareproof finds again on the releases from Maven Central that had
 them. Each was confirmed on both sides: the rule is broken on the release named first and holds on
-the one named last. The commands of checks use the ledger `strict`, which expects no failure, so a
-broken rule makes them exit with 1. A rule INV is one about whole histories: a
-[chaos scenario](chaos.md) was played on the release, and Spark judged what it left. A bug id is our
-attribution by symptom and release; where there is none we know of no public report.
+the one named last; where no release is mended, that is one with the [fix](findings/fixes.md) of the
+finding. The commands of checks use the ledger `strict`, which expects no failure, so a broken rule
+makes them exit with 1. A rule INV is one about whole histories: a [chaos scenario](chaos.md) was
+played on the release, and Spark judged what it left. A bug id is our attribution by symptom and
+release; where there is none we know of no public report.
 
 `python -m tools.campaign releases --record` finds them again.
 """

@@ -37,7 +37,7 @@ async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> 
 
     # The state topic has to be made anew, by a broker that wants three replicas of it.
     await lone.restart({FACTOR: "3"})
-    await without_state_topic(lone.env)
+    await without_topic(lone.env)
     key, seen = share_key(queue.group, queue.topic.id, 0), set[str]()
     async for _ in attempts(3 * NOT_FOR):
         connection = await queue.env.cluster.any()
