@@ -22,7 +22,7 @@ from spec.rule import SpecError, load_rules
 from suites.chaos.scenarios import SCENARIOS
 from tools.campaign import options
 from tools.campaign.__main__ import gone
-from tools.campaign.fields import UNASSERTED, leaves
+from tools.campaign.fields import UNANSWERED, UNASSERTED, leaves, listed
 from tools.campaign.options import EvidenceStore, write
 from tools.campaign.rejections import cases_of, checks, kills, playable
 from tools.campaign.releases import Question, Seen, about, answers, doubt, questions, words
@@ -58,12 +58,14 @@ def entries() -> list[Entry]:
 
 
 def test_each_leaf_of_a_share_response_is_asserted_or_argued(entries: list[Entry]) -> None:
-    """A new field of a new release is red until somebody decides which rule asserts it."""
+    """A new field or error of a new release is red until somebody decides which rule asserts it."""
     noticed = {one.name for one in entries if one.kind == evidence.FIELD}
     silent = [one for one in leaves() if one not in noticed]
     argued = {one: [end for end in UNASSERTED if one.endswith(end)] for one in silent}
     assert [one for one in silent if not argued[one]] == []
     assert {end for ends in argued.values() for end in ends} == set(UNASSERTED)
+    answered = {(one.partition(" ")[0], one.partition("=")[2]) for one in noticed}
+    assert {error for _, error in listed() - answered} == set(UNANSWERED)
 
 
 def rejections(entries: list[Entry]) -> dict[str, list[Entry]]:

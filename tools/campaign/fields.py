@@ -9,6 +9,7 @@ answered with it are played until one reports a rule broken. A new field of a ne
 evidence, and red (tests/test_evidence.py).
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -48,6 +49,22 @@ UNASSERTED = {
 }
 """Why no rule asserts a leaf: by how it ends."""
 
+UNANSWERED = {
+    "GROUP_AUTHORIZATION_FAILED": "SEC's rules, on clusters with an authorizer",
+    "TOPIC_AUTHORIZATION_FAILED": "SEC's rules, on clusters with an authorizer",
+    "COORDINATOR_LOAD_IN_PROGRESS": "ADM-49 and COO's rules, while coordinators of real Kafka move",
+    "COORDINATOR_NOT_AVAILABLE": "ADM-49 and COO's rules, while coordinators of real Kafka move",
+    "NOT_COORDINATOR": "ADM-49 and COO's rules, while coordinators of real Kafka move",
+    "INVALID_REQUEST": "ADM-110, by the sweep of real Kafka",
+    "UNKNOWN_SERVER_ERROR": "no rule wants it, and ADM-110 rules it out",
+    "KAFKA_STORAGE_ERROR": "no check takes one log directory of several away",
+    "CORRUPT_MESSAGE": "no check corrupts a batch at its leader",
+    "GROUP_ID_NOT_FOUND": "share coordinators know no groups; of AlterShareGroupOffsets see ADM-17",
+    "FENCED_STATE_EPOCH": "a deletion names no state epoch",
+    "FENCED_LEADER_EPOCH": "a summary is read under no leader epoch",
+}
+"""Why no check of the reference broker asserts an error that a response's definition lists."""
+
 _OTHER = UUID(int=7)
 
 
@@ -55,6 +72,13 @@ def leaves() -> list[str]:
     """Return what of the newest definitions has to be noticed: ``API path``, lists included."""
     schemas = Schemas.from_jar(clients_jar(REFERENCE_VERSION))
     return [f"{api} {path}" for api in APIS for path in _paths(schemas.response(api).body)]
+
+
+def listed() -> set[tuple[str, str]]:
+    """Return each API with each error that the comments of its response's definition list."""
+    texts = Schemas.from_jar(clients_jar(REFERENCE_VERSION)).texts
+    errors = {api: re.findall(r"//\s*-\s*([A-Z_]+) ", texts[f"{api}Response"]) for api in APIS}
+    return {(api, error) for api, some in errors.items() for error in some}
 
 
 def _paths(struct: StructSpec, before: str = "") -> Iterator[str]:
