@@ -201,7 +201,7 @@ def test_what_is_newer_wins_where_it_is_recorded(tmp_path: Path) -> None:
 
 # --- One kill a rule --------------------------------------------------------------------------
 
-LEAST = 617  # rules by which something died that breaks just them; only retiring lowers it
+LEAST = 618  # rules by which something died that breaks just them; only retiring lowers it
 
 GENERIC = {
     *("accepts-refused", "acks-refused", "answers-slow", "counts-frozen", "counts-raised"),
