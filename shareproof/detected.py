@@ -1,6 +1,7 @@
 """What the suite was seen to detect, for the site: evidence, beside what there is to detect."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from fixtures.adapters.model.mutants import MUTANTS as CLIENT_MUTANTS
@@ -11,7 +12,7 @@ from fixtures.reference.mutants import MUTANTS as REFERENCE_MUTANTS
 from reports import evidence
 from reports.evidence import Entry
 from reports.site.detection import Detection, Missed, Noticed
-from spec.catalogue import load_track_record
+from spec.catalogue import Past, load_track_record
 
 BROKEN: Mapping[str, Mapping[str, Mutant[Any]]] = {
     evidence.REFERENCE_MUTANT: REFERENCE_MUTANTS,
@@ -69,9 +70,14 @@ def own_kills(entries: Iterable[Entry] | None = None) -> dict[str, list[Entry]]:
     return found
 
 
+@cache
+def _track_record() -> tuple[Past, ...]:
+    return tuple(load_track_record())
+
+
 def declared(kind: str, name: str) -> tuple[str, ...]:
     if kind == evidence.RELEASE:
-        return tuple(one.rule for one in load_track_record() if one.seen == name)
+        return tuple(one.rule for one in _track_record() if one.seen == name)
     known = ALTERATIONS if kind == evidence.ALTERATION else BROKEN.get(kind, {})
     return known[name].rules if name in known else ()
 

@@ -41,9 +41,11 @@ async def test_results_have_topic_ids(env: Env, judge: Judge) -> None:
     await use(queue, beside)
     ids = {topic.name: topic.id for topic in (queue.topic, beside)}
     first = [{"partition_index": 0, "start_offset": env.rng.randint(0, 9)}]
-    named = [{"topic_name": name, "partitions": first} for name in ids]
-    for api in ("AlterShareGroupOffsets", "DeleteShareGroupOffsets"):
-        topics = named if api.startswith("Alter") else [{"topic_name": name} for name in ids]
+    requests: dict[str, list[dict[str, Any]]] = {
+        "AlterShareGroupOffsets": [{"topic_name": name, "partitions": first} for name in ids],
+        "DeleteShareGroupOffsets": [{"topic_name": name} for name in ids],
+    }
+    for api, topics in requests.items():
         response = await ask_coordinator(env, queue.group, api, group_id=queue.group, topics=topics)
         told = {one.topic_name: one.topic_id for one in response.responses}
         if response.error_code or told.keys() != ids.keys() or _errors(response):

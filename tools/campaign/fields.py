@@ -1,12 +1,11 @@
 """Fields: each leaf and each error of the responses of the share APIs, made wrong in turn.
 
-What is broken is made of the message definitions, with no check in mind: a number is another
-one, a name has a letter more, a flag is turned, a list of several has
-lost its last one, an error is another
-one. First an observer notes which checks of the reference broker, in virtual time, are answered
-with which leaves and errors. Then each is made wrong, in every response, and the checks that are
-answered with it are played until one reports a rule broken. A new field of a new release is in no
-evidence, and red (tests/test_evidence.py).
+What is broken is made of the message definitions, with no check in mind: a number is another one, a
+name has a letter more, a flag is turned, a list of several has lost its last one, an error is
+another one. First an observer notes which checks of the reference broker, in virtual time, are
+answered with which leaves and errors. Then each is made wrong, in every response, and the checks
+that are answered with it are played until one reports a rule broken. A new field of a new release
+is in no evidence, and red (tests/test_evidence.py).
 """
 
 import re
@@ -22,21 +21,15 @@ from fixtures.machine.maven import clients_jar
 from fixtures.proxies.alter import Alteration
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.proxies.exchange import Body, Exchange
-from fixtures.wire.errors import ErrorCode
-from fixtures.wire.schema import Schemas, StructSpec
+from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
 from reports.evidence import FIELD, Entry
 from tools.campaign import rejections
-from tools.campaign.options import Options, Outcome
+from tools.campaign.options import Options, Outcome, nothing
 from tools.campaign.player import HONEST
 from tools.campaign.player import play as play_case
 from tools.campaign.reference import each, pool
 
-APIS = (
-    *("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge"),
-    *("InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState"),
-    *("DeleteShareGroupState", "ReadShareGroupStateSummary", "DescribeShareGroupOffsets"),
-    *("AlterShareGroupOffsets", "DeleteShareGroupOffsets"),
-)
 UNASSERTED = {
     "error_message": "a text for people: no contract says what it is",
     "throttle_time_ms": "quotas: a response may be throttled a millisecond more",
@@ -68,17 +61,26 @@ UNANSWERED = {
 _OTHER = UUID(int=7)
 
 
+@cache
+def _schemas() -> Schemas:
+    return Schemas.from_jar(clients_jar(REFERENCE_VERSION))
+
+
+@cache
+def _paths_of(api: str) -> tuple[str, ...]:
+    return tuple(_paths(_schemas().response(api).body))
+
+
 def leaves() -> list[str]:
     """Return what of the newest definitions has to be noticed: ``API path``, lists included."""
-    schemas = Schemas.from_jar(clients_jar(REFERENCE_VERSION))
-    return [f"{api} {path}" for api in APIS for path in _paths(schemas.response(api).body)]
+    return [f"{api} {path}" for api in SHARE_APIS for path in _paths_of(api)]
 
 
 def listed() -> set[tuple[str, str]]:
     """Return each API with each error that the comments of its response's definition list."""
-    texts = Schemas.from_jar(clients_jar(REFERENCE_VERSION)).texts
-    errors = {api: re.findall(r"//\s*-\s*([A-Z_]+) ", texts[f"{api}Response"]) for api in APIS}
-    return {(api, error) for api, some in errors.items() for error in some}
+    texts = _schemas().texts
+    found = {a: re.findall(r"//\s*-\s*([A-Z_]+) ", texts[f"{a}Response"]) for a in SHARE_APIS}
+    return {(api, error) for api, errors in found.items() for error in errors}
 
 
 def _paths(struct: StructSpec, before: str = "") -> Iterator[str]:
@@ -125,22 +127,13 @@ def _alter(path: Sequence[str], code: int | None, _exchange: Exchange, response:
 
 
 def _note(seen: set[str], exchange: Exchange, response: Body) -> None:
-    for path in _all_paths()[exchange.api]:
+    for path in _paths_of(exchange.api):
         for one in _structs(response, path.split(".")):
             value = one[path.rpartition(".")[2]]
             if path.endswith("error_code"):
-                seen.add(f"{exchange.api} {path}={ErrorCode(value).name}")
+                seen.add(f"{exchange.api} {path}={error_name(value)}")
             if wrong(value) != value:
                 seen.add(f"{exchange.api} {path}")
-
-
-@cache
-def _all_paths() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for leaf in leaves():
-        api, _, path = leaf.partition(" ")
-        found[api].append(path)
-    return found
 
 
 def _altered(on_response: Callable[[Exchange, Body], None], *apis: str) -> str:
@@ -155,7 +148,7 @@ def _altered(on_response: Callable[[Exchange, Body], None], *apis: str) -> str:
 def reached(check: str, seed: int) -> tuple[str, set[str]]:
     """Return which leaves and errors a check is answered with."""
     seen: set[str] = set()
-    target = _altered(partial(_note, seen), *APIS)
+    target = _altered(partial(_note, seen), *SHARE_APIS)
     for case in rejections.cases_of(check):
         play_case(target, case, seed)
     return check, seen
@@ -180,6 +173,8 @@ def play(options: Options) -> Outcome:
         for check in sorted(checks, key=lambda one: len(answered[one])):
             for point in answered[check]:
                 reach[point].append(check)
+        for word in set(options.only) - reach.keys():
+            raise nothing(word)
         drawn = [one for one in reach if not options.only or one in options.only]
         hunts = [workers.submit(hunt, one, reach[one], options.seed) for one in drawn]
         found = [one for some in each(hunts, "leaves and errors", options.progress) for one in some]

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from fixtures import virtual
-from fixtures.clients import access, bounds
 from fixtures.interface.info import ClusterInfo
 from fixtures.virtual import virtual_cluster
 from fixtures.wire.frame import Transcript
@@ -165,8 +164,6 @@ def play(target: str, case: Case, seed: int) -> Played:
     rng = random.Random(f"{seed} {case.name}")
 
     async def meet(judge: Judge) -> None:
-        for known in (access.KNOWN, bounds.KNOWN):
-            known.clear()  # of the virtual cluster before, which had the same addresses
         made = virtual_cluster(target, brokers=brokers, properties=properties, seed=seed)
         async with made as here:
             try:
