@@ -66,8 +66,10 @@ def info() -> Iterator[ClusterInfo]:
         yield target.info
 
 
-def playing(info: ClusterInfo, out: Path, *command: str, seed: int = 1) -> AppRun:
-    template = Template(record='{"id": "{key}", "work_ms": 10}')
+def playing(
+    info: ClusterInfo, out: Path, *command: str, seed: int = 1, work_ms: int = 10
+) -> AppRun:
+    template = Template(record=f'{{"id": "{{key}}", "work_ms": {work_ms}}}')
     spec = ProgramSpec(command=command, records=20, template=template, attempts=3, patience=5.0)
     return AppRun(info=info, spec=spec, seed=seed, out=out, log=lambda _: None)
 
@@ -86,7 +88,9 @@ def seen(
             command = [sys.executable, str(MIXED_UP)]
         async with few:
             seed = 1 + [*WRONG].index(wrong) if wrong else 0
-            how = playing(info, out / f"{scenario}-{wrong}", *command, seed=seed)
+            # A signal that comes a moment late still finds the program in the middle of a batch.
+            work = 200 if wrong == "undo-on-stop" else 10
+            how = playing(info, out / f"{scenario}-{wrong}", *command, seed=seed, work_ms=work)
             return (wrong, scenario), await how.play([SCENARIOS[scenario]], [*JUDGES])
 
     async def all_of_them() -> dict[tuple[str, str], list[Observation]]:
