@@ -28,8 +28,6 @@ _FAULT = 3
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table."""
-
     what: str
     outcome: str
     why: str = ""
@@ -49,7 +47,6 @@ def tox_add_core_config(core_conf: ConfigSet, state: State) -> None:  # noqa: AR
 
 @impl
 def tox_after_run_commands(tox_env: ToxEnv, exit_code: int, outcomes: list[Outcome]) -> None:
-    """Note how an environment ended; skip it if it says that it ran nothing."""
     left_out = read(Path(tox_env.conf["env_tmp_dir"]) / RECORD)
     _rows[tox_env.conf.name] = rows(
         tox_env.conf.name, exit_code, sum(one.elapsed for one in outcomes), left_out
@@ -66,19 +63,16 @@ def tox_env_teardown(tox_env: ToxEnv) -> None:
 
 
 def read(record: Path) -> list[dict[str, Any]]:
-    """Return what an environment says that it did not run, in the order in which it said so."""
     if not record.is_file():
         return []
     return [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
 
 
 def is_skipped(exit_code: int, left_out: list[dict[str, Any]]) -> bool:
-    """Return whether an environment ran nothing; who failed otherwise has failed."""
     return exit_code in (0, _FAULT) and any(one["whole"] for one in left_out)
 
 
 def rows(name: str, exit_code: int, seconds: float, left_out: list[dict[str, Any]]) -> list[Row]:
-    """Return the lines of an environment: itself, and what was left out of it."""
     if is_skipped(exit_code, left_out):
         return [Row(name, "NOT RUN", one["missing"]) for one in left_out if one["whole"]]
     ended = f"FAILED, exit code {exit_code}" if exit_code else "passed"
@@ -87,7 +81,6 @@ def rows(name: str, exit_code: int, seconds: float, left_out: list[dict[str, Any
 
 
 def table(lines: list[Row]) -> str:
-    """Return the table as text."""
     wide = max(len(row.what) for row in lines)
     middle = max(len(row.outcome) for row in lines)
     shown = (f"  {row.what:<{wide}}  {row.outcome:<{middle}}  {row.why}".rstrip() for row in lines)

@@ -53,7 +53,6 @@ def broken(run: Path) -> Path:
 
 
 def check(found: Results, alone: Mapping[str, Verdicts], runs: Sequence[Path], hurt: Path) -> None:
-    """Refuse verdicts other than those of each history alone, and a broken file without a name."""
     if not any(str(hurt) in error for error in found.run.errors):
         raise SystemExit(f"{hurt} is broken, and nothing says so")
     names = list(alone)

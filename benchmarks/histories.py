@@ -42,8 +42,6 @@ Columns = dict[str, NDArray[Any]]
 
 @dataclass(slots=True)
 class Made:
-    """What a history holds: events, rows by table, and how often each rule is broken."""
-
     events: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     planted: Counter[str] = field(default_factory=Counter)
@@ -51,8 +49,6 @@ class Made:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to be made: ``records`` in each log, every ``plant``-th of them wrong."""
-
     records: int
     seed: int
 
@@ -139,7 +135,6 @@ def _aborted(offset: NDArray[np.int64], plan: Plan) -> NDArray[np.bool_]:
 def _deliveries(
     log: int, offsets: NDArray[np.int64], plan: Plan, made: Made
 ) -> tuple[str, Columns]:
-    """Deliver every record to each group, one in twenty twice, and plant what must be found."""
     slot = np.tile(np.arange(GROUPS), len(offsets))
     offset = np.repeat(offsets, GROUPS)
     turn = np.where(slot == 0, plan.turn(offset), -1)
@@ -263,7 +258,6 @@ def _share_partitions(logs: list[int], _: int) -> Iterator[dict[str, object]]:
 
 
 def _offsets(logs: list[int], records: int) -> Iterator[dict[str, object]]:
-    """Look at every start offset once a second, and at the end."""
     end = records * EVERY + 10 * SECOND
     for log in logs:
         for slot in range(GROUPS):

@@ -51,8 +51,6 @@ class InjectionResult:
 
 @dataclass(frozen=True, slots=True)
 class _Played:
-    """An injection that was healed, whether seen or not."""
-
     number: int
     fault: Fault
     injection: Injection
@@ -77,7 +75,6 @@ class Player:
         self._unhealed: list[_Played] = []
 
     async def play(self, schedule: Schedule) -> None:
-        """Play it to its end, or until the load is ended, and make the cluster whole again."""
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for number, planned in enumerate(schedule.injections):
@@ -206,7 +203,6 @@ class Player:
 
 
 async def _outcome(doing: Awaitable[T], within: float) -> tuple[T | None, str]:
-    """Return the result of an awaitable, or why there is none; it may not hang."""
     try:
         async with asyncio.timeout(within):
             return await doing, ""

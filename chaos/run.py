@@ -48,8 +48,6 @@ PROPERTIES: Mapping[str, str] = {"group.share.delivery.count.limit": str(DELIVER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaosTest:
-    """A chaos run to come: what is broken, under which load, on which target."""
-
     target: str  # Its name.
     schedule: Schedule  # What breaks.
     load: Load  # What it breaks under.
@@ -123,7 +121,6 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
 
 
 def check(chaos: ChaosTest) -> None:
-    """Look whether a run makes sense, before anything is started; raises UsageFault if not."""
     offers = offered(
         chaos.target,
         brokers=chaos.brokers,

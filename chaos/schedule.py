@@ -44,8 +44,6 @@ class Resource(StrEnum):
 
 
 class Schedulable(Protocol):
-    """What a schedule must know of a fault."""
-
     @property
     def name(self) -> str:
         """What it is called."""
@@ -65,8 +63,6 @@ class Schedulable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledFault:
-    """One injection to come."""
-
     fault: str  # The name of its fault.
     at: float  # Seconds after the load began.
     lasts: float  # Seconds until it is healed.
@@ -96,7 +92,6 @@ class Schedule:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read back what :meth:`to_json` wrote; raises ValueError for anything else."""
         try:
             raw = json.loads(text)
             if raw.pop("schema") != SCHEMA:
@@ -168,8 +163,6 @@ _AFTER = 4.0  # Seconds of load that are left after the last injection.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrunk:
-    """The smallest schedule that still fails, and how many of its last plays failed."""
-
     schedule: Schedule
     failed: int
     played: int
@@ -177,7 +170,6 @@ class Shrunk:
 
     @property
     def reliability(self) -> str:
-        """How reliably it fails, in words."""
         return f"fails {self.failed} of {self.played}"
 
 
@@ -220,7 +212,6 @@ def described(schedule: Schedule) -> str:
 
 
 def _fewer(schedule: Schedule, fails: Fails) -> Schedule:
-    """Leave out halves, quarters and so on of the injections, as delta debugging does."""
     pieces = 2
     while len(schedule.injections) > 0:
         smaller = next((one for one in _without(schedule, pieces) if fails(one)), None)

@@ -82,7 +82,6 @@ class World:
 
     @property
     def frame_proxies(self) -> FrameProxies:
-        """The same where they know frames; raises Undecided where they do not."""
         if not isinstance(self.proxies, FrameProxies):
             raise Undecided("the proxies in front of these brokers do not decode frames")
         return self.proxies
@@ -124,7 +123,6 @@ class World:
         return await self.cluster.coordinator(key, SHARE)
 
     async def answers(self, node: int) -> bool:
-        """Tell whether a broker serves a new client at its fault-free listener."""
         host, port = self.cluster.brokers[node]
         return await self.answers_at(Address(host=host, port=port))
 
@@ -135,7 +133,6 @@ class World:
         )
 
     async def serves(self, node: int) -> bool:
-        """Tell whether a broker is not fenced, serves, and is in sync in all its replicas."""
         if not await self.answers(node):
             return False
         answer = await (await self.cluster.any()).call("Metadata", timeout=5, topics=None)
@@ -181,7 +178,6 @@ class World:
         return ""
 
     async def _start(self, broker: Handle) -> None:
-        """Start a broker that is away; whether it stays up is for its waiters to see."""
         if not broker.is_alive:
             with contextlib.suppress(EnvironmentFault):
                 await asyncio.to_thread(broker.start)

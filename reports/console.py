@@ -28,7 +28,6 @@ UNWRAPPED = 10_000  # columns of output that goes to no terminal: a row of a tab
 
 
 def screen(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = True) -> Console:
-    """Return a console on standard output or error; only on a terminal it wraps what is long."""
     width = None if (sys.stderr if stderr else sys.stdout).isatty() else UNWRAPPED
     return Console(stderr=stderr, soft_wrap=soft_wrap, highlight=highlight, width=width)
 

@@ -24,8 +24,6 @@ from spec.verdict import Observation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A run that ended: what its checks observed, and what that is held against."""
-
     rules: Mapping[str, Rule]  # The rules that the run was asked about.
     observations: Sequence[Observation]  # What its checks saw of them.
     ledger: Ledger  # The known failures that verdicts are compared with.
@@ -64,7 +62,6 @@ class RunRecord:
 
 
 def document(run: RunRecord) -> Results:
-    """Settle a run: one verdict for each rule, compared with the ledger, and what else is known."""
     version = run.target.version
     release = version if run.release is None else run.release
     judged = settle(

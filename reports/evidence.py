@@ -25,8 +25,6 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What one check said of one rule when one thing was broken on purpose."""
-
     kind: str  # One of the constants above.
     rule: str  # The rule that was judged.
     release: str  # Of Kafka, or :data:`REFERENCE`.

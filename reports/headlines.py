@@ -82,8 +82,6 @@ class Headline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cases:
-    """How many cases of a rule a history judged, and how many it excused, by reason."""
-
     rule: str
     judged: int
     excuses: Mapping[str, int]
@@ -94,7 +92,6 @@ class Cases:
 
     @property
     def share(self) -> float:
-        """Which share of them was judged; 1 if there were none."""
         return self.judged / self.every if self.every else 1.0
 
     @property
@@ -107,8 +104,6 @@ class Cases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What another run said of a rule; ``address`` is relative to the page, or empty."""
-
     started: str
     verdict: str
     address: str
@@ -116,15 +111,12 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What known failures come from; ``finding`` is none for what only a bug or a ledger names."""
-
     known: KnownFailure
     finding: Risk | None
     rules: Sequence[RuleResult]
 
 
 def headline(results: Results) -> Headline:
-    """Return the run's outcome in a sentence that claims no more than the exit code does."""
     run = results.run
     if run.partial:
         return Headline(tone="unknown", sentence="This run was interrupted and gives no verdict.")
@@ -159,7 +151,6 @@ def _holding(results: Results) -> str:
 
 
 def _held(rules: Sequence[RuleResult], what: str) -> str:
-    """Return such as ``7 of 9 rules hold, 2 out of reach: needs a cluster of its own``."""
     held = f"{sum(rule.verdict == 'pass' for rule in rules)} of {len(rules)} {what}"
     if not (why := out_of_reach(rules)):
         return held
@@ -171,7 +162,6 @@ def _held(rules: Sequence[RuleResult], what: str) -> str:
 
 
 def causes(results: Results) -> dict[str, list[Cause]]:
-    """Return what known failures come from by rank, the worst first; at the end without a rank."""
     seen: dict[str, list[tuple[KnownFailure, RuleResult]]] = {}
     for rule in results.known_failures:
         said = "\n".join((rule.reason, *rule.witness))
@@ -203,7 +193,6 @@ def areas(results: Results) -> list[dict[str, Any]]:
 
 
 def tally(rules: Sequence[RuleResult]) -> dict[str, int]:
-    """Count the verdicts of some rules, those that were given, in the order of ``WORDS``."""
     words = [rule.verdict for rule in rules]
     return {word: words.count(word) for word in WORDS if word in words}
 
@@ -216,7 +205,6 @@ def levels(results: Results) -> list[tuple[str, dict[str, int]]]:
 
 
 def bases(results: Results) -> list[tuple[str, dict[str, int]]]:
-    """Return how often each verdict was given: contract rules first, and Kafka's own apart."""
     rules = [rule for rule in results.rules if rule.basis]
     kinds = {
         "contract": [rule for rule in rules if rule.by_contract],
@@ -227,18 +215,15 @@ def bases(results: Results) -> list[tuple[str, dict[str, int]]]:
 
 
 def uncrossed(rule: RuleResult) -> str:
-    """Return why a rule is checked in the situation of its check alone; empty if it is not."""
     return UNCROSSED.get(rule.about, "") if rule.about else ""
 
 
 def crossed(results: Results) -> tuple[int, int]:
-    """Return how many rules about state met more than one situation, and how many met any."""
     met = [r for r in results.rules if r.about is About.STATE and r.situations]
     return sum(len(rule.situations) > 1 for rule in met), len(met)
 
 
 def by_broker(client: Client) -> list[tuple[str, dict[str, int]]]:
-    """Return how often each verdict was given, by the broker that a client faced."""
     return [
         (name, {word: counts[word] for word in WORDS if word in counts})
         for name, counts in client.brokers.items()
@@ -246,14 +231,12 @@ def by_broker(client: Client) -> list[tuple[str, dict[str, int]]]:
 
 
 def command(run: Run) -> str:
-    """Return what was typed to start the run, without where the program is on its machine."""
     program, *rest = run.command
     name = Path(program).name
     return shlex.join(["shareproof" if name == "__main__.py" else name, *rest])
 
 
 def linked(text: str) -> list[tuple[str, str]]:
-    """Split a text into pieces, each with the address that it links to, or none."""
     pieces: list[tuple[str, str]] = []
     at = 0
     for found in _ADDRESS.finditer(text):
@@ -265,13 +248,11 @@ def linked(text: str) -> list[tuple[str, str]]:
 
 
 def runtime(client: Client) -> str:
-    """Return what a client runs on: its language, unless the runtime begins with its name."""
     language, said = client.language, client.runtime
     return said if said.lower().startswith(language.lower()) else f"{language} {said}".strip()
 
 
 def cases(results: Results, run: str) -> list[Cases]:
-    """Return what the rules that excuse cases judged in one run, the least judged one first."""
     found = [
         Cases(rule=rule.id, judged=check.cases, excuses=check.excuses)
         for rule in results.rules
@@ -291,14 +272,11 @@ HALF = 0.5  # the share of rules that the target has to be asked for a green bad
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A label and what it says, in a colour."""
-
     label: str
     message: str
     colour: str
 
     def endpoint(self) -> str:
-        """Return the JSON of https://shields.io/badges/endpoint-badge."""
         fields = {"schemaVersion": 1, "label": self.label, "message": self.message}
         return json.dumps(fields | {"color": self.colour}, indent=1) + "\n"
 

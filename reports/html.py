@@ -53,7 +53,6 @@ def write_timelines(out: Path, runs: Mapping[str, Any]) -> None:
 
 
 def runs_of(results: Results, timelines: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return each judged history with all that is known of it, in the order of judging."""
     measured, reached = results.distributions or {}, results.reached or {}
     injected = {}
     for one in results.chaos or ():
@@ -78,7 +77,6 @@ def runs_of(results: Results, timelines: Mapping[str, Any]) -> list[dict[str, An
 
 
 def _measures(rows: Sequence[Measure]) -> list[dict[str, Any]]:
-    """Return rows by what they measure, each with its places on a logarithmic scale, in percent."""
     found: dict[str, list[Measure]] = {}
     for row in rows:
         found.setdefault(row.measure, []).append(row)
@@ -156,13 +154,11 @@ def write_page(
 
 
 def filled(template: str, **given: object) -> str:
-    """Return a page that is made of a template of ``page/``; what it is given is escaped."""
     return templates(PAGE).get_template(template).render(headlines=headlines, **given)
 
 
 @cache
 def templates(folder: Path) -> Environment:
-    """Return the templates of a folder, which are compiled once for all pages of a process."""
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
@@ -184,7 +180,6 @@ def _digest(script: str) -> str:
 
 
 def _frames(results: Results, folder: Path) -> dict[str, str]:
-    """Return transcripts by their name, packed, up to a limit."""
     names = [check.transcript for rule in results.rules for check in rule.checks]
     packed: dict[str, str] = {}
     left = MOST_FRAMES
@@ -208,7 +203,6 @@ def write(out: Path, results: Results) -> None:
 
 
 def publish(out: Path, results: Results, timelines: Mapping[str, Any] | None = None) -> None:
-    """Write results, what was drawn of judged histories if any were, and the page of all that."""
     write(out, results)
     if timelines is not None:
         write_timelines(out, timelines)

@@ -33,8 +33,6 @@ WRONG = "wrong response"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A rule that a run broke; ``finding`` is that of the ledger, empty for what is new."""
-
     rule: str
     reason: str
     known: bool = False
@@ -43,16 +41,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """A fault that was not seen to hit, and those that were in its way."""
-
     fault: str
     blocked_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrunk:
-    """The smallest schedule that still fails, in words, and how often it did."""
-
     faults: str
     reliability: str
     file: str
@@ -82,14 +76,11 @@ class Play:
         return tuple(one.rule for one in self.failures if not one.known)
 
     def fails(self, rule: str) -> tuple[int, int]:
-        """Return how often the schedule broke a rule, and how often it was played."""
         return 1 + sum(rule in broken for broken in self.replays), 1 + len(self.replays)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """What was asked of a night, and what came of it. ``ended`` is empty while it goes on."""
-
     name: str
     target: str
     seed: int
@@ -127,13 +118,11 @@ class Night:
         return "; ".join(told) + ("" if self.ended else "; not at its end yet") + "."
 
     def replay(self, one: Broken, archive: Path) -> str:
-        """Return the command that plays the smallest schedule again that broke a rule."""
         play = one.smallest
         file = play.shrunk.file if play.shrunk and play.shrunk.file else f"{play.run}/schedule.json"
         return f"shareproof chaos --target {self.target} --schedule {archive / self.name / file}"
 
     def summary(self) -> dict[str, Any]:
-        """Return what a job of CI needs, to open issues for what is new and confirmed."""
         return {
             "night": self.name,
             "sentence": self.sentence,
@@ -162,7 +151,6 @@ class Night:
 
     @property
     def broken(self) -> tuple[Broken, ...]:
-        """What broke, by rank: what no ledger has first."""
         found: dict[tuple[str, str], list[tuple[Play, Failure]]] = {}
         for play in self.plays:
             for failure in play.failures:
@@ -174,8 +162,6 @@ class Night:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A rule that runs of a night broke, for one finding or for none that is known."""
-
     rule: str
     rank: str
     known: bool
@@ -223,7 +209,6 @@ def rank_of(rule: str) -> str:
 
 
 def changes(before: Night, now: Night) -> tuple[str, ...]:
-    """Return what a night found, or left unexercised, that the one before it did not."""
     told = []
     for what, old, new in (
         ("broken", _names(before.broken), _names(now.broken)),
@@ -239,7 +224,6 @@ def _names(some: Iterable[Broken]) -> set[str]:
 
 
 def find(*archives: Path) -> tuple[tuple[Path, Night], ...]:
-    """Return all nights at and below directories, oldest first; unreadable ones are left out."""
     found = []
     for file in {file for archive in archives for file in archive.rglob(RECORD)}:
         with suppress(ValueError):

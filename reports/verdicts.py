@@ -116,7 +116,6 @@ def tally(judged: Iterable[Judged]) -> dict[Counted, int]:
 
 
 def known_failure(seen: Observation, entries: Iterable[Expected]) -> Expected | None:
-    """Return the ledger's entry that explains what a check saw, if there is one."""
     given = (seen.verdict, seen.reason, seen.witness)
     return next((each for each in entries if each.explains(*given)), None)
 

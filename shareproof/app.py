@@ -120,7 +120,6 @@ def _program(options: AppOptions) -> ProgramSpec:
 
 
 def called(options: AppOptions) -> str:
-    """Return what the program is called: the name that was given, or its command without paths."""
     plain = (word.rpartition("/")[2] for word in options.command or ())
     return options.name or shorten(" ".join(plain), LONGEST, placeholder=" …")
 

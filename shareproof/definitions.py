@@ -21,8 +21,6 @@ _SHARE = re.compile(r"share|deadletter|dlq", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """One change, and the rules whose sources or sentences name it."""
-
     change: Change
     rules: tuple[str, ...]
 
@@ -50,7 +48,6 @@ def _jars(name: str) -> list[Path]:
 
 
 def _naming_message(change: Change, rules: Mapping[str, Rule]) -> tuple[str, ...]:
-    """Return the rules that rest on what changed of a message: a field, an error, its versions."""
     field = change.part.rpartition(".")[2]
     error = change.what.removeprefix("error ") if change.what.startswith("error ") else ""
     place = field or ("Supported errors" if error else "valid versions")

@@ -29,7 +29,6 @@ EXEMPT: Mapping[str, str] = {
 
 
 def detection(entries: Iterable[Entry] | None = None) -> Detection:
-    """Return what was detected of everything that is broken on purpose; by default, on record."""
     found = list(evidence.read() if entries is None else entries)
     noticed = tuple(_noticed(one for one in found if one.verdict == "fail"))
     seen = {(one.kind, one.name) for one in noticed}

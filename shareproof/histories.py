@@ -35,7 +35,6 @@ def require(*modules: str) -> None:
 
 
 def load(options: LoadOptions, console: Console) -> dict[str, object]:
-    """Put load on a target, leave its history in ``out`` and return its result."""
     require("pyarrow", "numpy")
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from fixtures.workload.hosts import hosts_of  # noqa: PLC0415

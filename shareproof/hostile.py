@@ -42,7 +42,6 @@ async def play(
 async def play_on(
     env: Env, file: Path, program: list[str], *, frames: int = 0, seconds: float = 60.0
 ) -> int:
-    """Run the program in front of a cluster that a script alters; return its exit code."""
     script = read_script(file)
     queue = await _laid(env, script)
     schemas = env.cluster.schemas

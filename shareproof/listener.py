@@ -20,11 +20,8 @@ VERSION = "4.4.0"
 
 
 class ByName(Finding):
-    """Creates topics that are named."""
-
     @serves("Metadata")
     def metadata(self, call: Call) -> Body:
-        """Describe brokers and topics; create those that are not there."""
         for one in call.body.topics or ():
             if one.name and one.name not in self.state.topics:
                 self.state.create_topic(one.name, [self.state.place(1)], {})

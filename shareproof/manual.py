@@ -156,7 +156,6 @@ _TARGETS = (
 
 
 def epilog(command: str) -> str:
-    """Return what follows the options of a command: examples and exit codes."""
     shown = (
         f"{what}: {' '.join(('shareproof', command, *words.split()))}"
         for what, words in EXAMPLES[command]
@@ -173,14 +172,12 @@ def clients(incomplete: str) -> list[str]:
 
 
 def ledgers(incomplete: str) -> list[str]:
-    """Complete the name of a shipped ledger; the shell completes paths."""
     from spec.ledger import shipped  # noqa: PLC0415 - as whole ledgers are read by it
 
     return _starting(incomplete, shipped())
 
 
 def rules(incomplete: str) -> list[str]:
-    """Complete the last of some areas or rules: areas first, and the rules of one that is whole."""
     before, comma, last = incomplete.upper().rpartition(",")
     known = list(AREAS)
     if last[:3] in AREAS:

@@ -134,8 +134,6 @@ class LoadOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkOptions:
-    """Where Spark runs, and with which settings, for commands that judge histories."""
-
     master: Annotated[
         str, Option("Spark master: local[N], spark://HOST:PORT, yarn or k8s://….")
     ] = "local[*]"

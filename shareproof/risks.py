@@ -42,8 +42,6 @@ _LIMITS = {"consumer_byte_rate", "request_percentage"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic; ``replicas`` are those of the partition that has fewest."""
-
     partitions: int
     replicas: int
     configs: Mapping[str, str] = field(default_factory=dict)
@@ -88,7 +86,6 @@ class Facts:
 
 
 async def read(info: ClusterInfo, release: str = "") -> Facts:
-    """Read a running cluster; ``release`` is what somebody says that it is."""
     async with Cluster(info) as cluster:
         reader = _Reader(cluster)
         groups = await reader.groups()
@@ -115,7 +112,6 @@ class _Reader:
     async def _ask(
         self, what: str, api: str, parts: str, node: int | None = None, **fields: Any
     ) -> list[Struct]:
-        """Return the parts of a response that have no error; note those that have, or all."""
         try:
             response = await call(self._cluster, api, node, **fields)
         except (Refused, CallFailed, WireError, OutOfReach) as fault:
@@ -240,7 +236,6 @@ _STATE = "share.coordinator.state.topic."
 
 
 def look(facts: Facts) -> dict[str, tuple[str, ...]]:
-    """Return what is seen by id; groups and topics of which the same is seen stand together."""
     found: dict[str, dict[str, list[str]]] = {}
     for one, said in (*_state_topic(facts), *_cluster(facts)):
         found.setdefault(one, {})[said] = []
@@ -410,7 +405,6 @@ class Found:
 
 
 def risks_of(facts: Facts, ledger: Ledger) -> tuple[Found, ...]:
-    """Return the risks of a cluster, the worst first, those that can be avoided before others."""
     seen = look(facts)
     risks = [risk for risk in load_risks().values() if risk.id in seen]
     for finding in load_findings().values():
@@ -427,7 +421,6 @@ def risks_of(facts: Facts, ledger: Ledger) -> tuple[Found, ...]:
 
 
 def _has(versions: str, release: str) -> bool:
-    """Tell whether a release has what a range of them has; a line has what any of it has."""
     if release.count(".") != 1:
         return covers(versions, release) or not release
     return any(covers(versions, one) for one in (f"{release}.0", line_of(release).default))

@@ -35,7 +35,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a project whose packages have the names of ours."""
     root = config.rootpath
     if root == ROOT or ROOT.is_relative_to(root):
         return

@@ -173,7 +173,6 @@ async def walk(client: str, cluster: Cluster, record: Path | None) -> list[str]:
 
 
 async def walk_all(clients: Iterable[str], name: str, record: Path | None) -> int:
-    """Walk through the adapters of clients; return 1 when something went wrong."""
     failed = 0
     with started(open_target(name)) as target:
         async with Cluster(target.info, rng=Random()) as cluster:

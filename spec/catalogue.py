@@ -22,8 +22,6 @@ from spec.tables import SpecError, parse, record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One behaviour or defect. ``star``: upstream has no test of it through a real cluster."""
-
     id: str
     area: str
     label: str
@@ -33,7 +31,6 @@ class Entry:
 
 
 def entries_of(text: str) -> dict[str, Entry]:
-    """Return the entries of one file by id, in its order."""
     entries: dict[str, Entry] = {}
     for area, table in parse(text, "a list of behaviours").items():
         for identity, raw in table.items():
@@ -79,7 +76,6 @@ class Past:
 
 
 def past_of(text: str) -> list[Past]:
-    """Return the entries of a file, in its order; raises SpecError."""
     raw = parse(text, "track_record.toml").get("past", [])
     entries = [record(Past, one, f"track_record.toml: {one}") for one in raw]
     pairs = [(entry.rule, entry.seen) for entry in entries]
@@ -98,8 +94,6 @@ RANKS = ("loss", "duplicate", "stall", "overload", "wrong response", "cosmetic")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """A finding, or a configuration that users regret; ``findings.toml`` tells the fields."""
-
     id: str
     rank: str
     what: str
@@ -115,14 +109,12 @@ class Risk:
 
     @property
     def number(self) -> str:
-        """That of a finding, such as ``051``; the id of any other risk."""
         first = self.id.partition("-")[0]
         return first if first.isdigit() else self.id
 
 
 @cache
 def load_risks(file: str = "risks.toml") -> Mapping[str, Risk]:
-    """Return what a file of this package has by id, the worst first; raises SpecError."""
     by_rank = parse((resources.files("spec") / file).read_text(encoding="utf-8"), file)
     if strange := by_rank.keys() - set(RANKS):
         raise SpecError(f"{file}: {min(strange)} is no rank; there are {', '.join(RANKS)}")
@@ -136,11 +128,9 @@ def load_risks(file: str = "risks.toml") -> Mapping[str, Risk]:
 
 
 def load_findings() -> Mapping[str, Risk]:
-    """Return the findings by the names of their pages, the worst first."""
     return load_risks("findings.toml")
 
 
 def rank_of(page: str) -> str:
-    """Return the rank of a finding by its page; empty for a page that is none."""
     finding = load_findings().get(page)
     return finding.rank if finding else ""

@@ -417,8 +417,6 @@ LATEST = frozenset({"received", "acquired", "until"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """One file of a compacted history; ``crc`` is the CRC-32 of its bytes."""
-
     table: str
     path: str
     rows: int
@@ -448,7 +446,6 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read back what :meth:`to_json` wrote; raises ValueError for any other schema."""
         try:
             raw = json.loads(text)
             if raw["schema"] != SCHEMA:
@@ -463,7 +460,6 @@ class Manifest:
         return found
 
     def wrong(self) -> str:
-        """Return what cannot be true of any history, or nothing."""
         if not _is_number(self.buckets, 1):
             return f"{self.buckets!r} buckets"
         if not _is_number(self.clock_error, 0):

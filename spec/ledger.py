@@ -111,7 +111,6 @@ def covers(versions: str, version: str) -> bool:
 
 
 def defined_in(rule: Rule, version: str) -> bool:
-    """Tell whether a release already had a rule; an unknown version (``""``) owes every rule."""
     try:
         return not version or Version(version) >= Version(rule.since)
     except InvalidVersion:
@@ -126,7 +125,6 @@ def shipped() -> list[str]:
 
 @cache
 def load_ledger(name: str) -> Ledger:
-    """Read a shipped ledger by its name; raises SpecError, which names the entry."""
     if name not in shipped():
         raise SpecError(f"there is no ledger {name!r}; shipped: {', '.join(shipped())}")
     folder = resources.files("spec") / "ledgers"
@@ -161,7 +159,6 @@ def parse_ledger(text: str, where: str) -> Ledger:
 
 
 def check_ledger(ledger: Ledger, rules: Mapping[str, Rule]) -> list[str]:
-    """Return what is wrong between a ledger and the rules: entries for rules that do not exist."""
     return [
         f"{ledger.name}: the ledger expects something of {entry.rule}, not a live rule"
         for entry in ledger.expected
@@ -179,7 +176,6 @@ def _absent(raw: Mapping[str, object], shared: Mapping[str, object], where: str)
 
 
 def _failures(cause: Mapping[str, object], where: str) -> Iterator[dict[str, object]]:
-    """Yield the entries of a cause, one for each rule: what failures share goes into each."""
     label = f"{where}: known {cause.get('reason', '?')}"
     failures = cause.get("failures")
     if not (isinstance(failures, list) and failures and all(isinstance(f, dict) for f in failures)):

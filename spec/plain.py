@@ -18,7 +18,6 @@ _T = TypeVar("_T")
 
 
 def to_plain(value: object) -> Any:
-    """Return a value as dicts, lists, strings and numbers."""
     if is_dataclass(value):
         pairs = ((field, getattr(value, field.name)) for field in fields(value))
         return {
@@ -34,7 +33,6 @@ def to_plain(value: object) -> Any:
 
 
 def text_of(value: object) -> str:
-    """Return a value as a JSON file has it, to the byte."""
     return json.dumps(to_plain(value), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -46,7 +44,6 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def from_plain(kind: type[_T], plain: Any) -> _T:
-    """Undo :func:`to_plain`; ``plain`` has the form that the schema of ``kind`` demands."""
     return cast("_T", _made(kind, plain))
 
 

@@ -51,8 +51,6 @@ APP_AREA = "FRM"  # The area of rules for programs that consume: no certificate 
 
 
 class Level(StrEnum):
-    """How binding a rule is (RFC 2119)."""
-
     MUST = "MUST"
     SHOULD = "SHOULD"
     MAY = "MAY"
@@ -187,7 +185,6 @@ class Kip:
 
 @cache
 def load_kips() -> dict[str, Kip]:
-    """Return the KIPs that rules may cite, by number; raises SpecError."""
     text = (resources.files("spec") / "kips.toml").read_text(encoding="utf-8")
     kips = parse(text, "kips.toml").items()
     return {number: record(Kip, raw, f"kips.toml: {number}") for number, raw in kips}

@@ -24,7 +24,6 @@ class SpecError(ValueError):
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
-    """Return TOML as it is; raises SpecError where it is none."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -52,7 +52,6 @@ def tier_of(requests: Collection[str]) -> int:
 
 @cache
 def recorded() -> Mapping[str, tuple[str, ...]]:
-    """Return the requests beyond tier 1 that each check sends, by its id without parameters."""
     files = json.loads(REQUESTS.read_text(encoding="utf-8"))
     return {
         f"{file}::{check}": tuple(requests)

@@ -19,13 +19,11 @@ def is_canary(item: pytest.Item) -> bool:
 
 
 def told(seen: Sequence[Observation]) -> Observation | None:
-    """Return the canary's result: its failure, or else the last that came of it."""
     failed = [one for one in seen if one.verdict is Verdict.FAIL]
     return next(iter(failed or reversed(seen)), None)
 
 
 def fault(seen: Sequence[Observation]) -> str:
-    """Return what is wrong with the run in a sentence, or nothing if the canary failed."""
     said = told(seen)
     if said is None:
         return "harness: the canary, a check that must fail, never reported"

@@ -13,7 +13,6 @@ from suites.options import RunOptions
 
 
 def require(options: RunOptions, *needs: Capability) -> None:
-    """Look whether the target offers what a check needs, which is out of reach else."""
     if reason := why_not(needs, options.offers):
         raise OutOfReach(reason)
 
@@ -48,7 +47,6 @@ def own_cluster(
 
 
 def _death(target: Target) -> str:
-    """Return what a broker said last that ended by itself; a signal is what a check sends it."""
     for broker in getattr(target, "brokers", ()):
         if (broker.exit_code or 0) > 0:
             try:

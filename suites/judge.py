@@ -68,7 +68,6 @@ class Judge:
         self._evidence: dict[str, Counter[str]] = {rule: Counter() for rule in self.rules}
 
     def __getitem__(self, rule: str) -> Judge:
-        """Return the judge of one of the check's rules."""
         if rule not in self._evidence:
             raise MisusedJudge(f"the check judges {rule} but its marker names {self._named}")
         bound = copy.copy(self)
@@ -122,7 +121,6 @@ class Judge:
 
     @contextlib.contextmanager
     def raises(self, kind: type[Exception], what: str) -> Iterator[None]:
-        """Demand that the body raises ``kind``; works around ``await`` too."""
         try:
             yield
         except kind:
@@ -143,11 +141,9 @@ class Judge:
         return {r: dict(c) for r, c in self._evidence.items() if r not in self.rules}
 
     def evidence(self, rule: str) -> Mapping[str, int]:
-        """Return what was counted for a rule; empty means the check was vacuous for it."""
         return dict(self._evidence.get(rule, {}))
 
     def unexercised(self) -> tuple[str, ...]:
-        """Return the rules that the check names and never put before the judge."""
         return tuple(rule for rule in self.rules if not self._evidence[rule])
 
     @property

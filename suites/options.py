@@ -174,8 +174,6 @@ AsJson = Annotated[bool, Option("Print JSON, and nothing else, on stdout.", "--j
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The client under test: the option that names it, how to start it, and what it says it is."""
-
     option: tuple[str, str]
     command: tuple[str, ...]
     name: str
@@ -186,7 +184,6 @@ class Client:
 
     @classmethod
     def from_cli(cls, *, client: str, adapter: str) -> Client | None:
-        """Return the client that ``--client`` or ``--adapter`` names; it is not introduced yet."""
         if client and adapter:
             raise UsageFault("--client and --adapter: give one of them.")
         if not client and not adapter:
@@ -261,23 +258,19 @@ class RunOptions:
 
     @classmethod
     def given(cls, values: dict[str, Any]) -> RunOptions:
-        """Return the options as a person gave them, seen from here."""
         return resolved(from_given(cls, values))
 
     @property
     def subject(self) -> str:
-        """What is tested, in a few words."""
         if self.client:
             return f"client {self.client.option[1]}, facing {self.target}"
         return f"target {self.target}"
 
     @property
     def suite(self) -> str:
-        """The checks to run: the name of their folder below ``suites``."""
         return "client" if self.client else "broker"
 
     def ledger_for(self, target: str) -> str:
-        """Return the name of the ledger to compare verdicts with; ``target`` names the target's."""
         from spec.ledger import shipped
 
         if self.ledger:
@@ -288,18 +281,15 @@ class RunOptions:
         return own if own in shipped() else "strict"
 
     def judged(self, version: str) -> str:
-        """Return the version that the ledger is read for; ``version`` is the target's."""
         return self.client.version if self.client else self.expect_version or version
 
     @property
     def offers(self) -> frozenset[Capability]:
-        """What the target offers to checks, whatever stands in front of it."""
         hooked = self.hooks_read.offers if self.hooks_read else frozenset()
         return innermost(self.target).offers | hooked
 
     @property
     def hooks_read(self) -> Hooks | None:
-        """The commands that break and mend somebody's brokers, if there are any."""
         from fixtures.targets.hooks import Hooks
 
         return Hooks.read(Path(self.hooks)) if self.hooks else None
@@ -319,7 +309,6 @@ class RunOptions:
 
     @property
     def broker_properties(self) -> dict[str, str]:
-        """The properties that every broker of ours is started with."""
         from fixtures.targets.arguments import parse_properties
 
         return parse_properties("--broker-option", self.broker_option)
@@ -349,7 +338,6 @@ class RunOptions:
 
     @property
     def as_written(self) -> tuple[str, ...]:
-        """The set-ups that checks are not played in on this target, by its ledger."""
         return named_ledger(self.ledger).as_written if self.ledger else ()
 
     def owes(self, rule: str) -> bool:
@@ -357,7 +345,6 @@ class RunOptions:
         return rule[:3] != APP_AREA and (rule[:3] == CLIENT_AREA) is bool(self.client)
 
     def wants(self, rule: str) -> bool:
-        """Tell whether ``--only`` lets a rule through."""
         return not self.only or rule in self.only or rule[:3] in self.only
 
     def reproduce(self, rule: str) -> str:
@@ -389,13 +376,11 @@ class ModelOptions:
 
 
 def from_given(kind: type[T], values: dict[str, Any]) -> T:
-    """Return options as a person gave them; those that are not there are as usual."""
     known = options_of(cast("Any", kind))
     return kind(**{name: known[name][1].parse(value) for name, value in values.items()})
 
 
 def resolved(options: T) -> T:
-    """Return options with the target by the name that it is opened by."""
     from fixtures.targets.arguments import resolve_target
 
     given = cast("Any", options)
@@ -404,7 +389,6 @@ def resolved(options: T) -> T:
 
 
 def checked(options: RunOptions) -> RunOptions:
-    """Return the options unchanged if they make sense; UsageFault says which does not."""
     parse_target(options.target)
     rules = spec.rule.load_rules()
     for word in options.only:
@@ -427,7 +411,6 @@ def checked(options: RunOptions) -> RunOptions:
 
 
 def _check_access(options: RunOptions) -> None:
-    """Refuse credentials for brokers of ours, and settings for brokers of somebody else."""
     from fixtures.interface.credentials import read_credentials
     from fixtures.targets.arguments import check_properties, checked_prefix
 

@@ -7,8 +7,6 @@ from typing import Protocol, TypeVar
 
 
 class Named(Protocol):
-    """A case, as far as whoever chooses it knows it."""
-
     @property
     def name(self) -> str: ...
 
@@ -27,8 +25,6 @@ def chosen(cases: Sequence[N], words: Sequence[str], mark: str = "/") -> list[N]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a case showed of a rule; ``broken`` says what is wrong, or nothing if the rule holds."""
-
     rule: str
     broken: str = ""
     witness: tuple[str, ...] = ()
@@ -37,8 +33,6 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A case that was played: what it showed, or why it could not be decided."""
-
     case: str
     rule: str  # What it is about, if nothing else says so.
     findings: tuple[Finding, ...] = ()

@@ -71,7 +71,6 @@ class Refusing:
 
 @contextlib.contextmanager
 def refusing(folder: Path, options: TargetOptions | None = None) -> Iterator[Refusing]:
-    """Run a broker with an authorizer and a listener for users; their files are in a folder."""
     users = " ".join(f'user_{name}="{PASSWORD}"' for name in USERS)
     given = options or TargetOptions()
     properties = {

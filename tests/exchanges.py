@@ -21,7 +21,6 @@ def exchange(
     answered: bool = True,
     **more: Any,
 ) -> Any:
-    """Return a request and its response: offsets with types of acknowledgement, and with counts."""
     batches = [{"first_offset": o, "last_offset": o, "acknowledge_types": [k]} for o, k in acks]
     ranges = [{"first_offset": o, "last_offset": o, "delivery_count": c} for o, c in got]
     codes = {"error_code": error, "acknowledge_error_code": error}

@@ -41,8 +41,6 @@ def _named_otherwise(*prefixes: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction:
-    """What is refused by API, and which APIs are not there at all."""
-
     refused: Mapping[str, Refusal] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
     throttled: int = 0
@@ -86,8 +84,6 @@ _MUTATIONS = ("CreateTopics", "DeleteTopics")
 
 
 class _Restricted:
-    """Responds to what is refused; everything else goes on to the broker."""
-
     def __init__(self, restriction: Restriction) -> None:
         self._restriction = restriction
         self._throttled = dict.fromkeys(_MUTATIONS, restriction.throttled)
@@ -122,7 +118,6 @@ class _Restricted:
 
 
 def _refuse(exchange: Exchange, refused: Refusal) -> Body | None:
-    """Return a response that refuses each part of a request, or None if a part is not refused."""
     name = "topics" if "topics" in exchange.request else "resources"
     parts = exchange.request[name]
     codes = [refused(part) for part in parts]
@@ -142,7 +137,6 @@ def _refuse(exchange: Exchange, refused: Refusal) -> Body | None:
 def restricted(
     *names: str, brokers: int = 1, properties: Mapping[str, str] | None = None
 ) -> Iterator[ClusterInfo]:
-    """Run a cluster with some of :data:`RESTRICTIONS`, and yield it as a stranger sees it."""
     options = TargetOptions(brokers=brokers, properties=properties or {})
     with started(open_target("reference", options)) as target, contextlib.ExitStack() as fronts:
         info = target.info

@@ -110,8 +110,6 @@ class TokenEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secured:
-    """A running broker, the properties file of each way in, and its secrets."""
-
     target: Target
     endpoint: TokenEndpoint
     files: Mapping[str, Path]

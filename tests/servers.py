@@ -31,7 +31,6 @@ PATIENCE = 600.0
 
 @contextlib.contextmanager
 def standalone(folder: Path, workers: Sequence[Mapping[str, str]] = ({}, {})) -> Iterator[str]:
-    """Start a master and workers, of one core each and with these variables; give its address."""
     port, page = free_ports(2)
     address, file = f"spark://127.0.0.1:{port}", folder / "spark.log"
     host = ("--host", "127.0.0.1")
@@ -70,7 +69,6 @@ def _daemon(name: str, log: Any, variables: Mapping[str, str], *arguments: str) 
 
 
 def _until(ready: Callable[[], bool], log: Path, process: Popen[bytes] | None = None) -> None:
-    """Wait until a server is ready; where it never is, its log says why."""
     deadline = time.monotonic() + PATIENCE
     while not ready():
         if time.monotonic() > deadline or (process and process.poll() is not None):
@@ -94,8 +92,6 @@ _DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server under way: the URI of an empty place on it, and how to end it."""
-
     uri: str
     processes: tuple[Popen[bytes], ...] = ()
 
@@ -113,7 +109,6 @@ def _serving(
     ready: Callable[[], bool],
     **more: str,
 ) -> Iterator[Server]:
-    """Run programs with these further variables until the end; give them once they are ready."""
     with log.open("ab") as output:
         env = {**os.environ, **more}
         processes = tuple(Popen(each, stdout=output, stderr=output, env=env) for each in commands)
@@ -127,7 +122,6 @@ def _serving(
 
 @contextlib.contextmanager
 def hdfs(folder: Path) -> Iterator[Server]:
-    """Start a name node and a data node; wait until one can write to the other."""
     ports = free_ports(5)
     conf, log = _configured(folder, ports), folder / "log"
     command = ["java", *FAST_START, "-Xmx256m", "-cp", os.pathsep.join([str(conf), *hadoop()])]
@@ -143,7 +137,6 @@ def hdfs(folder: Path) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def s3(folder: Path) -> Iterator[Server]:
-    """Start an S3 server with one bucket; its credentials are those of the environment."""
     program = go_program("versitygw", S3_SERVER, "put Go of version 1.26 or later on the PATH, or")
     (port,) = free_ports(1)
     (folder / BUCKET).mkdir(parents=True)
@@ -213,7 +206,6 @@ _HERE = "127.0.0.1"
 
 @contextlib.contextmanager
 def yarn(folder: Path) -> Iterator[Path]:
-    """Start a YARN cluster; give the directory that HADOOP_CONF_DIR has to name."""
     ports = free_ports(8)
     conf = folder / "conf"
     conf.mkdir(parents=True)
@@ -299,7 +291,6 @@ class Cluster:
 
 @contextlib.contextmanager
 def skewed(folder: Path) -> Iterator[Cluster]:
-    """Start a cluster with a worker for each of ``SKEWS``."""
     library, python = folder / "drift.so", folder / "python"
     compiled = ["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(SOURCE), "-ldl"]
     subprocess.run(compiled, check=True)
@@ -329,7 +320,6 @@ def skewed(folder: Path) -> Iterator[Cluster]:
 
 
 def main(runs: int, out: Path) -> int:
-    """Record and judge loads; return the exit code of the verdicts."""
     done: list[str] = []
     with tempfile.TemporaryDirectory() as folder, skewed(Path(folder)) as cluster:
         for number in range(runs):

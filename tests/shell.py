@@ -26,7 +26,6 @@ def python(
     timeout: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run our Python to its end; it finds our packages from any directory."""
     return subprocess.run(
         [sys.executable, *words],
         cwd=cwd,
@@ -40,13 +39,11 @@ def python(
 
 
 def without_extras(program: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Call the main function of a module of ours, as if none of the extras were installed."""
     none = "sys.modules.update(dict.fromkeys(['numpy', 'pyarrow', 'pyspark']))"
     return python("-c", f"import sys; {none}; from {program} import main; main()", *words)
 
 
 def until(condition: Callable[[], bool], seconds: float = 15.0, *, every: float = 0.02) -> bool:
-    """Wait for something to be so; return whether it came to be in time."""
     deadline = time.monotonic() + seconds
     while not (met := condition()) and time.monotonic() < deadline:
         time.sleep(every)
@@ -71,8 +68,6 @@ def judged(
 
 
 class Shell:
-    """Calls the command line in this process."""
-
     def __init__(self, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
         self._patch = patch
         self._capture = capture
@@ -109,7 +104,6 @@ def left(info: ClusterInfo, may: set[str] | None = None) -> Found:
 
 
 def kill_a_run(info: ClusterInfo, out: Path, kinds: set[str], *words: str) -> float:
-    """Kill a run as soon as it has made all of some kinds; return until when to look further."""
     command = (sys.executable, "-m", "shareproof", "broker", *words, "--workers", "0", "--fast")
     running = subprocess.Popen(
         [*command, "--out", str(out)],
@@ -130,6 +124,5 @@ def kill_a_run(info: ClusterInfo, out: Path, kinds: set[str], *words: str) -> fl
 
 
 def clean(deadline: float, *config: str) -> None:
-    """Clean up, again and again while the members that were killed are in their groups."""
     while (done := shareproof("clean", *config)).returncode or "left alone" in done.stdout:
         assert time.monotonic() < deadline, done.stdout + done.stderr

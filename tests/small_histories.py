@@ -77,7 +77,6 @@ class Case:
 
 
 def nothing_of(run: Plain | None = None, spoiled: tuple[str, ...] = (), **facts: Any) -> History:
-    """Return a history without a file, of a run that says this of itself."""
     manifest = Manifest(files=(), **facts)
     return History(
         folder=Path("run/history"), manifest=manifest, run=dict(run or {}), spoiled=spoiled
@@ -119,7 +118,6 @@ def write_share_partition(
 def write_history(
     folder: Path, cases: Iterable[Case], histories: Sequence[small.History] = ()
 ) -> None:
-    """Journal cases, and random histories whose share-partitions begin with ``FIRST_RANDOM``."""
     cases = list(cases)
     with Journal(folder, 0) as journal:
         for case in cases:

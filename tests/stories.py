@@ -126,7 +126,6 @@ class Story:
         )
 
     def target(self, member: str) -> Batch | None:
-        """Return a batch to acknowledge: usually of one's own, sometimes of anyone's."""
         runs = [
             (first, last)
             for first, last, record in self.leader.records.over(0, self.leader.end - 1)
@@ -249,7 +248,6 @@ def _refused(step: Step) -> bool:
 
 @edit(_accepted)
 def wrong_holder(step: Acknowledged, random: Random) -> tuple[Step, ...]:
-    """An acknowledgement is told to come from another member."""
     return (replace(step, member=_another(step.member, random)),)
 
 
@@ -273,7 +271,6 @@ def _final(step: Step) -> list[int]:
 
 @edit(_final)
 def redelivered(step: Acknowledged, random: Random) -> tuple[Step, ...]:
-    """A record that was settled for good comes again."""
     offset, moment = random.choice(_final(step)), step.received + 0.01
     ranges = (Range(offset, offset, 2),)
     ghost = Fetched(sent=moment, received=moment, member=random.choice(MEMBERS), ranges=ranges)
@@ -282,7 +279,6 @@ def redelivered(step: Acknowledged, random: Random) -> tuple[Step, ...]:
 
 @edit(lambda step: isinstance(step, StartSeen))
 def start_ahead(step: StartSeen, _: Random) -> tuple[Step, ...]:
-    """A start offset is shown that is a little too high."""
     return (replace(step, offset=step.offset + 5),)
 
 
@@ -292,7 +288,6 @@ def _stored(step: Step) -> bool:
 
 @edit(_stored)
 def state_lost(step: StateSeen, random: Random) -> tuple[Step, ...]:
-    """The durable state lacks one batch."""
     which = random.randrange(len(step.batches))
     kept = step.batches[:which] + step.batches[which + 1 :]
     return (replace(step, batches=kept),)
@@ -300,7 +295,6 @@ def state_lost(step: StateSeen, random: Random) -> tuple[Step, ...]:
 
 @edit(_stored)
 def state_changed(step: StateSeen, random: Random) -> tuple[Step, ...]:
-    """The durable state of one batch is another terminal one."""
     which = random.randrange(len(step.batches))
     one = step.batches[which]
     other = one._replace(state=4 if one.state == 2 else 2)

@@ -57,7 +57,6 @@ for line in sys.stdin:
 
 @asynccontextmanager
 async def started(body: str) -> AsyncIterator[Adapter]:
-    """Give a running adapter that says hello and then does what ``body`` says."""
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     adapter = Adapter([sys.executable, "-c", HELLO + lines])
     await adapter.start()

@@ -78,7 +78,6 @@ def playing(
 def seen(
     info: ClusterInfo, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple[str, str], list[Observation]]:
-    """What each scenario says of the right program, and one scenario of each that is wrong."""
     out, python = tmp_path_factory.mktemp("app"), str(confluent_python(NEWEST["confluent"]))
     few = asyncio.Semaphore(AT_ONCE)
 

@@ -22,8 +22,6 @@ ONCE = Schedule(seed=1, seconds=1, injections=(ScheduledFault(fault="it", at=0.0
 
 @dataclass
 class Cluster:
-    """A world without brokers: what is recorded of it, and whether it comes back."""
-
     comes_back: bool = True
     restarted_for: str = ""
     mended: int = 0
@@ -49,8 +47,6 @@ class Cluster:
 
 @dataclass
 class Injection:
-    """An injection that is only seen healed once the cluster was mended."""
-
     world: Cluster
     healed_at_once: bool = True
     hits: bool = True

@@ -180,7 +180,6 @@ SHORTER, LONGER = "LCK-02", "LCK-01"
 
 
 def judged(spans: Mapping[float, Sequence[Span]], late: float = 0.0) -> int:
-    """Judge spans of locks of one and of three seconds; return how often they were measured."""
     rounds = 0
 
     async def measure(configured: float) -> Sequence[Span]:
@@ -199,7 +198,6 @@ def judged(spans: Mapping[float, Sequence[Span]], late: float = 0.0) -> int:
 
 
 def exactly(factor: float, *, slow: float = 0.0) -> dict[float, Sequence[Span]]:
-    """Return spans of locks that last ``factor`` times as long and are seen ``slow`` too late."""
     return {
         each: [Span(each * factor - slow, each * factor + slow), Span(0, 99)] for each in (1.0, 3.0)
     }
@@ -323,7 +321,6 @@ Step = tuple[Any, ...]
 
 
 def fetch(member: int, sent: float, at: float, count: int = 0, epoch: int = 1) -> Step:
-    """A fetch that acquires offset 0 with a count, or nothing."""
     acquired = [{"first_offset": 0, "last_offset": 0, "delivery_count": count}] if count else []
     part = {"partition_index": 0, "acquired_records": acquired}
     answer = {"acquisition_lock_timeout_ms": 5000, "responses": _topic(part)}

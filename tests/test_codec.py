@@ -43,8 +43,6 @@ MANY = settings(
 
 
 def bodies(spec: MessageSpec, version: int) -> st.SearchStrategy[dict[str, Any]]:
-    """Draw bodies in which fields are left out, and tags that nobody knows are not."""
-
     def drawn(seed: int) -> dict[str, Any]:
         rnd = Random(seed)
         body: dict[str, Any] = _thinned(random_body(spec.body, version, rnd), rnd)
@@ -87,7 +85,6 @@ def cases(draw: st.DrawFn) -> tuple[MessageSpec, int, dict[str, Any]]:
 
 @st.composite
 def mutations(draw: st.DrawFn, data: bytes) -> bytes:
-    """Return data with some bytes replaced, cut out, doubled or lost at the end."""
     damaged = bytearray(data)
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(damaged)))

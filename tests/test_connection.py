@@ -37,8 +37,6 @@ class Request:
 
 
 class TestBroker:
-    """One connection's other end. It answers ApiVersions by itself, and only that."""
-
     __test__ = False
 
     def __init__(self, *, versions: dict[str, tuple[int, int]], silent: bool) -> None:

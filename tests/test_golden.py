@@ -38,8 +38,6 @@ CODECS = list(Compression)
 
 @dataclass(frozen=True)
 class MessageCase:
-    """A body of a message in a version, perhaps with a tag that nobody knows."""
-
     spec: MessageSpec
     version: int
     body: dict[str, Any]

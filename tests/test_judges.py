@@ -156,8 +156,6 @@ Mistake = Callable[[Patch], None]
 
 
 class _Recorder:
-    """Writes what members of one share-partition saw, in milliseconds."""
-
     def __init__(self, journal: Journal, number: int, log: int) -> None:
         self.journal, self.number, self.log = journal, number, log
 
@@ -180,7 +178,6 @@ class _Recorder:
     def act(
         self, held: tuple[int, int, int], kind: AckType, at: int, outcome: Outcome = Outcome.OK
     ) -> None:
-        """Write what became of an acknowledgement, which was answered a millisecond later."""
         op, first, last = held
         received = (at + 1) * MS if outcome is not Outcome.UNKNOWN else -1
         row = (op, self.number, self.log, first, last, int(kind), at * MS, received)
@@ -188,7 +185,6 @@ class _Recorder:
 
 
 def _tell(to: _Recorder) -> None:
-    """Write a record for each thing that the compaction works out."""
     to.start()
     to.fetch(0, 10, who=1)
     member = (10 * to.number + 1, "ann", f"group-{to.number}", 0, "plain", "killed", 100 * MS)
@@ -338,7 +334,6 @@ def test_mistakes_about_records_are_told(
 
 
 def _of_two(history: Path, *, killed: bool) -> None:
-    """Write the journals of two processes; the clock of one is behind, and it may be killed."""
     with Journal(history, 0) as journal:
         to = _Recorder(journal, 0, 0)
         to.start()

@@ -35,7 +35,6 @@ def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def debugged() -> Iterator[tuple[Target, int]]:
-    """Three brokers, and the port at which a debugger may stop the threads of the first."""
     port = free_ports(1)[0]
     jdwp = f"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:{port}"
 

@@ -244,8 +244,6 @@ Shown = dict[range, tuple[State, int]]
 
 
 class Both:
-    """An acting leader and a judge who watches it."""
-
     def __init__(self, start: int, end: int) -> None:
         coordinator = Coordinator()
         coordinator.initialize(0, start)
@@ -267,7 +265,6 @@ class Both:
         assert Error.NONE is error
 
     def shows(self, start: int, end: int, states: Shown) -> None:
-        """Compare start offset, end offset, states and counts with a row of the KIP."""
         assert (start, end) == (self.leader.start, self.leader.end)
         assert (start, end) == (self.judge.start, self.judge.end)
         for offsets, (state, count) in states.items():
@@ -353,7 +350,6 @@ def test_two_consumers_example() -> None:
 
 
 def attempts(limit: int, size: int) -> list[int]:
-    """Let go of one batch again and again; return how many records came at each attempt."""
     settings = Settings(delivery_limit=limit)
     leader = Leader(settings=settings)
     judge = SharePartition(0, settings=settings)

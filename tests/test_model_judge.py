@@ -89,12 +89,10 @@ def stored(judge: Callable[[], SharePartition], right: Any, wrong: Any) -> tuple
 
 
 def timed(what: str, right: Any, wrong: Any, *more: Any) -> tuple[Judging, Judging]:
-    """Have held records meet something in time, and at the wrong time."""
     return lambda: getattr(held(), what)(right, *more), lambda: getattr(held(), what)(wrong, *more)
 
 
 def ended(kinds: tuple[Any, Any], what: str, *more: Any) -> tuple[Judging, Judging]:
-    """Have what ended one way meet what it may, and what ended another way, too."""
     right, wrong = kinds
     return (
         lambda: getattr(after(right), what)(30, *more),
@@ -371,7 +369,6 @@ CAUGHT = {
 
 
 def rates(lossy: float, overlap: float, histories: int) -> dict[str, float]:
-    """Return the share of corruptions of each kind that the judge refuses."""
     tried: Counter[str] = Counter()
     caught: Counter[str] = Counter()
     for seed in range(histories):

@@ -29,8 +29,6 @@ SEED = 4711
 
 @dataclass
 class Children:
-    """What processes of a night leave behind: results that break a rule, or none, or nothing."""
-
     breaking: bool = False
     dead: bool = False
     stops_at: int = 0

@@ -24,8 +24,6 @@ from tests.test_site import judged
 
 @dataclass
 class Look:
-    """A page that is open, and all that went wrong on it since."""
-
     page: Page
     complaints: list[str] = field(default_factory=list)
 
@@ -80,7 +78,6 @@ def browser() -> Iterator[Browser]:
 
 
 def results(text: str = "A rule that holds.") -> Any:
-    """Return results with every verdict, all of whose words are ``text``."""
     found = document(text)
     first, untested = found["rules"]
     words = ("pass", "error", "unknown", "vacuous", "unsupported")
@@ -211,7 +208,6 @@ def test_site_tells_the_history_of_a_rule(browser: Browser, tmp_path: Path) -> N
 
 
 def recorded(text: str, *, bins: int = 600, partitions: int = 18) -> dict[str, Any]:
-    """Return a timeline of the usual load, with three groups, as long as a timeline may be."""
     column = list(range(bins))
     return {
         "began": 0,
@@ -250,7 +246,6 @@ def test_what_came_before_it_was_due_is_drawn(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of an hour of chaos, all of whose words are hostile."""
     folder = tmp_path_factory.mktemp("chaos")
     found = results(HOSTILE)
     fault = {"fault": HOSTILE, "subject": HOSTILE, "at": 600.0, "lasts": 300.0, "trouble": HOSTILE}

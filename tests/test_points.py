@@ -75,7 +75,6 @@ CHANGED = {
 
 @pytest.fixture(scope="module")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A program in one of the agent's packages, and the file that it follows."""
     java, home = find_java(), tmp_path_factory.mktemp("probe")
     (home / "Probe.java").write_text(PROBE)
     compiler = [

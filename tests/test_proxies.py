@@ -50,8 +50,6 @@ METADATA = bytes.fromhex("0003 0000 00000007 ffff 00000000")
 
 
 class ProxiedBroker:
-    """A proxy in front of a reference broker, and connections by way of it."""
-
     def __init__(self, proxies: FrameProxies, listener: ProxyListener, schemas: Schemas) -> None:
         self.proxies, self.listener, self.schemas = proxies, listener, schemas
 

@@ -20,7 +20,6 @@ JOINED = "MEM-01"
 def judged(
     tmp_path: Path, info: ClusterInfo, rules: str, *words: str
 ) -> tuple[int, dict[str, tuple[str, str]]]:
-    """Run rules on a cluster that is not ours; return the exit code, and verdicts with reasons."""
     where = ("--target", f"external:{','.join(info.bootstrap)}", "--ledger", "reference")
     options = ("--workers", "0", "--only", rules)
     done, found = shell.judged(tmp_path / "out", *where, *options, *words)

@@ -36,14 +36,11 @@ HOSTILE = "<script>alert('1')</script>[red]{{ 7777*7777 }}"
 
 
 def document(text: str = "A rule.") -> dict[str, Any]:
-    """Return a broker's results in which everything says ``text``, as their file has them."""
     found: dict[str, Any] = to_plain(_results(text))
     return found
 
 
 def certificate(text: str = "A rule.") -> dict[str, Any]:
-    """Return a client's results in which everything says ``text``, as their file has them."""
-
     def faced(check: str) -> str:
         return text if check.startswith("suites/broker/test_x") else ""
 
@@ -197,7 +194,6 @@ def test_runtime_of_a_client_is_told_once(language: str, runtime: str, text: str
 
 
 def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
-    """Return results of a run that could not ask some rules, for these reasons."""
     rules: dict[str, Rule] = {}
     seen: list[Observation] = []
     for number, reason in enumerate([*reasons, *[""] * passing], 1):

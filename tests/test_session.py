@@ -23,8 +23,6 @@ PLACES = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")
 
 
 class Unstartable:
-    """Spark's builder on a machine where Java ends at once."""
-
     def __getattr__(self, name: str) -> object:
         return lambda *_: self
 

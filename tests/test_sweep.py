@@ -60,7 +60,6 @@ def fetched(at: float, *, accepts: int | None = None, scripted: str = "error", *
 
 
 def story(*seen: Any, **fields: Any) -> CaseRun:
-    """Return a story of a client that did nothing wrong, but for ``fields``."""
     plain: dict[str, Any] = {
         "accepted": {(0, 0): 0.5},
         "delivered": {(0, 0)},

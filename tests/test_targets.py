@@ -150,8 +150,6 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _ListsReleases(http.server.BaseHTTPRequestHandler):
-    """A registry that lists releases of Kafka and has none of them."""
-
     def do_GET(self) -> None:
         listing = self.path.endswith("maven-metadata.xml")
         versions = "<version>4.3.1</version><version>4.4.0</version>"

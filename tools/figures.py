@@ -30,14 +30,12 @@ def length(node: Any) -> int:
 
 
 def spread(lengths: Sequence[int]) -> str:
-    """Return the median, the 90th percentile and the largest of some lengths, in lines."""
     ordered = sorted(lengths) or [0]
     median, ninth = int(statistics.median(ordered)), ordered[len(ordered) * 9 // 10]
     return f"{median} / {ninth} / {ordered[-1]}"
 
 
 def measured(root: Path, path: Path) -> dict[str, Any]:
-    """Return what the lines of a Python file are: code, docstrings, comments, functions."""
     text = (root / path).read_text(encoding="utf-8")
     nodes = list(ast.walk(ast.parse(text)))
     scopes = (ast.Module, ast.ClassDef, *FUNCTIONS)

@@ -134,7 +134,6 @@ def _link(finding: Risk) -> str:
 
 
 def releases(names: Sequence[str]) -> str:
-    """Return what runs say of the findings; what is no directory of a run is a target to play."""
     words = (sys.executable, "-m", "shareproof", "finding", "--target")
     played, head = [], ["", "severity", "what happens"]
     for name in names:
@@ -158,7 +157,6 @@ def releases(names: Sequence[str]) -> str:
 
 
 def reports(runs: Sequence[Run], situations: str) -> str:
-    """Return what each client does in the situations of a table: in its rules, or in the checks."""
     rows = []
     for line in situations.splitlines():
         cells = [cell.strip() for cell in line.split("|")]

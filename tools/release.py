@@ -88,7 +88,6 @@ def check_changelog() -> str:
 
 
 def check_lock() -> str:
-    """Every pinned version of pyproject.toml is the one in lock.txt."""
     lines = (HOME / "lock.txt").read_text(encoding="utf-8").splitlines()
     locked = {
         canonicalize_name(name): rest.split(" ")[0]
@@ -140,7 +139,6 @@ def tracked() -> list[str]:
 
 
 def wrong(wheel: Path, sdist: Path, files: Iterable[str]) -> list[str]:
-    """Return which files wheel and sdist lack, and what the wheel has that is for a clone only."""
     with zipfile.ZipFile(wheel) as zipped:
         in_wheel = set(zipped.namelist())
     with tarfile.open(sdist) as packed:

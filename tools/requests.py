@@ -55,7 +55,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the table, in the controller: what was played now and before, of trusted checks."""
     if not hasattr(session.config, "workerinput") and _FOUND:
         known = {check.id for check in read_checks()}
         sent = {check: apis - PLAIN for check, apis in _FOUND.items() if apis}
@@ -69,7 +68,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def play(checks: Sequence[str]) -> int:
-    """Play checks on the reference broker, which writes the table; return pytest's exit code."""
     command = [sys.executable, "-m", "pytest", "-p", "tools.requests", "-p", "no:cacheprovider"]
     command += ["-q", "-n", "2", "--target", "reference", "--ledger", "reference"]
     command += ["-m", "not crossed"]  # set-ups need more than the check, and tier 1 has none

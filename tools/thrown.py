@@ -34,7 +34,6 @@ Chain = tuple[str, ...]
 
 
 def chains(text: str) -> Iterator[tuple[str, Chain]]:
-    """Yield each exception's class, and the methods that it passed through, the thrower first."""
     last: dict[str, tuple[str, str, list[str]]] = {}
     for kind, address, name, owner, thread in FRAME.findall(text):
         method = f"{owner.partition('$$Lambda')[0]}.{name}"

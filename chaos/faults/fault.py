@@ -57,8 +57,6 @@ class Injection(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One kind of disturbance."""
-
     name: str  # What schedules and reports call it.
     sentence: str  # What it does.
     make: Callable[[World, int], Injection]  # Makes an injection of it, of the target with a number

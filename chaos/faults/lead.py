@@ -24,7 +24,6 @@ class Elect(Injection):
         self.name, self.index, self.before, self.after = "", 0, -1, -1
 
     async def whose(self) -> tuple[str, int]:
-        """Return the topic and partition whose leader moves."""
         return self.world.course.topic.name, self.world.partition(self.subject)
 
     async def inject(self) -> str:

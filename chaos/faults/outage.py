@@ -48,7 +48,6 @@ class Outage(Injection):
         """Take the broker down; blocks."""
 
     def bring_back(self) -> None:
-        """Have the broker serve again; blocks."""
         self.broker.start()
 
     async def heal(self) -> None:
@@ -57,7 +56,6 @@ class Outage(Injection):
             self.world.cluster.away.discard(self.node)
 
     async def healed(self) -> str:
-        """See its own replicas in sync again; what others lack is not about this broker."""
         if self.node < 0:
             return "no broker went away"
         serves = await self.world.serves(self.node)
@@ -118,7 +116,6 @@ class Pause(Outage):
 
     @property
     def late_broker(self) -> int:
-        """That broker: requests wait in its connections."""
         return self.node
 
     def take_down(self) -> None:
@@ -150,7 +147,6 @@ class Disconnect(Outage):
 
     @property
     def late_broker(self) -> int:
-        """That broker: requests wait in its connections."""
         return self.node
 
     @property
@@ -207,7 +203,6 @@ class Fill(Outage):
         return f"broker {self.node} ended with exit code {code}, its disk full" if code else ""
 
     def _limit(self, size: int | None) -> None:
-        """Let the files of the broker's process grow to a size, or as far as they may."""
         pid = self.broker.pid if isinstance(self.broker, Broker) else None
         if pid is None or not hasattr(psutil, "RLIMIT_FSIZE"):
             raise EnvironmentFault(f"broker {self.node}: only Linux can limit a process's files")

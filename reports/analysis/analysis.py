@@ -85,7 +85,6 @@ def results_of(
 
 
 def owed_by(request: Request, judged: Sequence[Judged]) -> dict[Path, tuple[str, ...]]:
-    """Return what each run had to put to the test; one that says nothing is not in it."""
     owed: dict[Path, tuple[str, ...]] = {}
     for one in judged:
         run, said = one.history.folder.parent, one.history.run.get("load", {}).get("owed")
@@ -125,8 +124,6 @@ def observations(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Opened:
-    """The histories of one request, and which of its runs cannot be judged."""
-
     histories: list[History]
     quiet: History | None
     faults: list[str]
@@ -182,7 +179,6 @@ def analyse_all(requests: Sequence[Request], tell: Tell) -> list[Analysis | Envi
 
 
 def _rows(runs: Sequence[Path]) -> int | None:
-    """Return how many rows there are to judge, as manifests say; None if there is no history."""
     rows: list[int] = []
     for run in runs:
         with contextlib.suppress(EnvironmentFault):
@@ -214,7 +210,6 @@ def _judged(
     opened: Sequence[_Opened | EnvironmentFault],
     tell: Tell,
 ) -> dict[Path, Judged]:
-    """Judge what is drawn, then what is not: control runs, and runs of which verdicts will do."""
     drawn: dict[Path, tuple[History, int]] = {}
     brief: dict[Path, History] = {}
     for request, one in zip(requests, opened, strict=True):

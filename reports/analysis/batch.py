@@ -36,7 +36,6 @@ EVERY = 10.0
 
 @contextlib.contextmanager
 def progress(spark: SparkSession, tell: Callable[[str], None]) -> Iterator[None]:
-    """While the block runs, tell now and then how far the query under way has come."""
     ending = threading.Event()
     thread = threading.Thread(target=_tell_now_and_then, args=(spark, tell, ending), daemon=True)
     thread.start()
@@ -138,7 +137,6 @@ def _drawn(
 
 
 def _held(spark: SparkSession, histories: Sequence[History]) -> Collection[str]:
-    """Return the tables that have so few rows, on this machine, that Spark holds them."""
     small = [name for name in TABLES if name not in BUCKETED]
     if is_local(str(spark.sparkContext.master)):
         for names in (list(TABLES), small):

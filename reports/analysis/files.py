@@ -61,7 +61,6 @@ class History:
         return sum(file.rows for file in self.manifest.files if file.table == table)
 
     def readable(self, table: str) -> list[File]:
-        """Return the files of a table that are not spoiled, nor lack what belongs to them."""
         return [
             file
             for file in self.manifest.files
@@ -80,7 +79,6 @@ class History:
 
     @property
     def version(self) -> str:
-        """The version of the target, as its run says; empty if it does not."""
         return str(self.run.get("target", {}).get("version", ""))
 
     @property
@@ -197,7 +195,6 @@ def _look_through(folder: Path, manifest: Manifest) -> None:
 
 
 def _inside(folder: Path) -> set[Path]:
-    """Return the files of a directory that Spark would read."""
     try:
         return {file for file in folder.iterdir() if file.name[:1] not in {".", "_", ""}}
     except (FileNotFoundError, NotADirectoryError):
@@ -205,7 +202,6 @@ def _inside(folder: Path) -> set[Path]:
 
 
 def _run(folder: Path) -> tuple[dict[str, Any], str]:
-    """Return what a run says about itself, and what is wrong with that."""
     path = folder / RUN
     doubt = "so what release it is of is not known, and it is judged as the newest"
     try:
@@ -227,7 +223,6 @@ def _tells_of_a_run(document: object) -> bool:
 
 
 def _fault(folder: Path, file: File) -> str:
-    """Return what is wrong with a file, or nothing."""
     path = folder / file.path
     if not path.is_file():
         return "is missing"
@@ -247,7 +242,6 @@ def _fault(folder: Path, file: File) -> str:
 
 
 def _unlike(found: pq.ParquetFile, table: str) -> str:
-    """Return in what a file is unlike the table that it should be of, or nothing."""
     known = [
         name
         for name in TABLES[table].names
@@ -263,7 +257,6 @@ def _unlike(found: pq.ParquetFile, table: str) -> str:
 
 
 def _has_nulls(found: pq.ParquetFile, place: int, column: str) -> bool:
-    """Tell whether a column has nulls: its statistics say, or else its values."""
     groups = range(found.metadata.num_row_groups)
     told = [found.metadata.row_group(group).column(place).statistics for group in groups]
     if all(one is not None and one.has_null_count for one in told):

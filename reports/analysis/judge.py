@@ -61,8 +61,6 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What was found: the results, and by history what a page draws of it."""
-
     results: Results
     timelines: Mapping[str, Any]
 
@@ -95,8 +93,6 @@ class Found:
 
 @dataclass(slots=True)
 class Judged:
-    """One history with what was found in it."""
-
     history: History
     found: dict[str, Found]
     distributions: list[Measure]
@@ -193,7 +189,6 @@ def _names(histories: Sequence[History]) -> str:
 
 
 def askable(history: History, invariants: Sequence[Invariant]) -> list[Invariant]:
-    """Return the rules that are not about a table without rows."""
     return [rule for rule in invariants if not rule.about or history.rows(rule.about)]
 
 
@@ -238,7 +233,6 @@ def _verdict(rule: Invariant, found: Found, history: History) -> tuple[Verdict, 
 
 
 def _doubt(rule: Invariant, found: Found, history: History) -> str:
-    """Return why a history does not decide a rule, or nothing."""
     error, cases = history.manifest.clock_error, f"{found.broken} of {found.exercised} cases"
     if error > rule.clock_error and (found.broken or (found.exercised and error > BORNE)):
         known = f"clocks of hosts are known only to {error / 1e6:.1f} ms"
@@ -305,7 +299,6 @@ def _patterned(rows: Sequence[Row], rules: Sequence[Invariant]) -> dict[str, Fou
 
 
 def told(error: Exception) -> str:
-    """Return what an error of Spark says, without the calls that led to it."""
     lines = [line.strip(" :") for line in str(error).splitlines()]
     lines = [line for line in lines if line and not line.startswith("An error occurred while")]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by")]

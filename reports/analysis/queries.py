@@ -34,7 +34,6 @@ def excuse_bits(rules: Sequence[Invariant]) -> list[tuple[str, str, str]]:
 
 
 def counts(rules: Sequence[Invariant]) -> str:
-    """Return the query for a row for each run: cases and breaches of rules over one relation."""
     (relation,) = {rule.over for rule in rules}
     columns = [f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in range(len(rules))]
     rows = asked(relation.name, rules, "run")
@@ -91,7 +90,6 @@ def breaches(source: Relation | str, rules: Sequence[Invariant], *more: str) -> 
 
 
 def place(rule: Invariant) -> str:
-    """Return the expression for where a case is: the share-partition, or the request if none."""
     return f"coalesce({rule.share_partition}, {rule.offset})"
 
 

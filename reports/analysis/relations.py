@@ -41,7 +41,6 @@ class Relation:
         return named - _BY_RUN.keys()
 
     def query(self, **inputs: str) -> str:
-        """Return the query; ``inputs`` says what it reads in place of what."""
         read = {name: inputs.get(name, name) for name in self.reads}
         return self.sql.format_map({**_BY_RUN, **read})
 
@@ -55,7 +54,6 @@ class Relation:
 
 
 def in_order(relations: Iterable[Relation]) -> list[Relation]:
-    """Return relations with all that they use, each after what it uses."""
     found: dict[str, Relation] = {}
     for relation in relations:
         found |= {one.name: one for one in _with_uses(relation) if one.name not in found}

@@ -56,7 +56,6 @@ class Invariant:
 
 
 def columns(names: str) -> tuple[str, ...]:
-    """Return the names of columns that are written one after the other."""
     return tuple(names.split())
 
 

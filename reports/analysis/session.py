@@ -235,7 +235,6 @@ def configured(spark: SparkSession, settings: Mapping[str, str], *, when: bool) 
 
 
 def sibling_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a session with the tables and views that another one has by now, and own settings."""
     found = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())  # noqa: SLF001
     for name, value in settings.items():
         found.conf.set(name, value)
@@ -260,5 +259,4 @@ def by_runs(rows: Iterable[Row], runs: int) -> list[list[Row]]:
 
 
 def fetched(spark: SparkSession, queries: Iterable[str]) -> list[list[Row]]:
-    """Return the rows of queries that count by interval, are about few records, or have a LIMIT."""
     return run_parallel(lambda query: spark.sql(query).collect(), [[query] for query in queries])

@@ -32,8 +32,6 @@ Window = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """When the run of a witness began, in nanoseconds of its clock, and what was broken when."""
-
     began: int
     windows: Sequence[Window]
 
@@ -94,7 +92,6 @@ def _add(
 
 
 def _earliest(hits: str) -> str:
-    """Return the query for the first hits of each rule in each run, however many there are."""
     return f"""
         SELECT * FROM (
           SELECT *, row_number() OVER (PARTITION BY run, rule ORDER BY {_ORDER}) AS place
@@ -162,8 +159,6 @@ DONE = {
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as one group sees it, and the rules that it breaks."""
-
     log: int
     offset: int
     share_partition: int
@@ -173,7 +168,6 @@ class Record:
 def stories(
     spark: SparkSession, hits: Sequence[Sequence[Hit]], began: Sequence[int]
 ) -> list[list[dict[str, Any]]]:
-    """Return for each run the stories of records that break a rule, and of a few delivered most."""
     often = _often(spark, len(hits))
     chosen: list[list[Record]] = []
     for mine, most in zip(hits, often, strict=True):
@@ -197,7 +191,6 @@ def stories(
 
 
 def _often(spark: SparkSession, runs: int) -> list[list[Record]]:
-    """Return the records that were delivered most often, one of a share-partition."""
     rows = spark.sql(f"""
         SELECT *
         FROM (
@@ -223,7 +216,6 @@ def _often(spark: SparkSession, runs: int) -> list[list[Record]]:
 
 
 def _found(spark: SparkSession, chosen: Sequence[Sequence[Record]]) -> dict[str, list[Any]]:
-    """Return what the tables say of some records in each run, and of the runs."""
     where = at_places((run, one.log, one.offset) for run, some in enumerate(chosen) for one in some)
     most = MOST_DELIVERIES * sum(map(len, chosen))
     queries = {

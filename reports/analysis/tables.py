@@ -63,7 +63,6 @@ def _parts(history: History, name: str, columns: Sequence[str]) -> Iterator[pa.T
 
 
 def _numbered(rows: pa.Table, run: int, apart: int) -> pa.Table:
-    """Add the run, and move the numbers of its share-partitions apart from those of others."""
     if apart and "share_partition" in rows.column_names:
         place = rows.column_names.index("share_partition")
         moved = pc.add(rows["share_partition"], pa.scalar(run * apart, pa.int32()))
@@ -72,7 +71,6 @@ def _numbered(rows: pa.Table, run: int, apart: int) -> pa.Table:
 
 
 def _known(name: str, rows: pa.Table) -> pa.Table:
-    """Say of each column of a large table that is never null that it is not."""
     if name not in BUCKETED:
         return rows
     fields, columns = [], []
@@ -147,7 +145,6 @@ class Relations:
         self._lock = Lock()
 
     def need(self, relations: Iterable[Relation]) -> None:
-        """Register relations and what they use, those that are not yet."""
         with self._lock:
             for relation in in_order(relations):
                 if relation.name not in self._known:
@@ -214,7 +211,6 @@ def keep_records(
 def narrowed(
     spark: SparkSession, relation: Relation, places: Collection[tuple[int, int, int]]
 ) -> DataFrame:
-    """Return what a relation that is ``by_record`` says of some of the records that are kept."""
     here = at_places(places)
     few = {
         name: f"(SELECT * FROM few_{name} WHERE {here})"  # noqa: S608 - numbers
@@ -224,7 +220,6 @@ def narrowed(
 
 
 def unregister(spark: SparkSession, database: str) -> None:
-    """Forget the registered tables and relations; files stay."""
     spark.catalog.clearCache()
     for view in spark.sql("SHOW VIEWS").collect():
         spark.catalog.dropTempView(view.viewName)
@@ -233,7 +228,6 @@ def unregister(spark: SparkSession, database: str) -> None:
 
 
 def release_text(versions: Sequence[str] = ("",)) -> str:
-    """Return the query of the view ``release``: in what each run's release is unlike others."""
     releases = [release_of(version) for version in versions]
     rows = (f"({one.close_uncounted}, {one.throttling}, {run})" for run, one in enumerate(releases))
     return f"SELECT * FROM VALUES {', '.join(rows)} AS t(close_uncounted, throttling, run)"  # noqa: S608
@@ -248,13 +242,11 @@ def _rows(histories: Sequence[History], names: Collection[str]) -> dict[str, pa.
 
 
 def _held(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """Return a table whose rows are in memory, in one part: nothing has to be brought together."""
     table = spark.createDataFrame(rows).coalesce(1)
     return table.localCheckpoint(eager=False) if rows.num_rows > _FEW else table
 
 
 def _table(spark: SparkSession, histories: Sequence[History], name: str) -> DataFrame:
-    """Return a table; one without rows as a constant, so that Spark drops what asks for them."""
     known = [
         (run, history)
         for run, history in enumerate(histories)
@@ -290,7 +282,6 @@ def _create(
     name: str,
     parts: Sequence[tuple[int, History]] = (),
 ) -> None:
-    """Create a table over files, with a partition for each of several runs."""
     columns = [f"`{column}` {kind}" for column, kind in _columns(name)]
     layout = ""
     if name in BUCKETED:
@@ -337,7 +328,6 @@ def _columns(name: str) -> Iterable[tuple[str, str]]:
 
 
 def _good_logs(spark: SparkSession, history: History) -> str:
-    """Return the condition that leaves out the logs of buckets that cannot be read."""
     rows = (
         _table(spark, [history], "share_partitions")
         .select("log")

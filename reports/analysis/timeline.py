@@ -43,8 +43,6 @@ def _always(expression: str) -> Question:
 
 
 def _each(template: str) -> Question:
-    """Ask the same of each window; ``{since}`` and ``{until}`` are its ends."""
-
     def question(windows: Sequence[Window]) -> str:
         asked = [f"({template.format(**window)})" for window in windows]
         return " OR ".join(asked) or "false"
@@ -131,7 +129,6 @@ STATES = (
 
 
 def reached(spark: SparkSession, runs: int = 1) -> list[list[Reached]]:
-    """Return how often each run got into each state; one query over the registered histories."""
     found = spark.table("faults").orderBy("run", "since").limit(MOST_WINDOWS * runs).collect()
     windows = [[row.asDict() for row in mine] for mine in by_runs(found, runs)]
     columns = [
@@ -225,7 +222,6 @@ def distributions(spark: SparkSession, rows: Sequence[int] = (0,)) -> list[list[
 
 
 def one_in(rows: int) -> int:
-    """Return of how many records one is measured, where there are so many deliveries."""
     return max(1, rows // MOST_ROWS)
 
 
@@ -240,7 +236,6 @@ def _sample(sampled: Sequence[int]) -> str:
 
 
 def _fault_windows(spark: SparkSession, runs: int) -> list[str]:
-    """Return the expressions that name the fault or else the phase in which a delivery happened."""
     faults = spark.table("faults").selectExpr(
         "run", "concat(kind, ' of ', subject) AS name", "since", "until"
     )
@@ -350,7 +345,6 @@ def _drawn(run: Course, found: Mapping[str, Sequence[Any]]) -> Timeline:
 
 
 def marks(hits: Sequence[Hit], began: int) -> list[dict[str, Any]]:
-    """Return what marks cases that break a rule in the timeline of a run that began then."""
     return [
         {
             "rule": hit.rule,

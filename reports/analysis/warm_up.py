@@ -131,7 +131,6 @@ def try_on_one_row(spark: SparkSession, folder: Path, rows: int, tell: Tell) -> 
 
 
 def _hurry(priority: int) -> None:
-    """Give all threads of the JVMs that we started the usual priority, where we may."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error, OSError):
             if "SparkSubmit" in " ".join(process.cmdline()):

@@ -55,8 +55,6 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """One record that was produced; ``offset`` is -1 where no response said where it went."""
-
     log: int
     offset: int
     producer: int
@@ -67,7 +65,6 @@ class Stored:
 
 
 def stored(rows: Rows) -> list[Stored]:
-    """Return every record of every batch that was produced."""
     return [
         Stored(
             log=batch.log,
@@ -84,7 +81,6 @@ def stored(rows: Rows) -> list[Stored]:
 
 
 def delivered(rows: Rows) -> list[Delivery]:
-    """Return every delivery with its end, in the order in which they were seen."""
     # One response may hold the same offset of several logs.
     acts: dict[tuple[int, int, int], list[Row]] = {}
     for act in rows["acknowledged"]:
@@ -155,13 +151,11 @@ def _acquired(ranges: Sequence[Row]) -> Iterator[Delivery]:
 
 
 def _lock(one: Delivery, others: Sequence[int]) -> None:
-    """Lock what the broker locked between the request and the response, for one of some times."""
     one.holds_until = one.sent + min([one.lock_ms, *others]) * MS
     one.ends_by = one.acquired + max([one.lock_ms, *others]) * MS
 
 
 def _renew(one: Delivery, renewals: Sequence[Row], others: Sequence[int]) -> None:
-    """Prolong the lock: certainly by what was answered OK while it certainly lasted."""
     shortest, longest = (end([one.lock_ms, *others]) * MS for end in (min, max))
     for act in sorted(renewals, key=lambda act: int(act.sent)):
         if act.outcome != Outcome.OK:
@@ -188,7 +182,6 @@ def _acknowledge(one: Delivery, acts: Sequence[Row]) -> None:
 
 
 def _close(one: Delivery, closings: Sequence[Row]) -> None:
-    """End what nobody had acknowledged with the session of its holder."""
     if not closings:
         return
     one.freed = min(int(act.sent) for act in closings)
@@ -199,7 +192,6 @@ def _close(one: Delivery, closings: Sequence[Row]) -> None:
 
 
 def _die(one: Delivery, at: int) -> None:
-    """End a delivery with the connection of a member that was killed."""
     one.freed = min(one.freed, at)
     if one.kind == AckType.NONE:
         one.kind, one.outcome = AckType.CLOSED, Outcome.UNKNOWN
@@ -240,7 +232,6 @@ def _rising(moves: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _count_unseen(one: Delivery, unseen: Sequence[Row]) -> None:
-    """Count the responses that nobody saw, and those that may have held this record."""
     one.unseen_before_fetch = sum(response.until < one.sent for response in unseen)
     begun = [response for response in unseen if response.since <= one.acquired]
     one.unseen_by_acquire = len(begun)
@@ -248,7 +239,6 @@ def _count_unseen(one: Delivery, unseen: Sequence[Row]) -> None:
 
 
 def _count(one: Delivery, loads: Sequence[Row]) -> None:
-    """Count the loads by its broker that were over, and those that may have begun."""
     one.loads_before_fetch = sum(load.until < one.sent for load in loads)
     one.loads_by_acquire = sum(load.since <= one.acquired for load in loads)
     begins = [0, *sorted(int(load.since) for load in loads)]

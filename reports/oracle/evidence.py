@@ -19,8 +19,6 @@ Case = tuple[str, int, bool]
 
 @dataclass(slots=True)
 class Share:
-    """A share-partition, and what the run as a whole says about it."""
-
     row: Row
     unseen: list[int] = field(default_factory=list)
     loads: list[Row] = field(default_factory=list)
@@ -35,22 +33,18 @@ class Share:
 
     @property
     def unseen_responses(self) -> int:
-        """How many fetches had a response that nobody saw."""
         return len(self.unseen)
 
     def may_have_spent(self, sent: int) -> bool:
-        """Tell whether such responses may have held what was then sent as often as it may come."""
         return sum(until >= sent for until in self.unseen) >= self.lowest_limit
 
     @property
     def lowest_limit(self) -> int:
-        """The lowest delivery limit that it ever had."""
         limits: list[int] = [one.delivery_limit for one in (self.row, *self.limits)]
         return min(limits)
 
     @property
     def highest_limit(self) -> int:
-        """The highest delivery limit that it ever had."""
         limits: list[int] = [one.delivery_limit for one in (self.row, *self.limits)]
         return max(limits)
 
@@ -65,8 +59,6 @@ def _proven(one: Delivery) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A delivery among those of its record to one group: seen before it, and seen after it."""
-
     share: Share
     close_uncounted: bool
     earlier: Sequence[Delivery]
@@ -75,7 +67,6 @@ class Position:
 
     @property
     def after(self) -> Delivery | None:
-        """The next delivery, if there is one."""
         return self.later[0] if self.later else None
 
     @property
@@ -85,12 +76,10 @@ class Position:
 
     @property
     def deposed(self) -> bool:
-        """Whether the next one is by a leader that does not know yet that it was deposed."""
         now, after = self.now, self.after
         return after is not None and after.node != now.node and after.oldest < now.loaded
 
     def next_proven(self, *kinds: AckType) -> bool:
-        """Tell whether the next one, of another response, ended with proof, and so."""
         after = self.after
         return (
             after is not None and after.op != self.now.op and after.kind in kinds and _proven(after)
@@ -98,7 +87,6 @@ class Position:
 
     @property
     def no_load_between(self) -> bool:
-        """Whether one state in one broker's memory gave this delivery and the next."""
         now, after = self.now, self.after
         if after is None or after.node != now.node:
             return False
@@ -106,7 +94,6 @@ class Position:
 
     @property
     def ordered(self) -> bool:
-        """Whether the next delivery was the later one at the broker, too."""
         now, after = self.now, self.after
         if after is None:
             return False
@@ -127,12 +114,10 @@ class Position:
 
     @property
     def died(self) -> bool:
-        """Whether its holder's session certainly ended inside the lock, before it said a word."""
         return bool(self.now.kind == AckType.CLOSED and self.now.freed < self.now.holds_until)
 
     @property
     def locked_until(self) -> int:
-        """Until when the lock lasted at least."""
         return min(self.now.holds_until, self.now.freed)
 
 
@@ -158,12 +143,10 @@ class Evidence:
 
     @property
     def positions(self) -> list[Position]:
-        """Every delivery among those of its record."""
         return [at for lives in self.lives.values() for life in lives for at in life]
 
 
 def read_evidence(history: Path) -> Evidence:
-    """Read the journals of a history and what its run says of itself."""
     rows = journals.read(history)
     run = json.loads((history / "run.json").read_text(encoding="utf-8"))
     release = release_of(str(run.get("target", {}).get("version", "")))
@@ -210,7 +193,6 @@ def _partitions_of(rows: Rows) -> dict[int, Share]:
 
 
 def grouped(rows: Iterable[Any], *columns: str) -> dict[Any, list[Any]]:
-    """Return rows by the values of one or more columns, in their order."""
     found: dict[Any, list[Any]] = defaultdict(list)
     for row in rows:
         key = tuple(getattr(row, column) for column in columns)

@@ -76,7 +76,6 @@ def _rows(file: Path) -> Iterator[Row]:
 
 
 def _behind(clocks: Iterable[Row]) -> int:
-    """Return how far a process's clock was behind the run's; 0 is what it says of itself."""
     measured = sorted(clocks, key=lambda row: (row.within == 0, row.within))
     return int(measured[0].behind) if measured else 0
 
@@ -87,14 +86,12 @@ def _on_time(row: Row, behind: int) -> Row:
 
 
 def _exact(measures: Sequence[Row]) -> list[Row]:
-    """Return the more exact half of the measures of a clock, in time."""
     errors = sorted(int(row.within) for row in measures)
     few = [row for row in measures if row.within <= errors[len(errors) // 2]]
     return sorted(few, key=lambda row: int(row.at))
 
 
 def _widened(row: Row, measures: Sequence[Row]) -> Row:
-    """Bring a row from another host to the run's clock, its times as far apart as they may be."""
     moved = {}
     for name in TIMES.intersection(row._fields):
         at = int(getattr(row, name))
@@ -105,7 +102,6 @@ def _widened(row: Row, measures: Sequence[Row]) -> Row:
 
 
 def _offset(at: int, measures: Sequence[Row]) -> tuple[int, int]:
-    """Return how far behind a clock was when it said ``at``, and by how much that may be wrong."""
     place = bisect_left(measures, at, key=lambda row: int(row.at))
     if 0 < place < len(measures):
         left, right = measures[place - 1], measures[place]

@@ -203,7 +203,6 @@ def comes_soon(at: Position) -> bool | None:
 
 
 def _free_by(at: Position) -> int:
-    """Return when a record was certainly free again, if its holder did not finish it."""
     now = at.now
     if now.outcome == Outcome.OK and now.kind in (AckType.RELEASE, AckType.CLOSED):
         return int(now.ack_received if now.kind == AckType.RELEASE else now.ack_sent)
@@ -211,7 +210,6 @@ def _free_by(at: Position) -> int:
 
 
 def _undisturbed(at: Position) -> bool:
-    """Tell whether no fault, nor what it left behind, can have kept others from the record."""
     assert at.after is not None
     came = at.after.acquired
     since = min(_free_by(at), at.now.freed, came) - AFTERMATH
@@ -232,7 +230,6 @@ def _waits_in_turn(at: Position, free: int) -> bool:
 
 
 def _passed_over(at: Position, free: int) -> int:
-    """Return in how many seconds records behind this one came to its group, until it came again."""
     assert at.after is not None
     return len(
         {
@@ -343,7 +340,6 @@ RULES: dict[str, Rule] = {
 
 
 def cases(evidence: Evidence) -> Iterator[Case]:
-    """Yield what every delivery says to every rule."""
     for share_partition, lives in evidence.lives.items():
         for torn in all_or_none(lives):
             yield "INV-08", share_partition, torn

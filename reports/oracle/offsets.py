@@ -36,7 +36,6 @@ def shown(evidence: Evidence) -> Iterator[Case]:
 
 
 def _highest(records: Sequence[list[Position]]) -> list[tuple[int, int]]:
-    """Return the ticks at which the highest acquired offset rose, and to what."""
     found: list[tuple[int, int]] = []
     acquired = ((at.now.acquired // TICK, at.now.offset) for life in records for at in life)
     for tick, offset in sorted(acquired):
@@ -99,7 +98,6 @@ Offsets = dict[State, dict[int, int]]  # for each state an offset for some ticks
 
 
 def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, Offsets, Offsets]:
-    """Return the highest acquired in a tick, the lowest held until one, and that by first ones."""
     acquired, held, first = (Offsets(), Offsets(), Offsets())
     for at in (at for life in lives for at in life):
         now = at.now
@@ -114,7 +112,6 @@ def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, O
 
 
 def _state_at(tick: int, known: Sequence[tuple[int, State]]) -> State:
-    """Return the state that deliveries before and after a tick belong to, if it is one."""
     before, after = bisect_left(known, (tick,)), bisect_left(known, (tick + 1,))
     if not before or after == len(known) or known[before - 1][1] != known[after][1]:
         return _NONE
@@ -147,7 +144,6 @@ def received(evidence: Evidence) -> Iterator[Case]:
 
 
 def _answering(late: Row, rows: Sequence[Row]) -> int:
-    """Count the seconds in which its process got other, quick responses from the same broker."""
     beside = (
         row
         for row in rows

@@ -32,7 +32,6 @@ def orders(evidence: Evidence) -> Iterator[Case]:
 
 
 def _is_told(life: Sequence[Delivery], loads: Sequence[Row]) -> bool:
-    """Tell whether enough is known of a record: its brokers, and that it was in the log."""
     if any(load.node < 0 for load in loads) or (loads and any(one.node < 0 for one in life)):
         return False
     twice = any(a.op == b.op for a, b in pairwise(life))

@@ -134,7 +134,6 @@ def finished(evidence: Evidence) -> Iterator[Case]:
 
 
 def _stored_as_finished(evidence: Evidence) -> set[tuple[int, int, bool]]:
-    """Return each share-partition's offsets that were ever stored as acknowledged or archived."""
     return {
         (row.share_partition, offset, row.state == _ACKNOWLEDGED)
         for row in evidence.rows["persisted"]
@@ -153,8 +152,6 @@ def _may_have_finished(at: Position, accepted: bool) -> bool:
 
 @dataclass(slots=True)
 class _States:
-    """What was stored of an offset: the most of it as available, and when it was what."""
-
     count: int = 0
     spso: int = 1 << 62
     available_at: int = -1
@@ -162,7 +159,6 @@ class _States:
     whole_at: int = -1
 
     def add(self, row: Row) -> None:
-        """Take a row of the state topic into account."""
         if row.state:
             self.finished_at = max(self.finished_at, row.position)
             return

@@ -32,7 +32,6 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """What was judged: a ``client``, a ``history`` of a broker's work, or a ``broker``."""
         if self.results.client:
             return "client"
         return "broker" if self.results.distributions is None else "history"
@@ -52,7 +51,6 @@ class Run:
 
     @property
     def started(self) -> str:
-        """When it was started; ISO 8601, UTC."""
         return self.results.run.started
 
     @cached_property
@@ -61,7 +59,6 @@ class Run:
 
 
 def judged(results: Results) -> dict[str, RuleResult]:
-    """Return the rules that a run judged, by id; those that no check reaches are left out."""
     return {rule.id: rule for rule in results.rules if rule.verdict != "untested"}
 
 
@@ -78,12 +75,10 @@ class Archive:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What was found and is not among the runs, and why: a sentence for each file."""
         return (*self.unreadable, *self.doubles)
 
     @property
     def histories(self) -> Mapping[str, tuple[Run, ...]]:
-        """The runs of each subject, oldest first; the subject that was tested last comes first."""
         found: dict[str, tuple[Run, ...]] = {}
         for run in self.runs:
             found[run.subject] = (*found.pop(run.subject, ()), run)
@@ -103,13 +98,11 @@ class Archive:
 
     @property
     def lasting(self) -> Mapping[str, Run]:
-        """The newest runs by a name of their subject that fits an address and does not change."""
         taken: set[str] = set()
         return {_free(run.subject, taken): run for run in self.newest}
 
     @property
     def changes(self) -> tuple[tuple[Run, Run], ...]:
-        """Each run with the one before it of the same subject, newest first."""
         pairs = (pair for runs in self.histories.values() for pair in pairwise(runs))
         return tuple(sorted(pairs, key=lambda pair: pair[1].started, reverse=True))
 
@@ -190,7 +183,6 @@ def _slug(results: Results, taken: set[str]) -> str:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return a name as it may stand in an address, with a number if it is taken; take it."""
     plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[-LONGEST_NAME:].strip("-.")
     slug, number = plain, 1
     while slug in taken:
@@ -224,15 +216,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Changes by :data:`KINDS`, and rules that only one of the two runs judged."""
-
     changes: Mapping[str, tuple[Change, ...]]
     added: tuple[str, ...]
     dropped: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
-        """Return the changes in numbers, such as ``2 newly failing, 1 newly passing``."""
         told = [f"{len(found)} {KINDS[word]}" for word, found in self.changes.items()]
         told += [f"{len(self.added)} more rules judged"] if self.added else []
         told += [f"{len(self.dropped)} rules not judged this time"] if self.dropped else []
@@ -276,15 +265,12 @@ Sides = Callable[[Run], tuple[str, str]]  # from a run to its row and its column
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cross:
-    """A table. ``cells`` has a run by row and column, where there is one."""
-
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     cells: Mapping[tuple[str, str], Run]
 
     @property
     def neighbours(self) -> tuple[tuple[Run, Run], ...]:
-        """Each run with the one in the column before it, row by row."""
         return tuple(
             pair
             for row in self.rows
@@ -295,19 +281,16 @@ class Cross:
 
 
 def by_release(run: Run) -> tuple[str, str]:
-    """Return the implementation of a broker, and the release whose rules it was asked for."""
     target = run.results.target
     return target.name.removesuffix(f":{target.version}"), target.version
 
 
 def by_broker(run: Run) -> tuple[str, str]:
-    """Return a client library with its version, and the broker that it faced."""
     client = _client(run)
     return f"{client.name} {client.version}", client.facing
 
 
 def by_version(run: Run) -> tuple[str, str]:
-    """Return a client library with the broker that it faced, and its version."""
     client = _client(run)
     return f"{client.name} facing {client.facing}", client.version
 
@@ -319,7 +302,6 @@ def _client(run: Run) -> Client:
 
 
 def cross(runs: Iterable[Run], sides: Sides) -> Cross:
-    """Return the table of some runs; what comes later wins a cell that two could have."""
     cells = {sides(run): run for run in runs}
     return Cross(
         rows=tuple(sorted({row for row, _ in cells}, key=_naturally)),

@@ -87,8 +87,6 @@ def build(
 
 
 class _Pages:
-    """Renders templates. Everything that came from outside is escaped by the template engine."""
-
     def __init__(self, out: Path, runs: int) -> None:
         self._out = out
         self._runs = runs
@@ -105,7 +103,6 @@ class _Pages:
 
 
 def _moment(started: str) -> str:
-    """Return a time of ISO 8601 as people read it, to the minute."""
     return f"{datetime.fromisoformat(started).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
@@ -164,7 +161,6 @@ def _write_nights(pages: _Pages, archive: Archive, nights: Sequence[tuple[Path, 
 def _write_index(
     pages: _Pages, archive: Archive, nights: Sequence[Night]
 ) -> dict[str, tuple[str, Comparison]]:
-    """Write the first page and what changed; return of each run what did since the one before."""
     of_clients = [run for run in archive.newest if run.kind == "client"]
     releases = cross((run for run in archive.newest if run.kind == "broker"), by_release)
     brokers, versions = cross(of_clients, by_broker), cross(of_clients, by_version)
@@ -237,7 +233,6 @@ def _write_rules(
 
 
 def _past(archive: Archive) -> list[tuple[Past, list[tuple[str, Run | None]]]]:
-    """Return the track record; beside each release its newest run that judged the rule, if any."""
     by_target = {
         (run.subject, rule): run
         for run in archive.runs
@@ -273,7 +268,6 @@ def _met(archive: Archive, rule: str) -> list[str]:
 
 
 def _again(told: Iterable[tuple[Run, RuleResult]]) -> str:
-    """Return the command of the newest run that saw a rule broken, or else of the newest one."""
     said = [one for _, one in told if one.reproduce]
     broken = [one for one in said if one.verdict == "fail"]
     return next((one.reproduce for one in (*broken, *said)), "")

@@ -27,8 +27,6 @@ OTHERWISE = frozenset({"INV", APP_AREA})  # areas that are judged otherwise than
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noticed:
-    """Something broken on purpose, and a rule that a check rightly reported broken there."""
-
     kind: str  # One of :data:`KINDS`.
     name: str  # What it is called on the command line.
     sentence: str  # What is wrong with it.
@@ -38,8 +36,6 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """Something broken on purpose that no check noticed, and why."""
-
     kind: str
     name: str
     sentence: str
@@ -65,8 +61,6 @@ class Detection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One rule of the matrix, what was noticed by it, by kind, and what broke just this rule."""
-
     rule: Rule
     noticed: Mapping[str, tuple[Noticed, ...]]
     kill: Noticed | None = None
@@ -74,7 +68,6 @@ class Row:
 
 
 def figures(detection: Detection) -> dict[str, str]:
-    """Return of each kind how many were noticed, and of how many where each one was hunted."""
     found: dict[str, set[str]] = {kind: set() for kind in KINDS}
     for one in detection.noticed:
         found[one.kind].add(one.name)

@@ -65,7 +65,6 @@ class Stop(Exception):
 
 
 def spend(options: NightOptions, log: Log) -> tuple[Night, int]:
-    """Play a night, or go on with one; return it with its exit code."""
     nights = find(options.archive) if options.resume and options.archive.is_dir() else ()
     night = new_night(options)
     if nights and not nights[-1][1].ended:
@@ -91,8 +90,6 @@ def new_night(options: NightOptions) -> Night:
 
 
 class _Spending:
-    """A night that goes on; its results so far are written down after each change."""
-
     def __init__(self, options: NightOptions, night: Night, log: Log) -> None:
         self.options, self.night, self.log = options, night, log
         self.folder = options.archive / night.name
@@ -180,7 +177,6 @@ class _Spending:
         self._keep(plays=(*night.plays, play), spent=night.spent + took)
 
     def _run(self, play: Play, options: Sequence[str], name: str) -> Play:
-        """Play and judge in a process of its own; return what its results say."""
         run = self.folder / name
         # What a night that was stopped left of a run, which is played again, is kept.
         for number in range(1, 100) if run.exists() else ():
@@ -305,7 +301,6 @@ def _now() -> str:
 
 
 def kinds_of(seed: int, kinds: Sequence[Fault]) -> tuple[str, ...]:
-    """Return the kinds of a seed: some of them often find what all together hide."""
     rng = random.Random(f"swarm {seed}")
     some = rng.sample(sorted(kind.name for kind in kinds), min(len(kinds), rng.randint(*_SOME)))
     return tuple(sorted(some))
@@ -313,8 +308,6 @@ def kinds_of(seed: int, kinds: Sequence[Fault]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Replays:
-    """Plays schedules on a cluster that they share until one of them leaves it unwell."""
-
     target: str
     brokers: int
     rate: float
@@ -365,7 +358,6 @@ def _rules_of(run: Path) -> list[str]:
 
 
 def shrink_run(run: Path, target: str, brokers: int, rate: float, log: Log) -> int:
-    """Shrink the schedule of a run that failed, and write ``shrunk.json`` beside it."""
     try:
         schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
         rules = _rules_of(run)

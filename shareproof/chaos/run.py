@@ -65,7 +65,6 @@ Listening = Callable[[Sequence[Load]], tuple[Log, Callable[[], None]]]
 
 
 def run(options: ChaosOptions, console: Console) -> Results | None:
-    """Carry out a chaos run; return its results, also in ``out``, if it was to be judged."""
     out = options.out.absolute()
     request = Request(
         runs=(out,),
@@ -178,7 +177,6 @@ def play_all(
     hosts: Hosts | None = None,
     processes: int = 2,
 ) -> tuple[Path, ...]:
-    """Play scenarios, their loads on ``hosts`` if there are any; return the directory of each."""
     runs: list[Path] = []
     left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
     clocks = any(needs_clocks(chaos) for chaos in left)
@@ -204,7 +202,6 @@ def play_all(
 
 
 def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> ChaosTest:
-    """Return a scenario as a run of a target, behind the usual proxies if none are named."""
     faults = [planned.fault for planned in scenario.injections]
     schedule = Schedule(seed=seed, seconds=scenario.seconds, injections=scenario.injections)
     ours = Capability.LOCAL_PROCESS in innermost(target).offers
@@ -387,7 +384,6 @@ def starting(loads: Sequence[Load], request: Request, log: Log) -> tuple[Log, Ca
 
 
 def recorded(place: Path, run: Path, hurried: Event) -> bool:
-    """Make a run of what the newest run at a place has recorded; tell whether there is any."""
     found = [journal.parent for journal in place.rglob("journal") if journal.is_dir()]
     if not found:
         return False

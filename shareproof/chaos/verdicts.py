@@ -134,7 +134,6 @@ def with_chaos(results: Results, played: Sequence[ChaosRun], *, strict: bool = F
 
 
 def excused_too_much(results: Results, run: ChaosRun) -> list[str]:
-    """Return a sentence for each rule of which a run excused more cases than it may."""
     name = Path(run.run).name
     return [
         f"{name}: {case.rule}: {case.sentence}; this scenario is to judge {run.judged:.0%}"
@@ -156,8 +155,6 @@ Judge = Callable[[Sequence["Earlier"], bool], list[Results | EnvironmentFault]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """A judgement of the archive, and where the histories are that it was about."""
-
     folder: Path  # The directory of its ``results.json``.
     results: Results
     runs: tuple[Path, ...]  # The directories of the runs; empty if one of them is gone.
@@ -170,8 +167,6 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """The result of judging a run once more; without a comparison it says what was in the way."""
-
     folder: Path
     comparison: Comparison | None = None
     trouble: str = ""
@@ -234,7 +229,6 @@ def _place(folder: Path, run: Path) -> Path | None:
 
 
 def judged_again(found: Sequence[Earlier], replacing: bool) -> list[Results | EnvironmentFault]:
-    """Judge histories again, all by one set of queries, each with the options of then."""
     settings = spark_settings([run for one in found for run in one.runs])
     made = [_request(one, settings, brief=not replacing) for one in found]
     requests = [one for one in made if isinstance(one, Request)]
@@ -310,7 +304,6 @@ def _quiet(_: str) -> None:
 
 
 def rejudge_archive(places: Sequence[Path], *, replace: bool, as_json: bool) -> int:
-    """Judge all that is found at some places again; return the exit code."""
     try:
         archive = find(list(places))
         found = earlier(archive)

@@ -142,7 +142,6 @@ def _certify(options: RunOptions, workers: int | None, *, as_json: bool) -> NoRe
 
 
 def _results(options: RunOptions, workers: int | None, *, as_json: bool) -> Results:
-    """Run checks; without results that ends the command."""
     from reports.console import line, screen
     from shareproof.runner.run import run_checks
 
@@ -264,7 +263,6 @@ def _trials(options: RunOptions) -> list[Trial]:
 
 
 def _listed(cases: Sequence[C], only: Sequence[str], list_cases: bool) -> Sequence[C]:
-    """Return the cases, of which there has to be one, unless they are only to be listed."""
     if not cases:
         raise UsageFault(f"No case matches {', '.join(only)}; --list-cases prints them.")
     if list_cases:

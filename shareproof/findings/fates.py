@@ -30,8 +30,6 @@ _NONE: Mapping[str, Results] = MappingProxyType({})
 
 
 class Fate(StrEnum):
-    """What became of a finding on a target."""
-
     THERE = "still there"
     OTHERWISE = "fails otherwise"
     NOT_SEEN = "not seen"
@@ -41,15 +39,12 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A page of ``docs/findings`` with its entries in a ledger, and its cases of a sweep."""
-
     page: str
     entries: tuple[Expected, ...] = ()
     cases: tuple[str, ...] = ()
 
     @property
     def number(self) -> str:
-        """Such as ``051``."""
         return self.page.partition("-")[0]
 
     @property
@@ -60,8 +55,6 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A finding's fate, with the rule and the reason that tell it."""
-
     finding: str
     page: str
     fate: Fate
@@ -95,7 +88,6 @@ def chosen(ledger: str, numbers: Sequence[str]) -> tuple[Finding, ...]:
 def fates(
     findings: Sequence[Finding], results: Results | None, swept: Mapping[str, Results] = _NONE
 ) -> tuple[Played, ...]:
-    """Return what a run of the findings' rules, and sweeps of their cases, say of each."""
     judged = {rule.id: rule for rule in results.rules} if results else {}
     return tuple(
         _of_cases(one, swept.get(one.page)) if one.cases else _of_rules(one, judged)
@@ -144,7 +136,6 @@ def _played(finding: Finding, fate: Fate, why: str) -> Played:
 
 
 def _not_judged(finding: Finding) -> Iterator[str]:
-    """Say why a finding was not played, and what plays it."""
     if finding.rules:
         yield f"the run did not get as far as {', '.join(finding.rules)}"
     elif finding.entries:
@@ -161,7 +152,6 @@ def _ledgers() -> Mapping[str, tuple[Expected, ...]]:
 
 
 def _elsewhere(finding: Finding) -> Iterator[str]:
-    """Return the commands that play a finding that other ledgers have."""
     play, clients = f"shareproof finding {finding.number}", []
     for ledger, entries in _ledgers().items():
         kind, _, name = ledger.partition("-")

@@ -220,7 +220,6 @@ async def late_administration(run: Run) -> bool:
 
 
 async def harmed_by_alteration(queue: Queue, consumer: Consumer, first: int) -> bool:
-    """Load the share-partition anew; tell whether accepted records come again."""
     await consumer.depart()
     counts, _ = await given_late(await queue.consumer(), 10.0)
     say("the next member is given", counts)
@@ -228,7 +227,6 @@ async def harmed_by_alteration(queue: Queue, consumer: Consumer, first: int) -> 
 
 
 async def harmed_by_deletion(queue: Queue, consumer: Consumer) -> bool:
-    """Go on with the member, and then with a new one; tell whether that one gets nothing."""
     await queue.produce(5, batches=5)
     counts, last = await given_late(consumer, 10.0)
     say("five more are produced; the member is given", counts or last)
@@ -252,7 +250,6 @@ OFTEN = 0.02
 
 
 async def beat(member: Member, queue: Queue, *, joining: bool = False) -> None:
-    """Send a heartbeat; say so if an assignment came."""
     before = member.assigned
     fields = {"subscribed_topic_names": [queue.topic.name]} if joining else {}
     answer = await member.heartbeat(**fields)
@@ -265,7 +262,6 @@ async def beat(member: Member, queue: Queue, *, joining: bool = False) -> None:
 async def given_again(
     queue: Queue, member: Member, partition: int, within: float
 ) -> dict[int, int]:
-    """Return what a member is given of a partition over a new connection, and its counts."""
     where = (queue.topic, partition)
     session = await member.new_session(queue.topic.leaders[partition])
     consumer = Consumer(member, session, where)

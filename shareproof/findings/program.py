@@ -21,14 +21,11 @@ _BEGAN = time.monotonic()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a program plays on; ``proxies`` stand between brokers where the program needs them."""
-
     target: Target
     scenario: str
     proxies: FrameProxies | None
 
     def intercept(self, api: str, *nodes: int, once: bool = False, **how: Any) -> FrameRule:
-        """Let one rule hold for frames that other brokers send to some: once, for the first one."""
         rule = FrameRule(apis=frozenset({api}), direction=Direction.REQUEST, **how)
         if once:
             rule.nth, rule.seen = ONCE, ONCE - 1
@@ -36,7 +33,6 @@ class Run:
         return rule
 
     def let_pass(self, *nodes: int) -> None:
-        """Let no rule hold any more for frames that other brokers send to some."""
         self._set_rules(nodes)
 
     def _set_rules(self, nodes: Sequence[int], *rules: FrameRule) -> None:
@@ -49,7 +45,6 @@ class Run:
         return self.target.info.at(DIRECT, PLAINTEXT) if self.proxies else self.target.info
 
     def open_env(self) -> AbstractAsyncContextManager[Env]:
-        """Connect to the cluster, with topics and groups of the program's own."""
         return open_env(self.info, random.Random(), [])
 
 

@@ -287,8 +287,6 @@ async def copies(_: Run, env: Env, avoided: bool) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One scenario of a module of this package, and the cluster that it needs."""
-
     name: str  # The finding's number, and the scenario's name where the module has several.
     play: Callable[[Run], Coroutine[Any, Any, bool]]
     _: KW_ONLY
@@ -307,7 +305,6 @@ class Program:
 
     @property
     def defective(self) -> bool:
-        """Whether it is to show the defect, and no work-around."""
         return self.scenario not in ("avoided", "earliest")
 
 
@@ -367,13 +364,11 @@ def play(program: Program, name: str) -> bool:
 
 
 def named(name: str) -> Program | None:
-    """Return the program of a name such as ``052-leader``, or the first one of a finding."""
     known = {one.finding: one for one in reversed(PROGRAMS) if one.defective}
     return (known | {one.name: one for one in PROGRAMS}).get(name)
 
 
 def decided(played: Played, target: str, out: Path) -> Played:
-    """Play the program of a finding whose fate nothing else tells; what it prints is in a file."""
     program = named(played.finding)
     if played.fate is not Fate.NOT_PLAYED or program is None:
         return played

@@ -109,7 +109,6 @@ def _check(node: Function, where: str, marks: list[ast.expr]) -> Check:
 
 
 def _mark(mark: ast.expr) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names of marks with their texts: of one of pytest's, or of ``@check(...)``."""
     call = mark if isinstance(mark, ast.Call) else None
     target = call.func if call else mark
     if call and isinstance(target, ast.Name) and target.id == "check":

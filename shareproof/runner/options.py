@@ -59,7 +59,6 @@ class Invocation:
 
 
 def run_options_of(config: pytest.Config) -> RunOptions:
-    """Return the options of a run: of an :class:`Invocation`, or from pytest's command line."""
     invocation = invocation_of(config)
     if invocation:
         return invocation.options
@@ -76,7 +75,6 @@ def invocation_of(config: pytest.Config) -> Invocation | None:
 
 
 def introduced(options: RunOptions) -> RunOptions:
-    """Return the options with the client as it introduces itself, if they name one that has not."""
     if options.client is None or options.client.command:
         return options
     flag, value = options.client.option
@@ -117,7 +115,6 @@ def greet(option: tuple[str, str], command: Sequence[str]) -> Client:
 
 
 def faced(options: RunOptions) -> Callable[[str], str]:
-    """Return what tells which broker a check puts in front of a client, if there is one."""
     if options.client is None:
         return lambda _check: ""
     hostile = {

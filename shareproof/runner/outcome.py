@@ -115,12 +115,10 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 def broken(
     check: str, rules: Iterable[str], sentence: str, verdict: Verdict = Verdict.ERROR
 ) -> list[Observation]:
-    """Return ``error`` for rules whose check the harness itself could not carry through."""
     return [Observation(rule=rule, check=check, verdict=verdict, reason=sentence) for rule in rules]
 
 
 def pack(observations: Sequence[Observation]) -> str:
-    """Serialize observations, so that they can travel from a worker in a report's properties."""
     return json.dumps([to_plain(observation) for observation in observations])
 
 
@@ -158,7 +156,6 @@ NOTE = "undecided; played once more when the other checks are done"
 
 
 def wants_second_try(config: pytest.Config, troubled: Iterable[Observation]) -> bool:
-    """Tell whether a check's trouble may be the machine's, and this was its first try."""
     first = CHOSEN not in config.stash and not config.getoption("once")
     open_ = [one.verdict is Verdict.UNKNOWN or HUNG in one.reason for one in troubled]
     return first and bool(open_) and all(open_)

@@ -54,7 +54,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the options, or take over the controller's, before any reporter looks for its own."""
     home = getattr(config, "workerinput", {}).get("shareproof")
     if home:
         config.stash[OPTIONS] = from_plain(RunOptions, json.loads(home["options"]))
@@ -73,7 +72,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file of checks whose rules are all left out by ``--only``."""
     options = config.stash[OPTIONS]
     if not options.only or not collection_path.match("test_*.py"):
         return None
@@ -115,7 +113,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
-    """Run every coroutine test on asyncio, which the wire is built on."""
     return "asyncio"
 
 
@@ -126,14 +123,12 @@ def run_options(pytestconfig: pytest.Config) -> RunOptions:
 
 @pytest.fixture(scope="session")
 def cluster_info(pytestconfig: pytest.Config) -> ClusterInfo:
-    """The cluster under test, up and ready; asking for it starts it."""
     pytestconfig.stash[INFO] = pytestconfig.stash[RENDEZVOUS].wait()
     return pytestconfig.stash[INFO]
 
 
 @pytest.fixture
 def solo_info(request: pytest.FixtureRequest, run_options: RunOptions) -> Iterator[ClusterInfo]:
-    """A cluster of the release under test, as the ``solo`` marker says: one broker, by default."""
     properties = {
         key: str(value)
         for mark in request.node.iter_markers("solo")
@@ -165,7 +160,6 @@ def rng(request: pytest.FixtureRequest, run_options: RunOptions) -> random.Rando
 
 @pytest.fixture
 def transcripts(request: pytest.FixtureRequest) -> list[Transcript]:
-    """Transcripts of this check's connections; what is in the list is kept if the check fails."""
     kept: list[Transcript] = []
     request.node.stash[TRANSCRIPTS] = kept
     return kept
@@ -193,7 +187,6 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Let no check hang, nor end green that never put its rules to the test."""
     with watched(item):
         result = yield
     if rules := rules_of(item):

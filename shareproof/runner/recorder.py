@@ -122,7 +122,6 @@ class Recorder:
             self.faults.append(sentence)
 
     def results(self, info: ClusterInfo | None, start_seconds: float) -> Results:
-        """Settle the run, with the ledger; ``info`` is None if the target never came up."""
         options = self.options
         ledger = named_ledger(options.ledger_for(info.ledger if info else UNSEEN))
         release = options.expect_version or (info.version if info else options.version)

@@ -33,8 +33,6 @@ WORKERS_ELSEWHERE = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a run ended; ``results`` is None if there are none."""
-
     code: int
     results: Results | None
     log: Path
@@ -86,7 +84,6 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
 
 
 def moving_line(console: Console, last: str = "") -> Progress:
-    """Return a line that moves, silent without a terminal; ``last`` names its last field."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
@@ -100,8 +97,6 @@ def moving_line(console: Console, last: str = "") -> Progress:
 
 
 class ProgressLine:
-    """A pytest plugin that watches the controller's reports go by."""
-
     def __init__(self, console: Console) -> None:
         # Where checks run in this process pytest captures file descriptor 2, so progress needs a
         # descriptor of its own.

@@ -33,7 +33,6 @@ MOVING = ("suites/broker/failover", "suites/broker/restarted")
 
 
 def stage_scheduler(config: Any, log: Any, exclusive: tuple[str, ...] = ()) -> Any:
-    """Return pytest-xdist's scheduler by scope, where a scope is a stage or a single check."""
     # Pytest wants to rewrite a plugin's assertions before anybody imports it.
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
 
@@ -62,7 +61,6 @@ def stage_scheduler(config: Any, log: Any, exclusive: tuple[str, ...] = ()) -> A
                 super()._reschedule(node)
 
         def _hands_out_exclusive(self) -> bool:
-            """Tell whether only exclusive stages are left; hand one out when it may begin."""
             if not self.workqueue or not set(self.workqueue) <= set(exclusive):
                 return False
             left = {node: self._pending_of(work) for node, work in self.assigned_work.items()}
@@ -92,13 +90,11 @@ def last_at_work(left: Mapping[Any, int]) -> Any | None:
 
 
 def wait(nodeid: str) -> int:
-    """Return how soon a check has to begin, by how long it may wait: lower is sooner."""
     module = PurePosixPath(nodeid.partition("::")[0]).stem.removeprefix("test_")
     return LONGEST.index(module) if module in LONGEST else len(LONGEST)
 
 
 def first_open(work: dict[str, dict[str, bool]]) -> str | None:
-    """Return the first check of a worker's scopes that is not done, and drop all up to it."""
     open_ones = [(unit, nodeid) for unit in work.values() for nodeid in unit if not unit[nodeid]]
     if open_ones:
         unit, nodeid = open_ones[0]
@@ -109,7 +105,6 @@ def first_open(work: dict[str, dict[str, bool]]) -> str | None:
 
 
 def scope(nodeid: str) -> str:
-    """Return the stage of a check, or the check itself where it needs none."""
     folder = PurePosixPath(nodeid.partition("::")[0]).parent
     staged = folder != COMMON and folder.is_relative_to(COMMON)
     return folder.as_posix() if staged else nodeid

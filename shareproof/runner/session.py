@@ -49,8 +49,6 @@ PAUSE = 0.02
 
 
 class Rendezvous:
-    """The folder by which the controller tells its workers of the cluster."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._info = folder / "info.json"
@@ -105,7 +103,6 @@ class ClusterOwner:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the target, if need be as soon as its start is through."""
         self._end.set()
         if self._thread.is_alive():
             self._thread.join(timeout=LAST_WAIT)
@@ -128,8 +125,6 @@ class ClusterOwner:
 
 
 class Controller:
-    """Hooks of the process that owns the run."""
-
     def __init__(self, config: pytest.Config) -> None:
         try:
             self.options = introduced(run_options_of(config))
@@ -160,7 +155,6 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a new worker what the run is about, and where it will find the cluster."""
         node.workerinput["shareproof"] = {
             "options": text_of(self.options),
             "rendezvous": str(self.owner.rendezvous.folder),
@@ -169,7 +163,6 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Keep the checks of a stage on one worker when work is handed out by scope."""
         by_scope = config.getvalue("dist") == "loadscope"
         exclusive = () if self._ours else MOVING
         return stage_scheduler(config, log, exclusive) if by_scope else None
@@ -210,7 +203,6 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """With workers: the same, as soon as one of them reports what it collected."""
         folder = self.recorder.checks_folder.relative_to(self.config.rootpath).as_posix()
         self._await_cluster([id_ for id_ in ids if id_.startswith(f"{folder}/")])
 
@@ -227,7 +219,6 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Play what could not decide once more, when everything else is done."""
         result = yield
         chosen = self.recorder.undecided()
         if chosen and not (self.config.getoption("once") or session.shouldstop):
@@ -242,7 +233,6 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect; this sees the reports of all workers."""
         self.recorder.take(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -255,7 +245,6 @@ class Controller:
         self.recorder.faults.append(f"harness: pytest failed inside: {last}")
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note that the run was interrupted, and did not fail by itself."""
         if isinstance(excinfo.value, KeyboardInterrupt) and not self.recorder.faults:
             self.recorder.interrupted = True
 

@@ -38,7 +38,6 @@ _RESET = {"share.auto.offset.reset": "earliest"}
 
 
 def cases_of(version: str) -> list[Case]:
-    """Return the cases of a release, or of the newest release with definitions."""
     known = version or REFERENCE_VERSION
     return all_cases(Schemas.from_jar(clients_jar(known)), load_configs(known, Scope.GROUP))
 
@@ -46,7 +45,6 @@ def cases_of(version: str) -> list[Case]:
 def run(
     options: RunOptions, cases: Sequence[Case], words: tuple[str, ...], console: Console
 ) -> results.Results:
-    """Play cases on a target, and write what they showed to the run's directory."""
     with started(open_target(options.target, options.target_options)) as target:
         info = target.info
         shown = results.Target(
@@ -114,7 +112,6 @@ class Sweep:
             yield from ((play.case, played) for play, played in again)
 
     def _news(self) -> list[str]:
-        """Return the exceptions that are in the logs since the last look."""
         found: list[str] = []
         for log, read in self._read.items():
             with log.open("rb") as file:
@@ -145,7 +142,6 @@ class Sweep:
 
 
 def _short(entry: str) -> str:
-    """Return what an entry says, the exception, and where that was thrown."""
     head, *lines = entry.splitlines()
     causes = [line for line in lines if not line.startswith(("\tat ", "\t..."))]
     at = [line.strip() for line in lines if line.startswith("\tat ")]
@@ -158,7 +154,6 @@ def _broken(played: Played) -> set[str]:
 
 
 async def _field(cluster: Cluster) -> tuple[Cluster, tuple[Topic, ...], Bounds]:
-    """Make the topics of the cases, all on one broker, and fill them."""
     async with cluster:
         admin, node = Admin(cluster), min(cluster.brokers)
         topics = [await admin.create_topic(assignments=[[node]] * PARTITIONS) for _ in range(2)]
@@ -169,7 +164,6 @@ async def _field(cluster: Cluster) -> tuple[Cluster, tuple[Topic, ...], Bounds]:
 
 
 async def _configured(plays: Sequence[Play]) -> None:
-    """Have the groups of cases begin at the first record."""
     groups = [group for play in plays for group in (play.scene.group, play.scene.other)]
     async with plays[0].cluster as cluster:
         for at in range(0, len(groups), 64):

@@ -53,8 +53,6 @@ _OF_BROKERS = "brokers command_config prefix broker_option broker_jvm"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What cases are about: the rules, the option that asks for them, and how many run at once."""
-
     rules: tuple[str, ...]
     option: tuple[str, ...] = ()
     together: int = TOGETHER
@@ -66,8 +64,6 @@ SETTINGS = Subject(rules=settings.RULES, option=("--settings",), together=8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """A case as it counts, and its first try if it was played twice."""
-
     played: Played
     first: Played | None = None
 
@@ -108,7 +104,6 @@ def judged(
     play: Callable[[Watch], Iterator[Swept]],
     subject: Subject,
 ) -> Results:
-    """Settle what cases show while they are played, and write it to the run's directory."""
     started, began, interrupted = datetime.now(UTC), time.monotonic(), False
     swept: list[Swept] = []
     out = Path(options.out)
@@ -172,7 +167,6 @@ def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
 
 
 def observations(swept: Sequence[Swept]) -> list[Observation]:
-    """Return what the cases say of the rules, with what was no pass at the first try beside it."""
     found = []
     for one in swept:
         tried = _seen(one.first) if one.first else []

@@ -28,8 +28,6 @@ class Want:
 
 
 class Take(NamedTuple):
-    """Neighbouring offsets of one record batch that a fetch may have, all of one record's kind."""
-
     first: int
     last: int
     record: Record
@@ -37,8 +35,6 @@ class Take(NamedTuple):
 
 
 class Acquirer(InFlight):
-    """The acquiring half of a share-partition leader."""
-
     def plan(self, want: Want) -> list[Take]:
         taken: list[Take] = []
         total = size = 0
@@ -66,7 +62,6 @@ class Acquirer(InFlight):
         return last if alone is None else min(last, take.first + alone - 1)
 
     def _available(self, committed: bool) -> Iterator[Take]:
-        """Yield available runs, each within one record batch, while the window has room."""
         end = self.log.end(committed=committed)
         for batch in self._shown(committed):
             low, high = max(batch.first, self.start), min(batch.last, end - 1)
@@ -77,13 +72,11 @@ class Acquirer(InFlight):
                     yield Take(first, last, record, batch)
 
     def _shown(self, committed: bool) -> Iterator[LogBatch]:
-        """Yield the batches from the start on that members may be given."""
         for batch in self.log.over(self.start, self.log.end(committed=committed) - 1):
             if not (committed and batch.hidden):
                 yield batch
 
     def _may_begin(self, first: int) -> bool:
-        """Tell whether the window has room for one more batch, which begins at an offset."""
         return first < self.start + self.settings.max_locks
 
     def hold(self, now: float, member: str, taken: list[Take]) -> None:
@@ -126,7 +119,6 @@ class Acquirer(InFlight):
     # ------------------------------------------------------------------ what is not there any more
 
     def holes(self, committed: bool) -> Iterator[tuple[int, int]]:
-        """Yield the offsets from the start on that no batch of the log holds or shows."""
         end = self.log.end(committed=committed)
         following = self.start
         for batch in self._shown(committed):

@@ -61,7 +61,6 @@ def rows(cell: Cell, event: Event, force: Force) -> Iterator[Transition]:
 
 
 def moved(cell: Cell, row: Transition, begin: float, end: float, force: Force) -> Cell:
-    """Apply one row at a moment between ``begin`` and ``end``; not for ACQUIRE."""
     effects = row.effects
     if Effect.LOCK in effects:
         return cell._replace(lo=begin + force.lock_low, hi=end + force.lock_high)
@@ -82,7 +81,6 @@ def moved(cell: Cell, row: Transition, begin: float, end: float, force: Force) -
 
 
 def apply(cell: Cell, event: Event, begin: float, end: float, force: Force) -> Iterator[Cell]:
-    """Yield what an event may make of a cell; nothing if it cannot happen to it."""
     if len(force.letters) == 1 and cell.low == cell.high and force.limit_low == force.limit_high:
         last = cell.low >= force.limit_low
         row = step(event, cell.state, last=last, dead_letters=force.letters[0])
@@ -137,7 +135,6 @@ def acquired(cell: Cell, taking: Taking, force: Force) -> Cell | None:
 
 
 def reloaded(cell: Cell, begin: float, end: float, force: Force) -> Iterator[Cell]:
-    """Yield what a reload of the share-partition may make of a cell (rule 8 of the table)."""
     if cell.high == 0 and cell.state is State.AVAILABLE:
         yield cell
         return
@@ -168,7 +165,6 @@ def may_end(cell: Cell, received: float, slack: Slack) -> bool:
 
 
 def must_have_ended(cell: Cell, sent: float, slack: Slack) -> bool:
-    """Tell whether an acquired cell's lock has ended by a moment, however late the broker is."""
     return sent > cell.hi + slack.late_ms
 
 
@@ -183,7 +179,6 @@ def expired(cell: Cell, received: float, slack: Slack, knobs: Knobs) -> Iterator
 
 
 def aged(cells: Cells, sent: float, received: float, slack: Slack, knobs: Knobs) -> Cells:
-    """Return the cells that are possible during an interval, as locks may and must have ended."""
     force = knobs.over(sent, received)
     for cell in cells:
         if cell.state is State.ACQUIRED and received >= cell.lo - slack.early_ms:
@@ -215,7 +210,6 @@ def vanished(cell: Cell, force: Force) -> Iterator[Cell]:
 
 
 def widened(cells: Iterable[Cell]) -> Cells:
-    """Return fewer cells that allow at least as much: one for each state and holder."""
     merged: dict[tuple[State, str, str], Cell] = {}
     for cell in cells:
         key = (cell.state, cell.holder, cell.why if cell.state in OVER else "")

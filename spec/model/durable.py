@@ -27,8 +27,6 @@ from spec.model.table import TERMINAL
 
 
 class StateBatch(NamedTuple):
-    """A run of offsets of one durable state; ``last`` is inclusive."""
-
     first: int
     last: int
     state: int
@@ -89,8 +87,6 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durable:
-    """The state of one share-partition key as the records so far add up to."""
-
     state_epoch: int = 0
     leader_epoch: int = 0
     snapshot_epoch: int = 0
@@ -129,7 +125,6 @@ class Durable:
 
 
 def replay(records: Iterable[Record], release: Release = NEWEST) -> Durable | None:
-    """Return the state that the records of one key add up to; None without a record (PER-33)."""
     state: Durable | None = None
     for record in records:
         state = (state or Durable()).after(record, release)
@@ -137,8 +132,6 @@ def replay(records: Iterable[Record], release: Release = NEWEST) -> Durable | No
 
 
 class Coordinator:
-    """A share coordinator's answers for one share-partition key, and the records it writes."""
-
     def __init__(
         self,
         release: Release = NEWEST,
@@ -273,6 +266,5 @@ class Coordinator:
 
 
 def complete_count(batches: Iterable[StateBatch]) -> int:
-    """Return how many offsets of some batches are terminal (KIP-1226's DeliveryCompleteCount)."""
     terminal = {int(state) for state in TERMINAL}
     return sum(one.last - one.first + 1 for one in batches if one.state in terminal)

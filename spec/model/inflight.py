@@ -92,7 +92,6 @@ class InFlight:
         self.records.trim(self.start)
 
     def _earlier(self, record: Record) -> int | None:
-        """Return how many records of a throttled batch may go out at once; None: all of them."""
         limit = self.settings.delivery_limit
         calm = self._calm(limit)
         if not self.release.throttling or limit <= _NOT_ALONE or record.deliveries < calm:
@@ -104,5 +103,4 @@ class InFlight:
 
     @staticmethod
     def _calm(limit: int) -> int:
-        """Return how many deliveries a record has before it is handed out in smaller pieces."""
         return max(2, ceil(limit / 2))

@@ -89,7 +89,6 @@ class Leader(Acquirer):
 
     @property
     def stale(self) -> bool:
-        """Whether the durable state is another one than was loaded (KIP-932 §Managing the SPSO)."""
         state = self.coordinator.state
         return state is None or state.state_epoch != self.state_epoch
 
@@ -110,7 +109,6 @@ class Leader(Acquirer):
     # ------------------------------------------------------------------ acquiring
 
     def produce(self, count: int) -> tuple[int, int]:
-        """Append one record batch to a log of the model's own; return its first and last offset."""
         if not isinstance(self.log, Log):
             raise TypeError("records are produced to this log elsewhere")
         first = self.log.last + 1
@@ -199,7 +197,6 @@ class Leader(Acquirer):
     # ------------------------------------------------------------------ what frees records
 
     def tick(self, now: float) -> list[tuple[int, int, str]]:
-        """End the locks that are due; return the ranges and whose they were."""
         due = [
             (first, last, record.member)
             for first, last, record in self.records.over(self.start, self.end - 1)
@@ -210,13 +207,11 @@ class Leader(Acquirer):
         return due
 
     def close(self, now: float, member: str) -> None:
-        """End a member's share session: everything it holds is let go of."""
         self.tick(now)
         event = self.release.close_event
         self._background(self._move(self.start, self.end - 1, event, now, member))
 
     def move_log_start(self, now: float, offset: int) -> None:
-        """Let the log begin at a higher offset: what lies below is archived."""
         self.tick(now)
         self.log_start = max(self.log_start, offset)
         changed = self._move(self.start, offset - 1, Event.LOG_START, now)
@@ -241,7 +236,6 @@ class Leader(Acquirer):
             self._store(changed)
 
     def unfinished(self) -> bool:
-        """Tell whether the log still holds a record that is not over."""
         return any(
             record.state not in OVER
             for _first, _last, record in self.records.over(self.start, self.log.end() - 1)

@@ -18,8 +18,6 @@ class LogBatch(NamedTuple):
 
 
 class Readable(Protocol):
-    """What a share-partition leader must know of the log under it."""
-
     @property
     def start(self) -> int:
         """The log start offset."""

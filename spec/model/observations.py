@@ -32,7 +32,6 @@ from spec.model.table import OVER, TERMINAL, Event, State
 def judge_acquired(
     possible: Possible, operation: Operation, fetch: Fetch, ranges: Sequence[Range], log: Log
 ) -> list[Refusal]:
-    """Judge the acquired ranges of one response and take them in, right or wrong."""
     refusals = list(_ill_shaped(ranges))
     if refusals:
         ranges = ()
@@ -98,7 +97,6 @@ def _take(possible: Possible, operation: Operation, taken: Range) -> list[Refusa
 
 
 def _taken(cell: Cell, operation: Operation, taking: Taking, force: Force) -> Iterator[Cell]:
-    """Yield what a cell is if this fetch has acquired the record: now, or unseen before."""
     supposed = operation.id in cell.ops
     if not supposed:
         now = acquired(cell, taking, force)
@@ -261,7 +259,6 @@ def _passed_over(fetch: Fetch, newest: int, first: int, last: int, cells: Cells)
 
 
 def _waits(cell: Cell, operation: Operation, possible: Possible) -> bool:
-    """Tell whether a cell had been available before a fetch, and not to be throttled either."""
     sent, held = operation.sent, cell.state is State.ACQUIRED
     # What the end of a lock made of the record was up to the limit at that time.
     since = min(sent, cell.lo - possible.slack.early_ms) if held else sent
@@ -275,7 +272,6 @@ def _waits(cell: Cell, operation: Operation, possible: Possible) -> bool:
 def _throttled(
     possible: Possible, operation: Operation, ranges: Sequence[Range]
 ) -> Iterator[Refusal]:
-    """Refuse more records near the delivery limit than throttling hands out (since 4.2)."""
     force = possible.knobs.over(operation.sent, operation.received)
     limit = force.limit_high
     if not possible.release.throttling or force.limit_low != limit or limit <= 2:
@@ -307,7 +303,6 @@ def _halved(possible: Possible, taken: Range, times: int) -> Iterator[Refusal]:
 
 
 def judge_accepted(possible: Possible, operation: Operation, ack: Acknowledge) -> list[Refusal]:
-    """Judge a response without error: every offset was the member's, or below the start offset."""
     if operation.fault is not None:
         return [operation.fault]
     if len(ack.batches) > 1 and shares_a_border(ack.batches):
@@ -397,7 +392,6 @@ def _grounds(cells: Cells, operation: Operation, event: Event, unseen: bool) -> 
 def judge_refused(
     possible: Possible, operation: Operation, ack: Acknowledge, error: Error, start_seen: int
 ) -> list[Refusal]:
-    """Judge an INVALID_RECORD_STATE or INVALID_REQUEST: was there an offset that deserved it?"""
     fault = operation.fault
     if fault is not None:
         if error is Error.INVALID_REQUEST:
@@ -417,7 +411,6 @@ def judge_refused(
 def _culprits(
     possible: Possible, operation: Operation, piece: Piece
 ) -> Iterator[tuple[int, int, Cells]]:
-    """Yield the runs of a piece that may not have been the member's to settle."""
     sent, received = operation.sent, operation.received
     low = max(piece.first, possible.runs.first)
     if piece.first < low:
@@ -480,7 +473,6 @@ def _denied(operation: Operation) -> str:
 
 
 def take_refusal(possible: Possible, operation: Operation) -> None:
-    """Take in that nothing was applied, and what the refusal proves of a lone offset's lock."""
     possible.forget_tag(operation, keep=False)
     runs = [
         run
@@ -508,7 +500,6 @@ def take_refusal(possible: Possible, operation: Operation) -> None:
 def expired(
     possible: Possible, look: Operation, member: str, first: int, last: int
 ) -> list[Refusal]:
-    """Refuse the end of a lock that cannot have ended yet, and take in one that has."""
     refusals: list[Refusal] = []
     slack, knobs = possible.slack, possible.knobs
 
@@ -535,7 +526,6 @@ def expired(
 
 
 def overdue(possible: Possible, now: float) -> list[tuple[int, int]]:
-    """Return the ranges that no member can hold any more although they are not finished."""
     late: list[tuple[int, int]] = []
     for first, last, cells in possible.runs.over(possible.runs.first, possible.highest):
         if not possible.others(0, first, last) and all(
@@ -554,7 +544,6 @@ def _is_free(cell: Cell, now: float, possible: Possible) -> bool:
 
 
 def start_seen(possible: Possible, look: Operation, offset: int, before: int) -> list[Refusal]:
-    """Refuse a start offset that went back, or that lies beyond an unfinished record."""
     if offset < 0:
         return []
     refusals: list[Refusal] = []
@@ -571,7 +560,6 @@ def start_seen(possible: Possible, look: Operation, offset: int, before: int) ->
 def persisted(
     possible: Possible, look: Operation, start: int, batches: Sequence[StateBatch]
 ) -> list[Refusal]:
-    """Refuse durable state that no history of the records explains."""
     refusals = start_seen(possible, look, start, 0)
     first = max(start, possible.runs.first)
     stored = [batch for batch in batches if batch.last >= first]
@@ -588,7 +576,6 @@ def persisted(
 
 
 def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[Refusal]:
-    """Judge offsets without an entry: nothing of them may have to be durable."""
     refusals: list[Refusal] = []
     raw = possible.runs.copy()
 
@@ -644,7 +631,6 @@ def _stored(possible: Possible, look: Operation, first: int, batch: StateBatch) 
 
 
 def _agreeing(cell: Cell, batch: StateBatch) -> Cell | None:
-    """Return what a cell becomes by a stored entry, or None if the two exclude each other."""
     if cell.why == "OFF-20":
         return cell
     if batch.state == State.AVAILABLE:
@@ -664,7 +650,6 @@ def _agreeing(cell: Cell, batch: StateBatch) -> Cell | None:
 def dead_lettered(
     possible: Possible, look: Operation, offset: int, count: int | None
 ) -> list[Refusal]:
-    """Refuse a dead letter of a record that was accepted or may still be delivered (DLQ-04)."""
     owed = {"ACK-07", "DLV-10", "DLV-11", "DLV-12"}
     if offset < possible.runs.first:
         if possible.why_past(offset) in owed:

@@ -39,8 +39,6 @@ def span(moment: Moment) -> Span:
 
 
 class Refusal(NamedTuple):
-    """One rule that was broken, by which offsets, in one sentence."""
-
     rule: str
     sentence: str
     first: int = -1
@@ -52,8 +50,6 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on one observation: a sentence for each rule that no interleaving can save."""
-
     refusals: tuple[Refusal, ...] = ()
 
     @property
@@ -75,8 +71,6 @@ FINE = Judgement()
 
 
 class Error(IntEnum):
-    """Error codes of the wire that the model tells apart."""
-
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     NOT_LEADER_OR_FOLLOWER = 6
@@ -113,8 +107,6 @@ leader can lose the response of the share coordinator to a write that was stored
 
 
 class Mode(IntEnum):
-    """The acquire mode of a ShareFetch (KIP-1206)."""
-
     BATCH_OPTIMIZED = 0
     RECORD_LIMIT = 1
 
@@ -137,8 +129,6 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """A ShareFetch, as far as one share-partition is concerned. ``max_records`` None: unknown."""
-
     member: str
     mode: Mode = Mode.BATCH_OPTIMIZED
     max_records: int | None = None
@@ -146,8 +136,6 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledge:
-    """The acknowledgements of one request for one share-partition. ``version`` of the API."""
-
     member: str
     batches: tuple[Batch, ...]
     renew: bool = False
@@ -164,8 +152,6 @@ class Kind(StrEnum):
 
 
 class Piece(NamedTuple):
-    """Neighbouring offsets that one request acknowledges alike."""
-
     first: int
     last: int
     event: Event
@@ -232,7 +218,6 @@ class Operation:
             yield from apply(tagged, event, self.sent, self.received, force)
 
     def sweep(self, cell: Cell, release: Release, force: Force) -> Iterator[Cell]:
-        """Yield what a reload or the end of a session, which pass every cell, make of one."""
         if self.kind is Kind.RELOAD:
             yield from reloaded(cell, self.sent, self.received, force)
         elif cell.state is State.ACQUIRED and cell.holder == self.member:
@@ -242,7 +227,6 @@ class Operation:
 
 
 def pieces_of(batches: Sequence[Batch]) -> tuple[Piece, ...]:
-    """Return batches as pieces of one event each, runs of equal types joined."""
     pieces: list[Piece] = []
     for batch in batches:
         if len(batch.types) == 1:
@@ -258,7 +242,6 @@ def pieces_of(batches: Sequence[Batch]) -> tuple[Piece, ...]:
 
 
 def malformed(ack: Acknowledge, release: Release) -> Refusal | None:
-    """Return why the request must be refused with INVALID_REQUEST, or None if it is well formed."""
     highest = min(release.highest_ack_type, 3 if ack.version < 2 else 4)
     previous = None
     for batch in ack.batches:

@@ -38,8 +38,6 @@ class Event(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """What a broker knows of a record; ``holder`` is a delivery, or nobody's who saw it."""
-
     state: int = AVAILABLE
     count: int = 0  # type: ignore[assignment]
     holder: int = NOBODY
@@ -66,7 +64,6 @@ class World(NamedTuple):
         return self._replace(copies=tuple(copies))
 
     def shows(self) -> set[World]:
-        """Return it with what the leader knew, or was asked for, stored late, or not."""
         copy, late = self.copies[self.leader], set(self.late)
         if copy is not None:
             held = copy.state == ACQUIRED
@@ -94,13 +91,11 @@ class Record(NamedTuple):
 
     @classmethod
     def of(cls, events: Sequence[Event], **more: Any) -> Record:
-        """Return a record of events in any order, with the numbers of brokers."""
         nodes = sorted({event.node for event in events if event.what in (FETCH, LOAD)})
         known = (e._replace(node=nodes.index(e.node) if e.node in nodes else 0) for e in events)
         return cls(events=tuple(sorted(known)), nodes=len(nodes), **more)
 
     def has_legal_order(self) -> bool:
-        """Tell it, sooner where few of the events that need not have happened explain it."""
         seen = tuple(event for event in self.events if event.what != UNSEEN)
         sure = tuple(event for event in seen if event.must)
         some = dict.fromkeys((sure, seen, self.events))
@@ -123,7 +118,6 @@ class Record(NamedTuple):
         return any(self._is_done(world) for world, _ in worlds)
 
     def _passed(self, now: int, after: int, worlds: Worlds, room: int) -> tuple[int, Worlds]:
-        """Return what worlds become from a moment to the next, and how many that took, at most."""
         begun = [n for n, event in enumerate(self.events) if event.begin == now]
         over = {n for n, event in enumerate(self.events) if event.end == now}
         owed = {n for n in over if self.events[n].must}
@@ -153,7 +147,6 @@ class Record(NamedTuple):
         return len(seen), set(left)
 
     def _asked(self, world: World, at: int, waiting: frozenset[int]) -> World:
-        """Add what may be stored late: what is held, as acknowledgements without success say."""
         late = set(world.late)
         for event in (self.events[n] for n in waiting):
             settles = AckType.ACCEPT <= event.what <= AckType.REJECT and event.node == world.leader
@@ -163,7 +156,6 @@ class Record(NamedTuple):
         return world._replace(late=frozenset(one for one in late if one > world.stored))
 
     def _next(self, at: int, waiting: frozenset[int]) -> Iterator[int]:
-        """Yield what may happen; of the responses that nobody saw the one that is over first."""
         unseen = min((n for n in waiting if self.events[n].what == UNSEEN), default=NOBODY)
         for n in waiting:
             if at <= self.events[n].end and (self.events[n].what != UNSEEN or n == unseen):
@@ -216,7 +208,6 @@ class Record(NamedTuple):
             yield world
 
     def _held(self, world: World, event: Event) -> Copy | None:
-        """Return what a broker knows if the event's member may hold the record there."""
         copy = world.copies[event.node]
         if copy is None or copy.state != ACQUIRED:
             return None

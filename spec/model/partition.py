@@ -52,8 +52,6 @@ from spec.model.settings import Knobs, Settings, Slack
 
 
 class SharePartition:
-    """What one share-partition may be, judged by everything that was seen of it."""
-
     def __init__(
         self,
         start: int = 0,
@@ -75,7 +73,6 @@ class SharePartition:
         self._log.append(first, last)
 
     def configured(self, moment: Moment, settings: Settings) -> None:
-        """Tell of a change of the group's configuration that is everywhere by its end."""
         when = span(moment)
         self._possible.knobs.change(when.sent, when.received, settings)
 
@@ -87,7 +84,6 @@ class SharePartition:
     def fetched(
         self, operation: Operation, received: float, ranges: Iterable[tuple[int, int, int]]
     ) -> Judgement:
-        """Judge the acquired ranges ``(first, last, delivery count)`` of a fetch's answer."""
         operation.received = received
         fetch = operation.fetch
         if fetch is None:
@@ -105,7 +101,6 @@ class SharePartition:
         mode: Mode = Mode.BATCH_OPTIMIZED,
         max_records: int | None = None,
     ) -> Judgement:
-        """Judge a whole fetch at once; see :meth:`begin_fetch` for requests that overlap."""
         when = span(moment)
         fetch = Fetch(member=member, mode=mode, max_records=max_records)
         return self.fetched(self.begin_fetch(when.sent, fetch), when.received, ranges)
@@ -161,7 +156,6 @@ class SharePartition:
         renew: bool = False,
         version: int = 2,
     ) -> Judgement:
-        """Judge a whole acknowledgement at once; ``error`` None: no response came."""
         when = span(moment)
         cut = tuple(Batch(first, last, tuple(types)) for first, last, types in batches)
         ack = Acknowledge(member=member, batches=cut, renew=renew, version=version)
@@ -171,7 +165,6 @@ class SharePartition:
         return self.answered(operation, when.received, error)
 
     def lost(self, operation: Operation, received: float) -> Judgement:
-        """Tell that an operation's outcome is not known; ``received``: when that was clear."""
         del received
         operation.answered = True
         return FINE
@@ -179,18 +172,15 @@ class SharePartition:
     # ------------------------------------------------------------------ what frees records
 
     def expired(self, moment: Moment, member: str, first: int, last: int) -> Judgement:
-        """Judge a sign, such as a broker's own log, that a member's locks have ended."""
         operation = self._look_at(moment)
         return self._looked(
             operation, observations.expired(self._possible, operation, member, first, last)
         )
 
     def begin_close(self, sent: float, member: str) -> Operation:
-        """Tell that a member's share session is ending: it closed it, or the connection dropped."""
         return self._possible.begin(Kind.CLOSE, sent, member=member)
 
     def closed(self, operation: Operation, received: float) -> Judgement:
-        """Tell that the session has ended for certain, and all that the member held with it."""
         operation.received = received
         self._possible.finish(operation)
         self._sweep(operation)
@@ -201,7 +191,6 @@ class SharePartition:
         return self.closed(self.begin_close(when.sent, member), when.received)
 
     def begin_reload(self, sent: float) -> Operation:
-        """Tell that the share-partition may be reloaded from now on: its leader may be moving."""
         return self._possible.begin(Kind.RELOAD, sent)
 
     def reload_done(self, operation: Operation, received: float) -> Judgement:
@@ -212,7 +201,6 @@ class SharePartition:
         return self._judged(operation, [])
 
     def _may_fall_back(self, operation: Operation, received: float) -> None:
-        """Take in that what the leader knew may be less from now on: start offset, end offset."""
         possible = self._possible
         highest = possible.highest_start(operation.sent, received)
         possible.peak = (received, highest)
@@ -221,7 +209,6 @@ class SharePartition:
         possible.reloads += 1
 
     def reloaded(self, moment: Moment) -> Judgement:
-        """Tell of a reload: the leader changed, or was fenced and loaded the state anew."""
         when = span(moment)
         return self.reload_done(self.begin_reload(when.sent), when.received)
 
@@ -242,11 +229,9 @@ class SharePartition:
     # ------------------------------------------------------------------ offsets
 
     def begin_log_start(self, sent: float, offset: int) -> Operation:
-        """Tell that records below ``offset`` are being deleted from the log."""
         return self._possible.begin(Kind.LOG_START, sent, offset=offset)
 
     def log_started(self, operation: Operation, received: float) -> Judgement:
-        """Tell that the log now starts at the operation's offset."""
         operation.received = received
         self._possible.finish(operation)
 
@@ -258,18 +243,15 @@ class SharePartition:
         return self._looked(operation, [])
 
     def log_start_moved(self, moment: Moment, offset: int) -> Judgement:
-        """Tell that the log's start has moved to ``offset``: DeleteRecords, or retention."""
         when = span(moment)
         return self.log_started(self.begin_log_start(when.sent, offset), when.received)
 
     def begin_look(self, sent: float) -> Operation:
-        """Begin a read of the start offset or the durable state."""
         possible = self._possible
         start = possible.highest_start(sent, sent)
         return possible.begin(Kind.LOOK, sent, start=start, runs=possible.runs.copy())
 
     def start_shown(self, operation: Operation, received: float, offset: int) -> Judgement:
-        """Judge the start offset that a look at the admin view or a state record showed."""
         operation.received = received
         before = self._start_seen if self._start_seen_at < operation.sent else 0
         refusals = observations.start_seen(self._possible, operation, offset, before)
@@ -278,20 +260,17 @@ class SharePartition:
         return self._looked(operation, refusals)
 
     def spso_seen(self, moment: Moment, offset: int) -> Judgement:
-        """Judge a start offset at once; see :meth:`begin_look` for looks that overlap requests."""
         when = span(moment)
         return self.start_shown(self.begin_look(when.sent), when.received, offset)
 
     def state_shown(
         self, operation: Operation, received: float, start: int, batches: Sequence[StateBatch]
     ) -> Judgement:
-        """Judge the durable state that a look at ``__share_group_state`` showed."""
         operation.received = received
         refusals = observations.persisted(self._possible, operation, start, batches)
         return self._looked(operation, refusals)
 
     def persisted(self, moment: Moment, start: int, batches: Sequence[StateBatch]) -> Judgement:
-        """Judge durable state at once; see :meth:`begin_look` for looks that overlap requests."""
         when = span(moment)
         return self.state_shown(self.begin_look(when.sent), when.received, start, batches)
 
@@ -301,7 +280,6 @@ class SharePartition:
         return self._looked(operation, refusals)
 
     def altered(self, moment: Moment, offset: int) -> Judgement:
-        """Tell that an administrator set the start offset: all state is discarded (OFF-34)."""
         when = span(moment)
         for operation in list(self._possible.open.values()):
             self._possible.finish(operation)
@@ -317,24 +295,20 @@ class SharePartition:
 
     @property
     def end(self) -> int:
-        """One past the highest offset that was ever acquired."""
         return self._possible.highest + 1
 
     def cells(self, now: float, offset: int) -> Cells:
-        """Return what an offset may be at a moment; nothing if it is finished for certain."""
         if offset < self._possible.runs.first:
             return ()
         possible = self._possible
         return aged(possible.runs[offset], now, now, possible.slack, possible.knobs)
 
     def overdue(self, now: float) -> list[tuple[int, int]]:
-        """Return ranges whose records must be available by now, as their locks have ended."""
         return observations.overdue(self._possible, now)
 
     # ------------------------------------------------------------------ inside
 
     def _sweep(self, operation: Operation) -> None:
-        """Let a reload or the end of a session pass every cell that it has not passed yet."""
         possible = self._possible
         force = possible.knobs.over(operation.sent, operation.received)
 

@@ -33,8 +33,6 @@ Change = Callable[[int, int, Cells], Cells]
 
 
 class Possible:
-    """The possible states of every offset, and the operations that may still act."""
-
     def __init__(self, start: int, release: Release, knobs: Knobs, slack: Slack) -> None:
         self.release = release
         self.knobs = knobs
@@ -56,7 +54,6 @@ class Possible:
     # ------------------------------------------------------------------ operations
 
     def begin(self, kind: Kind, sent: float, **about: object) -> Operation:
-        """Take in that something was asked for: from now on it may take effect."""
         before = sent - self.slack.linger_ms
         for old in [one for one in self.open.values() if one.answered and one.sent < before]:
             self.spread(self.runs.first, END - 1, old.sent, old.received)
@@ -77,11 +74,9 @@ class Possible:
         return operation
 
     def reloading_since(self, operation: Operation) -> bool:
-        """Tell whether the share-partition may have been reloaded since an operation began."""
         return operation.reloads != self.reloads or self.reloading > 0
 
     def cached_since(self, operation: Operation) -> int:
-        """Return the highest offset that the leader has known of ever since an operation began."""
         if operation.reloads != self.reloads:
             return -1
         return min(operation.cached, self.cached)
@@ -100,7 +95,6 @@ class Possible:
     # ------------------------------------------------------------------ possibilities
 
     def spread(self, first: int, last: int, sent: float, received: float, *, but: int = 0) -> None:
-        """Let every other open operation act, or not, on a range, at any moment up to now."""
         if len(self.open) <= (but in self.open):
             return
         others = self.others(but, first, last)
@@ -158,7 +152,6 @@ class Possible:
             yield from operation.effects(cell, event, self.release, force)
 
     def change(self, first: int, last: int, sent: float, received: float, how: Change) -> None:
-        """Replace the possibilities of a range, locks having ended as they may and must."""
         slack, knobs = self.slack, self.knobs
 
         def changed(begin: int, end: int, cells: Cells) -> Cells:
@@ -168,7 +161,6 @@ class Possible:
         self._hint = min(self._hint, first)
 
     def within(self, operation: Operation, first: int, last: int, how: Change) -> None:
-        """Replace the possibilities of a range as :meth:`change` does, others having acted."""
         first, sent, received = max(first, self.runs.first), operation.sent, operation.received
         if first <= last:
             self.spread(first, last, sent, received, but=operation.id)
@@ -196,7 +188,6 @@ class Possible:
     # ------------------------------------------------------------------ the start offset
 
     def advance(self) -> None:
-        """Forget the prefix that is finished for certain, keeping why it is."""
         certain = self.runs.first
         for _first, last, cells in self.runs.over(certain):
             cell = cells[0]
@@ -218,7 +209,6 @@ class Possible:
             self._hint = max(self._hint, last + 1)
 
     def restart(self, start: int) -> None:
-        """Forget everything: the share-partition begins anew at ``start``."""
         self.runs = Runs(start, (FRESH,))
         self._past = Runs(-END, "OFF-38")
         self.highest = self.cached = start - 1
@@ -324,7 +314,6 @@ class Possible:
 
 
 def _may_end_by(others: list[Operation], cells: Cells, force: Force) -> bool:
-    """Tell whether operations under way can have finished a record: settled it, or used it up."""
     if any(one.kind in _ENDING for one in others):
         return True
     unseen = sum(one.kind is Kind.FETCH for one in others)
@@ -349,7 +338,6 @@ def untagged(cells: list[Cell] | Cells, tag: int) -> Cells:
 def _sections(
     operations: list[Operation], first: int, last: int
 ) -> Iterator[tuple[int, int, list[_Act]]]:
-    """Cut a range where acknowledgements begin or end, with what acts on each section."""
     cuts = {first, last + 1}
     for operation in operations:
         if operation.kind is Kind.LOG_START:

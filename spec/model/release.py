@@ -13,8 +13,6 @@ from spec.releases import line_of, lines, newest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One release's decisions where releases differ; the files of ``spec/releases`` make them."""
-
     name: str
     # 4.1 takes the count of a delivery back when the session ends without an acknowledgement; 4.2
     # counts it, so that a crashing client cannot keep a record alive (KAFKA-19972).
@@ -43,7 +41,6 @@ class Release:
 
     @property
     def close_event(self) -> Event:
-        """The row of the table that the end of a share session uses."""
         return Event.CLOSE_UNCOUNTED if self.close_uncounted else Event.CLOSE
 
     @property
@@ -59,5 +56,4 @@ NEWEST = RELEASES[newest().name]
 
 
 def release_of(version: str) -> Release:
-    """Return the release that judges a version such as ``4.3.1``; see :mod:`spec.releases`."""
     return RELEASES[line_of(version).name]

@@ -15,8 +15,6 @@ END = 2**63  # One past the highest offset.
 
 
 class Runs(Generic[V]):
-    """A value for every offset from ``first`` on; neighbours that compare equal are one run."""
-
     def __init__(self, first: int, value: V) -> None:
         self._starts = [first]
         self._values = [value]
@@ -38,7 +36,6 @@ class Runs(Generic[V]):
         return index
 
     def over(self, first: int, last: int = END - 1) -> Iterator[tuple[int, int, V]]:
-        """Yield ``(first, last, value)`` of the runs within a range, cut to it."""
         starts, values = self._starts, self._values
         for index in range(max(bisect_right(starts, first) - 1, 0), len(starts)):
             start = starts[index]
@@ -81,7 +78,6 @@ class Runs(Generic[V]):
     def _replaced(
         self, index: int, first: int, last: int, change: Callable[[int, int, V], V]
     ) -> bool:
-        """Replace one whole run in place, which is the usual case."""
         starts, values = self._starts, self._values
         more = index + 1 < len(starts)
         if starts[index] != first or not more or starts[index + 1] != last + 1:

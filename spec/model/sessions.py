@@ -18,8 +18,6 @@ Place = tuple[UUID, int]  # Topic id and partition index.
 
 
 class Denial(Enum):
-    """Why a request has no session to act in."""
-
     NOT_FOUND = auto()
     WRONG_EPOCH = auto()
     FULL = auto()
@@ -69,7 +67,6 @@ class Sessions:
         return owner in self.open_ones
 
     def holds(self, session: Session) -> bool:
-        """Tell whether a session is neither closed nor replaced by another one."""
         return self.open_ones.get(session.owner) is session
 
     def next(self, owner: Owner, epoch: int) -> Session | Denial:

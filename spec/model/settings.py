@@ -40,8 +40,6 @@ class Slack:
 
 
 class Force(NamedTuple):
-    """What may be in force during an interval: the extremes of all settings that may apply."""
-
     lock_low: int
     lock_high: int
     limit_low: int
@@ -58,7 +56,6 @@ class Knobs:
         self._one: Force | None = _force([settings])
 
     def change(self, sent: float, by: float, settings: Settings) -> None:
-        """Take in a change that was asked for at ``sent`` and is in force everywhere at ``by``."""
         self._all.append((sent, by, settings))
         self._one = None
 

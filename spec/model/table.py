@@ -89,8 +89,6 @@ class Guard(Enum):
 
 
 class Effect(StrEnum):
-    """What a row does besides changing the state."""
-
     COUNT_UP = "count + 1"
     COUNT_DOWN = "count - 1"
     COUNT_BACK = "count back to the durable one"
@@ -207,7 +205,6 @@ def name(state: State) -> str:
 
 
 def mermaid() -> str:
-    """Return the state diagram: one arrow for each pair of states and guard."""
     arrows: dict[tuple[State, State, Guard], list[Event]] = {}
     for row in TABLE:
         arrows.setdefault((row.before, row.after, row.guard), []).append(row.event)

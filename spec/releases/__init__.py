@@ -54,7 +54,6 @@ class ReleaseLine:
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """Major and minor, to compare."""
         return numbers(self.name)
 
 
@@ -100,7 +99,6 @@ def parse(texts: Mapping[str, str]) -> Mapping[str, ReleaseLine]:
 
 
 def newest() -> ReleaseLine:
-    """Return the newest line that a file describes."""
     return list(lines().values())[-1]
 
 

@@ -35,11 +35,9 @@ class Delivery:
 
     @property
     def final(self) -> bool:
-        """Whether the record was accepted or rejected, as far as the member can know."""
         return self.kind in {AckType.ACCEPT, AckType.REJECT} and not self.error
 
     def lapsed(self, now: float) -> bool:
-        """Tell whether its lock ended while the member held it."""
         return self.until < min(self.done, now)
 
     def held(self, now: float) -> bool:
@@ -62,8 +60,6 @@ class Stray:
 
 @dataclass(slots=True)
 class Deliveries:
-    """All deliveries to a group, in their order, and the acknowledgements that belong to none."""
-
     of: dict[Place, list[Delivery]] = field(default_factory=dict)
     strays: list[Stray] = field(default_factory=list)
 
@@ -85,7 +81,6 @@ class Deliveries:
         return max((one.acked for one in self if one.kind is not None), default=0.0)
 
     def finished(self, place: Place, limit: int, now: float) -> bool:
-        """Tell whether a record is accepted, rejected, or archived at the delivery limit."""
         deliveries = self.of.get(place, [])
         if any(one.final for one in deliveries):
             return True
@@ -118,7 +113,6 @@ class Deliveries:
 
 
 def deliveries_of(exchanges: Sequence[Exchange], lock: float) -> Deliveries:
-    """Return what became of each delivery of a group; ``lock`` is for responses without a time."""
     # Acknowledgements count when they were sent, acquisitions when they arrived.
     events: list[tuple[float, int, Acked | Exchange | Acquired]] = [
         *((ack.by.sent, 0, ack) for ack in acked(exchanges)),

@@ -36,7 +36,6 @@ class Fault:
 
 
 def placements(cluster: Cluster, partitions: int) -> list[list[int]]:
-    """Return the replicas of partitions, led by one broker after the other."""
     nodes = sorted(cluster.brokers)[:3]
     turns = (index % len(nodes) for index in range(partitions))
     return [nodes[turn:] + nodes[:turn] for turn in turns]
@@ -82,7 +81,6 @@ class Environment:
     # ------------------------------------------------------------------ the program
 
     async def start(self) -> None:
-        """Start an instance of the program, and wait until it joins the group."""
         values = {
             "bootstrap": ",".join(self.tap.bootstrap),
             "topic": self.topic.name,
@@ -130,7 +128,6 @@ class Environment:
         return any(writes_to(topic, one) for one in self.tap.of("Produce"))
 
     async def until(self, look: Callable[[], object], within: float) -> bool:
-        """Return whether something came true within some seconds; looks often, to catch it."""
         deadline = time.monotonic() + within
         while not look():
             if time.monotonic() > deadline:
@@ -139,12 +136,9 @@ class Environment:
         return True
 
     async def let_last(self, seconds: float) -> None:
-        """Let a fault last for so long, or until no program is there any more."""
         await self.until(lambda: not any(program.running for program in self.programs), seconds)
 
     async def caught(self) -> bool:
-        """Wait until the program gets records that it can process; return whether it got some."""
-
         def came() -> bool:
             ours = (self.source.sent.get(place) for place in self.deliveries().of)
             return any(one is not None and not one.poison for one in ours)
@@ -152,14 +146,12 @@ class Environment:
         return await self.until(came, self.spec.patience)
 
     async def acting(self) -> bool:
-        """Wait until it writes about one of them, or acknowledges one; return whether it did."""
         return await self.caught() and await self.until(
             lambda: self.writes_to(self.output) or self.deliveries().last_ack > 0,
             self.spec.patience,
         )
 
     async def drained(self) -> None:
-        """Wait until all records are finished, or until nothing more gets finished."""
         best, finished = -1, time.monotonic()
         async for _ in attempts(3600.0, pause=0.1):
             now, seen = time.monotonic(), self.deliveries()
@@ -196,7 +188,6 @@ class Environment:
         self.source.topic = await self.kafka.admin.move_leader(self.topic, min(others))
 
     async def add_partition(self) -> None:
-        """Add a partition to the topic; records come to it, too, from now on."""
         self.note("partition added")
         count = len(self.topic.leaders)
         self.source.topic = await self.kafka.admin.create_partitions(
@@ -214,7 +205,6 @@ class Environment:
 async def open_environment(
     spec: ProgramSpec, kafka: Env, *, lock: float, folder: Path
 ) -> AsyncIterator[Environment]:
-    """Put a tap in front of a cluster for one scenario, and end what was started in it."""
     cluster = kafka.cluster
     security = cluster.info.security
     tap = Tap(schemas=cluster.schemas, brokers=dict(cluster.brokers), security=security)

@@ -11,8 +11,6 @@ REFUSAL = ErrorCode.INVALID_RECORD  # An error that no producer retries.
 
 
 class Freezer(Interceptor):
-    """Holds up every frame to and from frozen brokers, as one does whose process is stopped."""
-
     def __init__(self) -> None:
         self._flowing: dict[int, asyncio.Event] = {}
 
@@ -34,8 +32,6 @@ class Freezer(Interceptor):
 
 
 class WriteRefuser(Interceptor):
-    """Responds to the next writes to a topic that they failed; the broker never sees them."""
-
     def __init__(self) -> None:
         self.left = 0
         self.refused = 0

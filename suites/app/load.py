@@ -21,14 +21,11 @@ _BATCH = 5  # Records in one batch: small, so that members of a group share them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """How records look. Of every ``every`` records one is poison; 0 is none."""
-
     record: str = RECORD
     poison: str = POISON
     every: int = 10
 
     def is_poison(self, number: int) -> bool:
-        """Tell whether a record is poison; it comes to each partition in turn."""
         every = self.every
         return every > 0 and number % every == (2 + _BATCH * (number // every)) % every
 
@@ -55,8 +52,6 @@ def _retried() -> Headers:
 
 
 class Producer:
-    """Appends records to a topic, straight to its brokers and not through the tap."""
-
     def __init__(self, admin: Admin, topic: Topic, template: Template, rng: Random) -> None:
         self.admin, self.topic, self.template = admin, topic, template
         self.sent: dict[Place, Sent] = {}
@@ -64,7 +59,6 @@ class Producer:
         self._written = re.compile(rf"{self._mark}-\d{{5}}".encode())
 
     async def produce(self, count: int) -> None:
-        """Append records in small batches, to one partition after the other."""
         for number, start in enumerate(range(0, count, _BATCH), len(self.sent) // _BATCH):
             first, partition = len(self.sent), number % len(self.topic.leaders)
             poison = {
@@ -86,13 +80,11 @@ class Producer:
                 self.sent[place] = Sent(key=key, place=place, poison=poison[key])
 
     def keys_in(self, record: Record) -> set[str]:
-        """Return the keys of our records that a written record is about."""
         texts = (record.key, record.value, *(value for _, value in record.headers))
         return {key.decode() for text in texts if text for key in self._written.findall(text)}
 
 
 def confirmed(exchanges: Sequence[Exchange], topic: Topic, producer: Producer) -> dict[str, float]:
-    """Return when the first write about each key to a topic was confirmed to the program."""
     found: dict[str, float] = {}
     for one in exchanges:
         for error, records in _writes(one, topic):
@@ -103,7 +95,6 @@ def confirmed(exchanges: Sequence[Exchange], topic: Topic, producer: Producer) -
 
 
 def copies(exchanges: Sequence[Exchange], topic: Topic) -> int:
-    """Return how many records the program wrote to a topic."""
     writes = (write for one in exchanges for write in _writes(one, topic))
     return sum(len(records) for error, records in writes if not error)
 
@@ -113,7 +104,6 @@ def writes_to(topic: Topic, one: Exchange) -> bool:
 
 
 def _writes(one: Exchange, topic: Topic) -> Iterator[tuple[int | None, list[Record]]]:
-    """Yield the error of each write to a partition, None without a response, and its records."""
     errors = {
         part["index"]: int(part["error_code"])
         for entry in (one.response or {}).get("responses") or []

@@ -40,8 +40,6 @@ class ProgramSpec:
 
 
 class Program:
-    """A process with all its children; its output goes to a file."""
-
     def __init__(self, command: Sequence[str], values: Mapping[str, str], log: Path) -> None:
         self.command = [*command]
         for name, value in values.items():
@@ -79,11 +77,9 @@ class Program:
 
     @property
     def code(self) -> int | None:
-        """Its exit code, negative by a signal; None while it runs."""
         return self._process.returncode if self._process else None
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the program and to all that it started."""
         assert self._process is not None
         self.asked = self.asked or number in {signal.SIGTERM, signal.SIGKILL}
         with contextlib.suppress(ProcessLookupError):
@@ -95,7 +91,6 @@ class Program:
         return bool(done)
 
     async def stop(self, grace: float) -> None:
-        """End it: in order if it does so in time, or else by force."""
         if self._process is None:
             return
         if self.running:

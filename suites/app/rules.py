@@ -22,8 +22,6 @@ JUST_NOW = (
 
 @dataclass(slots=True)
 class Finding:
-    """What a scenario says about a rule."""
-
     evidence: Counter[str] = field(default_factory=Counter)  # What exercised it.
     broken: list[str] = field(default_factory=list)  # What broke it.
     stuck: bool = False  # Whether what never happened broke it: that may be the brokers' fault.
@@ -31,7 +29,6 @@ class Finding:
     clear: bool = True  # Whether a slow machine is no excuse for what broke it.
 
     def saw(self, holds: object, sentence: str, what: str) -> None:
-        """Count one case, and keep what is wrong with it if the rule is broken."""
         self.evidence[what] += 1
         if not holds:
             self.broken.append(sentence)
@@ -60,7 +57,6 @@ def check_of(scenario: Scenario) -> str:
 
 
 def observe(rule: str, seen: ScenarioResult, *, owed: bool = True) -> Observation:
-    """Return what a scenario says about a rule; ``owed`` if the program claims what it is about."""
     found = Finding()
     JUDGES[rule](seen, found)
     verdict, reason = found.verdict(seen)

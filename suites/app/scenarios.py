@@ -198,8 +198,6 @@ async def _rest(env: Environment) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One process of the program."""
-
     ended: float | None  # None if it ran until the scenario was over.
     code: int | None
     asked: bool  # Whether the scenario itself ended it.
@@ -207,8 +205,6 @@ class Instance:
 
 @dataclass(slots=True, kw_only=True)
 class Membership:
-    """What the heartbeats of one member showed: its group, its first one, and when it left."""
-
     member: str
     group: str
     first: float
@@ -253,7 +249,6 @@ class ScenarioResult:
 
     @property
     def crashed(self) -> list[Instance]:
-        """The processes that ended and were not asked to."""
         return [one for one in self.instances if one.ended is not None and not one.asked]
 
 

@@ -31,8 +31,6 @@ some records and have let others go, and members that nearly always hold some.""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One scenario."""
-
     name: str  # What it is called.
     sentence: str  # What happens.
     injections: tuple[ScheduledFault, ...]  # What breaks, and when.

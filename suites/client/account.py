@@ -98,14 +98,12 @@ def judge_account(made: Account, judge: Judge) -> None:
 
 
 def _reached(one: Exchange) -> bool:
-    """Return whether the client got a response that it can read."""
     return one.responded < inf and not one.scripted.startswith("frame")
 
 
 def _lives(
     handle: Handle, exchanges: Sequence[Exchange], names: Mapping[UUID, str]
 ) -> Iterator["_Life"]:
-    """Yield what is known of each consumer that was opened under a handle's name."""
     mine: dict[str, list[Exchange]] = defaultdict(list)
     for one in exchanges:
         named = f"{one.client_id}-".startswith(f"{handle.name}-")
@@ -130,8 +128,6 @@ def _lives(
 
 @dataclass(kw_only=True)
 class _Life:
-    """One consumer from its opening on."""
-
     calls: list[Call]
     exchanges: list[Exchange]
     callbacks: list[Settled]
@@ -153,7 +149,6 @@ class _Life:
 
     @cached_property
     def closed(self) -> Call | None:
-        """The call that closed it in order and in time."""
         for call in self.calling("close"):
             limit = call.fields.get("timeout_ms")
             if call.result is not None and call.ended - call.began < (limit or inf) * 0.8 / 1000:
@@ -166,7 +161,6 @@ class _Life:
 
     @cached_property
     def acquired(self) -> list[Acquired]:
-        """What brokers acquired for it, as no script has changed it."""
         clean = [one for one in self.shared if _reached(one) and one.scripted in {"", "pass"}]
         return [one for one in acquired(clean) if one.topic_id in self.names]
 
@@ -183,7 +177,6 @@ class _Life:
 
     @cached_property
     def any_acquired(self) -> Mapping[At, list[Exchange]]:
-        """The responses by which a record came, changed by scripts or not."""
         found = defaultdict(list)
         for one in self.shared:
             for topic_id, part in answers(one.response):
@@ -194,7 +187,6 @@ class _Life:
         return found
 
     def ended_at(self, node: int) -> list[Exchange]:
-        """Return the requests that ended a share session, which lets go of what it holds."""
         closing = (one for one in self.shared if one.request["share_session_epoch"] == CLOSE)
         return [one for one in closing if one.node == node]
 
@@ -208,7 +200,6 @@ class _Life:
 
     @cached_property
     def given(self) -> Mapping[At, list[Call]]:
-        """The polls that gave each record."""
         found = defaultdict(list)
         for call in self.calling("poll"):
             for one in (call.result or {}).get("records", ()):
@@ -217,7 +208,6 @@ class _Life:
 
     @cached_property
     def made(self) -> Mapping[At, list[tuple[float, str]]]:
-        """The acknowledgements that the application made: when, and of which kind."""
         found = defaultdict(list)
         owed = set[At]()  # what the next poll or commit accepts
         for call in self.calls:
@@ -272,7 +262,6 @@ class _Life:
         )
 
     def _departures(self, place: Place, since: float) -> Iterator[float]:
-        """Yield when the membership ended, or the partition was no longer assigned."""
         for each in self.exchanges:
             if each.api != HEARTBEAT or each.responded < since:
                 continue
@@ -368,7 +357,6 @@ def _sent(life: _Life) -> Found:
 
 
 def _unsent(life: _Life, at: At, made: Sequence[float]) -> Iterator[Acquired]:
-    """Yield deliveries that were acknowledged, and had to be sent while their locks ran."""
     mine = [one for one in life.acquired if life.at(one) == at]
     for one, after in zip(mine, [*mine[1:], None], strict=False):
         until = min(life.known_until(one), one.by.sent + life.lock_of(one))

@@ -58,13 +58,11 @@ def adapters(run_options: RunOptions) -> Iterator[AdapterProcess]:
 
 @pytest.fixture
 async def adapter(adapters: AdapterProcess) -> Adapter:
-    """The client under test, in a process that checks share."""
     return await adapters.running()
 
 
 @pytest.fixture
 async def own_adapter(run_options: RunOptions) -> AsyncIterator[Adapter]:
-    """The client under test in a process of the check's own, which it may break."""
     assert run_options.client is not None
     own = AdapterProcess(run_options.client.command)
     yield await own.running()
@@ -99,14 +97,12 @@ async def harness(
 async def doomed(
     tapped: Tapped, cluster_info: ClusterInfo, schemas: Schemas, own_adapter: Adapter
 ) -> AsyncIterator[Harness]:
-    """The run's target behind a tap, with an adapter process that the check may kill."""
     async with tapped(cluster_info, schemas, own_adapter) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def hostile_cluster() -> Iterator[tuple[ClusterInfo, Schemas]]:
-    """A reference broker of three nodes, whatever the run's target is."""
     with hostile_broker() as cluster:
         yield cluster
 
@@ -115,7 +111,6 @@ def hostile_cluster() -> Iterator[tuple[ClusterInfo, Schemas]]:
 async def hostile(
     tapped: Tapped, hostile_cluster: tuple[ClusterInfo, Schemas], adapter: Adapter
 ) -> AsyncIterator[Harness]:
-    """The hostile broker: three nodes of the reference broker behind a tap that plays scripts."""
     async with tapped(*hostile_cluster, adapter) as found:
         yield found
 
@@ -135,7 +130,6 @@ async def refusal_of_missing_capabilities(
 
 
 async def seen_refusing(adapter: Adapter, capability: Capability) -> str:
-    """Return the sentence in which an adapter refuses what its client lacks."""
     if capability not in _OPENED | _CALLED:  # no request is about it
         return f"the adapter does not declare {capability}"
     name = f"lacking-{capability}"

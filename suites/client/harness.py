@@ -63,7 +63,6 @@ def hostile_target() -> Target:
 
 @contextlib.contextmanager
 def hostile_broker() -> Iterator[tuple[ClusterInfo, Schemas]]:
-    """Run what the hostile broker is made of: three nodes of the reference broker."""
     with started(hostile_target()) as target:
         yield target.info, Schemas.from_jar(target.info.schema_jar)
 
@@ -97,7 +96,6 @@ class AdapterProcess:
 
 
 async def refusal(call: Awaitable[object]) -> str:
-    """Return the name of the error that a call is refused with, or nothing."""
     try:
         await call
     except Refused as error:
@@ -113,8 +111,6 @@ class Records(list[Delivery]):
 
 @dataclass(slots=True)
 class Polled:
-    """What polls gave the application: records, and the errors that they were refused with."""
-
     records: Records = field(default_factory=Records)
     errors: list[Refused] = field(default_factory=list)
 
@@ -128,8 +124,6 @@ class Polled:
 
 
 class Harness:
-    """A cluster seen through a tap, and the client under test in front of it."""
-
     def __init__(self, env: Env, tap: Tap, adapter: Adapter, rng: Random) -> None:
         self.env, self.admin, self.tap = env, env.admin, tap
         self.adapter, self.rng = adapter, rng
@@ -139,11 +133,9 @@ class Harness:
     # ------------------------------------------------------------------ making things
 
     async def queue(self, records: int | Sequence[bytes] = 0, **options: Any) -> Queue:
-        """Return a topic with records, and a group that reads it from the beginning."""
         return await self.env.queue(records, **options)
 
     async def queue_of(self, topic: Topic, records: int) -> Queue:
-        """Return a new group that reads a topic from its beginning, with new records in it."""
         group = self.env.cluster.fresh_name("g")
         await self.admin.group_config(group, {"share.auto.offset.reset": "earliest"})
         queue = Queue(env=self.env, topic=topic, group=group)
@@ -152,22 +144,18 @@ class Harness:
 
     @property
     def acking(self) -> str:
-        """The mode in which this client takes acknowledgements of single records."""
         return "explicit" if self.adapter.has(Capability.EXPLICIT) else "implicit"
 
     @property
     def has_implicit(self) -> bool:
-        """Whether polling accepts what the last poll gave, for a client that is asked to."""
         return self.adapter.has(Capability.IMPLICIT) or self.adapter.has(Capability.MIXED)
 
     @property
     def strict(self) -> str | None:
-        """The acquire mode that takes no more than asked for, if the client has it."""
         return "record_limit" if self.adapter.has(Capability.RECORD_LIMIT) else None
 
     @property
     def close_limit(self) -> float | None:
-        """Seconds that a close is given, if the client takes a limit."""
         return 2.0 if self.adapter.has(Capability.CLOSE_TIMEOUT) else None
 
     def handle(self) -> Handle:
@@ -176,7 +164,6 @@ class Harness:
         return made
 
     def config(self, handle: Handle, group: str | None, **config: Any) -> dict[str, Any]:
-        """Return what to open a consumer with: what is None is left out."""
         usual = {"bootstrap": self.tap.bootstrap, "client_id": handle.name, "max_wait_ms": 300}
         chosen = usual | config
         chosen["mode"] = chosen.get("mode") or self.acking
@@ -187,7 +174,6 @@ class Harness:
     async def consumer(
         self, queue: Queue | str, *topics: str, mode: str | None = None, **config: Any
     ) -> Handle:
-        """Return an open consumer, subscribed to the queue's topic or to ``topics``."""
         made = self.handle()
         group = queue if isinstance(queue, str) else queue.group
         await made.open(self.config(made, group, mode=mode, **config))
@@ -199,7 +185,6 @@ class Harness:
     async def reading(
         self, records: int | Sequence[bytes] | Queue = 0, **options: Any
     ) -> tuple[Queue, Handle]:
-        """Return a queue, new unless it is given, and a consumer; ``options`` are of either."""
         of_queue = {name: options.pop(name) for name in QUEUE_OPTIONS if name in options}
         if not isinstance(records, Queue):
             records = await self.queue(records, **of_queue)
@@ -228,7 +213,6 @@ class Harness:
         settle: bool = False,
         **options: Any,
     ) -> tuple[Queue, Handle]:
-        """Return a queue, and a consumer that accepted its records; ``settle`` gets that sent."""
         queue, consumer, _ = await self.holding(records, number, "accept", **options)
         if settle:
             await self.settle(consumer)
@@ -242,7 +226,6 @@ class Harness:
         return time.monotonic() - self.delay.late
 
     async def attempts(self, within: float) -> AsyncIterator[float]:
-        """Yield the seconds left, until so many have passed on the clock above."""
         end = self.now + within
         async for _ in attempts(3600.0):
             if (left := end - self.now) <= 0:
@@ -314,8 +297,6 @@ class Harness:
         seconds: float = 0.5,
         **options: Any,
     ) -> Records:
-        """Poll until so many records came, or one is refused; the caller judges what came."""
-
         def done(seen: Polled) -> bool:
             return bool(seen.errors) or len(seen.records) >= number
 
@@ -327,18 +308,15 @@ class Harness:
     async def arrival(
         self, handle: Handle, offset: int | None = None, within: float = ARRIVES
     ) -> Polled:
-        """Poll and accept until a record came, or the one with an offset; the caller judges it."""
         return await self.polls(
             handle, lambda seen: seen.records if offset is None else offset in seen.offsets, within
         )
 
     async def polls_until(self, handle: Handle, ask: Callable[[], T], within: float = ARRIVES) -> T:
-        """Poll and accept until something is true, or the time is over; return what it is then."""
         await self.polls(handle, lambda _: ask(), within)
         return ask()
 
     async def meets(self, handle: Handle, *apis: str, since: int = 0) -> list[Exchange]:
-        """Poll and accept until the script changed a response; return those, after ``since``."""
         if found := await self.polls_until(
             handle, lambda: [one for one in self.seen(handle, *apis)[since:] if one.scripted]
         ):
@@ -346,7 +324,6 @@ class Harness:
         raise Undecided(f"the client met no scripted response within {ARRIVES:g} s")
 
     async def starts(self, queue: Queue) -> dict[int, int]:
-        """Return the start offsets of share-partitions; nothing if the group is not there."""
         try:
             found = await self.admin.share_offsets(queue.group, queue.topic)
         except Undecided:
@@ -354,12 +331,10 @@ class Harness:
         return {partition: one.start for partition, one in sorted(found.items())}
 
     async def end(self, handle: Handle, within: float) -> None:
-        """Close a consumer; a library that takes no limit gets a minute."""
         limit = self.close_limit
         await handle.close(limit, within=within if limit else 60.0)
 
     async def settle(self, handle: Handle, seconds: float = 10.0) -> None:
-        """Get acknowledgements sent by whatever way the client has, and wait until they are."""
         if self.adapter.has(Capability.COMMIT_SYNC):
             await handle.commit_sync(seconds)
         else:
@@ -416,7 +391,6 @@ class Harness:
     async def until(
         self, look: Callable[[], object | Awaitable[object]], within: float = ARRIVES
     ) -> bool:
-        """Look until it is true; return whether it came true within some seconds."""
         async for _ in self.attempts(within):
             seen = look()
             if await seen if inspect.isawaitable(seen) else seen:
@@ -430,7 +404,6 @@ class Harness:
     # ------------------------------------------------------------------ seeing things
 
     def seen(self, handle: Handle | None = None, *apis: str) -> list[Exchange]:
-        """Return a consumer's exchanges of some APIs, or all consumers'."""
         chosen = self.tap.of(*(apis or SHARE))
         if handle is None:
             return chosen
@@ -448,12 +421,10 @@ class Harness:
         return [one for one in self.heartbeats(handle) if one.request["member_epoch"] == -1]
 
     def acks(self, handle: Handle, kind: AckType | None = None) -> list[Acked]:
-        """Return what a consumer acknowledged on the wire, in a way or in any."""
         return [one for one in acked(self.seen(handle)) if kind in (None, one.kind)]
 
     @property
     def account(self) -> Account:
-        """What became of what consumers acquired and acknowledged; once all of them are closed."""
         return account(self._handles, [*self.tap.exchanges], self.tap.gone, self.delay.late)
 
     async def close(self) -> None:
@@ -488,7 +459,6 @@ async def harness_on(
     rng: Random,
     transcripts: list[Transcript],
 ) -> AsyncIterator[Harness]:
-    """Put a tap in front of a cluster for one check; its frames are kept in case it fails."""
     async with open_env(info, rng, [], schemas) as env:
         tap = Tap(schemas=schemas, brokers=dict(env.cluster.brokers), security=info.security)
         transcripts += [tap.transcript, AdapterTranscript(adapter)]

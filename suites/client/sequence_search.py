@@ -44,8 +44,6 @@ class Search:
 
 
 class Searcher:
-    """One client in front of one hostile broker, sequence by sequence."""
-
     def __init__(self, command: Sequence[str], number: int, watch: Callable[[Search], None]):
         self.number, self.watch = number, watch
         self.search = Search()
@@ -76,7 +74,6 @@ class Searcher:
     def replay(
         self, script: list[Step], times: int
     ) -> tuple[int, list[dict[str, str]], SequenceRun]:
-        """Play one script some times; return how often it broke anything, and what."""
         with self._running():
             runs = [self._runner.run(self._play(script)) for _ in range(times)]
         broken = [found for run in runs if (found := judge(run))]
@@ -93,7 +90,6 @@ class Searcher:
                 self._runner.close()
 
     def _round(self, until: float, number: int) -> None:
-        """Draw sequences until one breaks an invariant that none broke before, and shrink it."""
         shortest: Found | None = None
 
         @seed(self.number + number)

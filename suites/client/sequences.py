@@ -50,7 +50,6 @@ _WHICH = ("all", "first", "last", "former")
 
 
 def sequences(capabilities: frozenset[str]) -> st.SearchStrategy[list[Step]]:
-    """Return a strategy for sequences of calls that a client has, behind a consumer that begins."""
     modes = st.sampled_from([mode for mode in ("explicit", "implicit") if mode in capabilities])
     by = st.integers(0, CONSUMERS - 1)
     kinds = _KINDS + (("renew",) if Capability.RENEW in capabilities else ())
@@ -104,8 +103,6 @@ Place = tuple[str, int]  # Topic and offset: the topics have one partition.
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A record as a call gave it to the application."""
-
     # When the call returned; where another call ran beside it, which may accept the record before
     # we read the reply, when it began.
     at: float
@@ -148,8 +145,6 @@ async def play(harness: Harness, script: Sequence[Step]) -> SequenceRun:
 
 
 class _Player:
-    """An application with two topics that one group reads, a few records in each."""
-
     def __init__(self, harness: Harness, queue: Queue, other: Queue) -> None:
         self.harness = harness
         self.queues = (queue, other)
@@ -314,7 +309,6 @@ _ASKED = {AckType.ACCEPT: "accept", AckType.REJECT: "reject"}
 
 
 def judge(run: SequenceRun) -> dict[str, str]:
-    """Return a sentence for each invariant that a sequence broke, by the invariant's name."""
     found = {name: look(run) for name, look in INVARIANTS.items()}
     return {name: sentence for name, sentence in found.items() if sentence}
 

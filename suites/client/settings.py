@@ -35,8 +35,6 @@ TELEMETRY = (71, 72)  # The keys of GetTelemetrySubscriptions and PushTelemetry.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A consumer that is opened with one setting at one value."""
-
     setting: Setting  # The setting.
     value: str  # Its value.
     rule: str  # What it is judged by.
@@ -87,7 +85,6 @@ class Attempt:
     async def until(
         self, done: Callable[[], object], within: float = SOON, kind: str | None = "accept"
     ) -> bool:
-        """Poll until something came true; errors are kept, and end nothing."""
         polled = await self.harness.polls(
             self.handle, lambda _: done(), within, kind=kind, seconds=0.5
         )
@@ -205,7 +202,6 @@ def gaps_of(api: str) -> Look:
 
 
 def _later_gaps(one: Attempt, api: str) -> list[float]:
-    """Return the milliseconds between attempts at one broker, but for the first two of them."""
     nodes: dict[int, list[float]] = {}
     for each in one.of(api):
         nodes.setdefault(each.node if api == "ApiVersions" else 0, []).append(each.sent)
@@ -278,7 +274,6 @@ async def play(harness: Harness, trial: Trial) -> Outcome:
 
 
 def broken(trial: Trial, outcome: Outcome) -> str:
-    """Say what is wrong with the outcome of a trial, or nothing."""
     # A refusal names the setting in any spelling: ``maxWaitMs`` is ``max.wait.ms``.
     setting = trial.setting
     known = {_letters(name) for name in (setting.name, setting.called)} - {""}

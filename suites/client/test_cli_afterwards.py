@@ -83,7 +83,6 @@ async def test_fetches_on_after_late_acks(
 
 
 async def _late(harness: Harness, judge: Judge, said: str) -> None:
-    """Acknowledge after the locks ended, and look whether the partition is fetched on."""
     queue, consumer, held = await harness.holding(3, lock_ms=1000)
     # Another member takes the records, which shows that the locks are over; its session ends.
     other = await harness.consumer(queue)

@@ -29,7 +29,6 @@ async def test_close_before_a_silent_broker(hostile: Harness, judge: Judge, sile
 
 
 async def _beside_silence(hostile: Harness, judge: Judge, *, commits: bool) -> tuple[Handle, float]:
-    """Close a consumer of three brokers, one of which is silent and not the coordinator."""
     topic = await hostile.admin.create_topic(assignments=[[1], [2], [3]])
     queue = await hostile.queue_of(topic, 1)
     consumer = await hostile.consumer(queue)

@@ -19,7 +19,6 @@ async def test_newer_hint(hostile: Harness, judge: Judge) -> None:
 
 
 def _asked(harness: Harness, consumer: Handle, since: int = 0) -> set[int]:
-    """Return the brokers that were asked for anything, after some exchange."""
     fetches = harness.seen(consumer, "ShareFetch")
     return {one.node for one in fetches if one.partitions and one.number > since}
 

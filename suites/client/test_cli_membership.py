@@ -10,7 +10,6 @@ RECOVERY = 12.0  # Seconds within which a client has to be back after a trouble 
 
 
 def _after_script(hostile: Harness, consumer: Handle) -> list[Exchange]:
-    """Return the heartbeats after the first one whose response the script changed."""
     beats = hostile.heartbeats(consumer)
     changed = [one.number for one in beats if one.scripted]
     return [one for one in beats if changed and one.number > changed[0]]

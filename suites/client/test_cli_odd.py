@@ -57,14 +57,12 @@ async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, fl
 
 
 async def _polled(hostile: Harness, consumer: Handle) -> Polled:
-    """Poll until the last record came, and on: an error may come with the polls after that."""
     first = await hostile.polls(consumer, lambda seen: 2 in seen.offsets, 8.0, payload="full")
     later = await hostile.polls(consumer, within=1.5, payload="full")
     return Polled(Records(first.records + later.records), first.errors + later.errors)
 
 
 async def _damaged(hostile: Harness, queue: Queue) -> Handle:
-    """Return a consumer of three batches, the second of which comes with a wrong checksum."""
     hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
     try:
         return await hostile.consumer(queue, extra={"check.crcs": "true"})

@@ -6,7 +6,6 @@ from suites.client.kit import *
 
 
 def by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:
-    """Return exchanges grouped by member and broker, each cut where a session is opened anew."""
     found: dict[tuple[str, int], list[list[Exchange]]] = defaultdict(list)
     for one in exchanges:
         sessions = found[one.request["member_id"], one.node]

@@ -38,8 +38,6 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acked:
-    """One offset that a request acknowledged."""
-
     topic_id: UUID
     partition: int
     offset: int
@@ -55,7 +53,6 @@ class Acked:
 
 
 def acquired(exchanges: Iterable[Exchange]) -> list[Acquired]:
-    """Return what share fetches brought, in the order of the responses."""
     return [
         Acquired(
             topic_id=topic_id,
@@ -131,7 +128,6 @@ def forgotten(one: Exchange) -> set[Place]:
 
 
 def assigned(heartbeats: Iterable[Exchange]) -> set[Place]:
-    """Return the partitions that responses to heartbeats ever assigned."""
     assignments = [(one.response or {}).get("assignment") or {} for one in heartbeats]
     return {place for each in assignments for place in _indexes(each.get("topic_partitions"))}
 
@@ -158,7 +154,6 @@ def hasty(
 
 
 def busiest(exchanges: Iterable[Exchange], seconds: float = 1.0) -> int:
-    """Return the most requests that were sent within any span of ``seconds``."""
     times = sorted(one.sent for one in exchanges)
     most = start = 0
     for end, at in enumerate(times):

@@ -54,7 +54,6 @@ def to_text(script: Iterable[Action]) -> str:
 
 
 def from_text(text: str) -> list[Action]:
-    """Read a script back; empty lines and lines that begin with # say nothing."""
     actions: list[Action] = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):

@@ -112,12 +112,9 @@ class Environment:
         return await Player.begin(env, self.release, self.time)
 
     async def finish(self, player: Player, *, early: bool = False) -> None:
-        """Drain; with ``early``, with less patience than it takes to accuse anybody."""
         await drain(player, self.time.patience * (EARLY if early else 1))
 
     def replay(self, script: list[Action], *, early: bool = False) -> Player:
-        """Play a script and drain; ``early`` as for :meth:`finish`."""
-
         async def played() -> Player:
             player = await self.begin()
             for action in script:

@@ -38,8 +38,6 @@ class Plan:
 
 @dataclass(slots=True)
 class Tally:
-    """The state of a run; ``told`` is called after each example, and when a violation is found."""
-
     plan: Plan
     told: Callable[["Tally"], None]
     examples: int = 0
@@ -61,7 +59,6 @@ class Tally:
 
     @property
     def failing(self) -> list[Action]:
-        """The shortest script that ended in a violation."""
         return self.scripts[-1]
 
     def keep(self, violation: Violation, script: Sequence[Action]) -> None:
@@ -177,7 +174,6 @@ ROUND = 10
 
 
 def run(field: Environment, plan: Plan, told: Callable[[Tally], None]) -> Tally:
-    """Play examples until the plan is fulfilled or a violation is found and shrunk."""
     tally = Tally(plan, told)
     number = 0
     while not tally.done:
@@ -236,7 +232,6 @@ def _fails(field: Environment, tally: Tally, script: list[Action]) -> bool:
 
 
 def confirm(field: Environment, tally: Tally) -> str:
-    """Play the scripts that failed once more, the shortest first; return what came of it."""
     shortest = list(tally.scripts)
     while tally.scripts:
         try:

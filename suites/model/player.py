@@ -42,8 +42,6 @@ _STEP = 10.0  # Milliseconds that pass at once while a request is waiting.
 
 
 class Time(Protocol):
-    """A clock in milliseconds that can be waited by, and how far the target keeps to it."""
-
     slack: Slack
     settled: float  # How long after the end of a session its records are free for certain.
     patience: float  # How long what must happen may take.
@@ -175,22 +173,18 @@ class Endings:
         self._under_way.append(_End(self._time.now(), operation, seat))
 
     def reopened(self, seat: LockstepMember) -> None:
-        """Take in that a seat opens a new session: from now on its records are others, too."""
         for end in self._under_way:
             end.reopened = end.reopened or end.seat is seat
 
     def deserted(self) -> None:
-        """Take in that no connection is left: the leader may forget the share-partition."""
         if self._desertion is None:
             self._desertion = self._judge.begin_reload(self._time.now())
 
     def attended(self) -> Judgement:
-        """Take in that there is a session again: what was not forgotten by now will not be."""
         desertion, self._desertion = self._desertion, None
         return self._judge.over(desertion, self._time.now()) if desertion else FINE
 
     def settle(self) -> list[Judgement]:
-        """Tell the judge of the ends that are long enough ago to be certain."""
         certain = self._time.now() - self._time.settled
         over = [end for end in self._under_way if end.at <= certain]
         self._under_way = [end for end in self._under_way if end.at > certain]
@@ -218,8 +212,6 @@ _RENEWING = {"is_renew_ack": True, "max_wait_ms": 0, "min_bytes": 0, "max_bytes"
 
 
 class Player:
-    """A queue of one partition, three members, and the judge of what they see."""
-
     def __init__(
         self, queue: Queue, release: Release, seats: list[LockstepMember], time: Time
     ) -> None:
@@ -260,7 +252,6 @@ class Player:
 
     @property
     def holders(self) -> list[int]:
-        """The numbers of the seats that believe to hold records."""
         return [number for number, seat in enumerate(self.seats) if seat.held]
 
     async def play(self, action: Action) -> None:
@@ -284,7 +275,6 @@ class Player:
                 await self._plays[do](action)
 
     async def start(self) -> int:
-        """Look at the start offset that the group shows, and judge it."""
         operation = self.judge.begin_look(self.time.now())
         start = (await self.queue.offsets()).start
         if start >= 0:

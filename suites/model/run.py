@@ -64,8 +64,6 @@ def _run(field: Environment, options: ModelOptions) -> int:
 
 
 class Progress:
-    """Says now and then how far a run is, and at once what it has found."""
-
     def __init__(self) -> None:
         self._last = time.monotonic()
         self._found = False
@@ -84,7 +82,6 @@ class Progress:
 
 
 def _written(options: ModelOptions, tally: Tally) -> str:
-    """Write the shortest script that fails; return the command that plays it again."""
     out: Path = options.out or Path(tempfile.mkdtemp(prefix="shareproof-model-")) / "script.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)
     told = f"# {tally.violation}\n# {options.target}, seed {options.seed}\n"

@@ -31,7 +31,6 @@ Answer = dict[str, Any]
 
 
 def java_answers(questions: Iterable[Question]) -> list[Answer]:
-    """Return one response for each question, in order; see ``Golden.java`` for what they are."""
     release = kafka_release(RELEASE)
     classpath = os.pathsep.join((str(_compiled(release)), release.classpath))
     lines = "".join(json.dumps(question) + "\n" for question in questions)

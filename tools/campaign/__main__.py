@@ -52,8 +52,6 @@ CHECK = "check"  # Stands for the subjects that a new check has to come through.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What can be played, and played again: the entries of ``owns``."""
-
     play: Callable[[Options], Outcome]
     broken: Mapping[str, Mutant[Any] | Alteration] = field(default_factory=dict)
     # Plays again what entries are about; returns those that were not seen again.
@@ -155,7 +153,6 @@ def _played(options: Options) -> dict[str, Outcome]:
 
 
 def _replayed(options: Options) -> dict[str, Outcome]:
-    """Play what evidence has again, and forget what is not seen again, or is no more."""
     options.store.drop(gone(options.store.known))
     words = options.only
     parts = [word for word in words if len(word) > len("ACK-01")]

@@ -69,7 +69,6 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
 
 
 def pending(options: Options, checks: Iterable[Check]) -> list[Check]:
-    """Return the checks that have a rule that they were not yet seen reporting broken."""
     seen = {
         (one.check, one.rule)
         for one in options.store.known
@@ -79,7 +78,6 @@ def pending(options: Options, checks: Iterable[Check]) -> list[Check]:
 
 
 def _sorts(checks: Iterable[Check]) -> tuple[list[Check], list[Check], list[Check]]:
-    """Return the checks that share a cluster, those that need their own, and those of stages."""
     staged = [check for check in checks if scope(check.id) != check.id]
     solo = [check for check in checks if check.solo and check not in staged]
     return [check for check in checks if check not in solo and check not in staged], solo, staged
@@ -87,7 +85,6 @@ def _sorts(checks: Iterable[Check]) -> tuple[list[Check], list[Check], list[Chec
 
 @contextmanager
 def cluster(target: str) -> Iterator[str]:
-    """Start a cluster unless one was given that runs; yield what checks reach it by."""
     if target.startswith("external:"):
         yield target
         return
@@ -106,7 +103,6 @@ def _sweep(options: Options, checks: Sequence[Check], target: str, names: Sequen
 
 
 def behind(options: Options, name: str, target: str, checks: Iterable[Check]) -> int:
-    """Run checks behind one alteration and keep what failed; return how many rules did."""
     ids = [*LEDGER, *(check.id for check in checks)]
     found = runs.results(f"altered:{name}@{target}", ids, patience=PATIENCE)
     # An address tells its release by what it speaks; of our own clusters we know it.

@@ -144,7 +144,6 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
 
 
 def repeat(options: Options) -> Outcome:
-    """Play all checks of clients, or some, with one seed after the other."""
     checks: Sequence[Check] = read_checks(CLIENT)
     if options.only and not (checks := meant(options.only, checks)):
         raise nothing(", ".join(options.only))

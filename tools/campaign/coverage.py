@@ -107,7 +107,6 @@ def _read(package: ElementTree.Element) -> Iterable[Line]:
 
 
 def section(version: str, counted: dict[str, list[Line]]) -> str:
-    """Return the page's part about a release: a table of classes, and what nothing reaches."""
     both = counted["both"]
     by_class = {name: list(some) for name, some in groupby(both, lambda line: line.source)}
     names = [name for name, some in by_class.items() if any(line.branches for line in some)]

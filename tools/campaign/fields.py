@@ -72,12 +72,10 @@ def _paths_of(api: str) -> tuple[str, ...]:
 
 
 def leaves() -> list[str]:
-    """Return what of the newest definitions has to be noticed: ``API path``, lists included."""
     return [f"{api} {path}" for api in SHARE_APIS for path in _paths_of(api)]
 
 
 def listed() -> set[tuple[str, str]]:
-    """Return each API with each error that the comments of its response's definition list."""
     texts = _schemas().texts
     found = {a: re.findall(r"//\s*-\s*([A-Z_]+) ", texts[f"{a}Response"]) for a in SHARE_APIS}
     return {(api, error) for api, errors in found.items() for error in errors}
@@ -93,7 +91,6 @@ def _paths(struct: StructSpec, before: str = "") -> Iterator[str]:
 
 
 def wrong(value: Any) -> Any:
-    """Return another value in place of one; the same where there is none."""
     match value:
         case bool():
             return not value
@@ -109,7 +106,6 @@ def wrong(value: Any) -> Any:
 
 
 def _structs(body: Any, path: Sequence[str]) -> Iterator[Body]:
-    """Yield the structs in which a path ends."""
     for one in body if isinstance(body, list) else [body] if body else []:
         if len(path) > 1:
             yield from _structs(one.get(path[0]), path[1:])
@@ -137,7 +133,6 @@ def _note(seen: set[str], exchange: Exchange, response: Body) -> None:
 
 
 def _altered(on_response: Callable[[Exchange, Body], None], *apis: str) -> str:
-    """Register the one alteration of this process, and return what targets call it."""
     name = "field"
     ALTERATIONS[name] = Alteration(
         name=name, sentence="", apis=frozenset(apis), on_response=on_response
@@ -146,7 +141,6 @@ def _altered(on_response: Callable[[Exchange, Body], None], *apis: str) -> str:
 
 
 def reached(check: str, seed: int) -> tuple[str, set[str]]:
-    """Return which leaves and errors a check is answered with."""
     seen: set[str] = set()
     target = _altered(partial(_note, seen), *SHARE_APIS)
     for case in rejections.cases_of(check):
@@ -155,7 +149,6 @@ def reached(check: str, seed: int) -> tuple[str, set[str]]:
 
 
 def hunt(point: str, checks: Sequence[str], seed: int) -> list[Entry]:
-    """Play the checks that are answered with something, made wrong, until one notices."""
     api, _, rest = point.partition(" ")
     path, _, error = rest.partition("=")
     code = ErrorCode[error].value if error else None

@@ -30,8 +30,6 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A history of a seed, and what was found."""
-
     seed: int
     edit: str  # What it is of; nothing for the first.
     legal: bool | None  # None where the truth was not found in time.
@@ -40,7 +38,6 @@ class Played:
 
 
 def histories(seed: int) -> Iterator[Played]:
-    """Yield the histories of a seed: a legal one, edits that stay legal, and one that does not."""
     random, first = Random(seed), legal(seed)
     yield Played(seed=seed, edit="", legal=_truth(first), history=first)
     for _ in range(8):

@@ -56,7 +56,6 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
 
 
 def _hunt_all(names: Sequence[str], options: Options) -> None:
-    """Hunt mutants on one broker, and what survives there each on one of its own."""
     left = dict.fromkeys(names)
     for line in runs.lines_of("tools.campaign.kafka", str(options.seed), *names, patience=PATIENCE):
         report = json.loads(line)
@@ -96,7 +95,6 @@ def _report(name: str, seen: Observation, options: Options, where: str = "") -> 
 
 
 def _keep(name: str, killer: Observation | None, options: Options) -> None:
-    """Keep what killed a mutant; of a survivor, why it survives if that is known."""
     kill = killer and entry_of(evidence.KAFKA_MUTANT, name, killer, RELEASE, options.seed)
     survived = Entry(
         kind=evidence.KAFKA_MUTANT,
@@ -117,8 +115,6 @@ def _mine(options: Options) -> list[Entry]:
 
 
 class Switched(Broker):
-    """A broker that becomes one mutant after the other."""
-
     at_once, order = 5, SWITCHED
 
     def forget(self) -> None:
@@ -142,7 +138,6 @@ class Switched(Broker):
                         return
 
     async def _kills(self, name: str, case: Case, seen: Observation) -> bool:
-        """Print what a check said of a mutant; tell whether it says so of the mutant alone."""
         sound = False
         if seen.verdict is Verdict.FAIL:
             self.turn_on("")

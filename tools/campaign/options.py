@@ -40,7 +40,6 @@ class EvidenceStore:
         self._record, self._folder = record, folder
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Take over what was just seen, with today's date and commit."""
         made = [
             replace(one, date=today(), commit=commit(), reason=first_sentence(one.reason))
             for one in entries
@@ -84,7 +83,6 @@ def today() -> str:
 
 @cache
 def commit() -> str:
-    """Return the commit of this checkout; nothing where it has changes, or is none."""
     words = ("git", "-C", str(FOLDER.parent), "describe", "--always", "--dirty", "--exclude", "*")
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     found = done.stdout.strip()
@@ -92,14 +90,12 @@ def commit() -> str:
 
 
 def first_sentence(reason: str) -> str:
-    """Return what of a reason is kept: its first sentence, and not all of a long one."""
     flat = " ".join(reason.split())
     sentence = re.split(r"(?<=[a-z0-9)\]'][.;]) ", flat, maxsplit=1)[0]
     return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…"
 
 
 def write(entries: Iterable[Entry], folder: Path = FOLDER) -> None:
-    """Write all entries: a line for each thing that was broken, in the order of their keys."""
     ordered = sorted(entries, key=lambda one: (one.key[:3], one.date, one.commit, one.key))
     lines = []
     for _, some in itertools.groupby(ordered, lambda one: _kept(one, _PLAYED)):
@@ -120,14 +116,11 @@ Progress = Callable[[str, int, int], None]
 
 
 def split(only: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the words of an option that may be repeated, and may have commas."""
     return tuple(word.strip() for text in only or () for word in text.split(",") if word.strip())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of a campaign, and where its evidence and its progress go."""
-
     subjects: Annotated[
         tuple[str, ...],
         Option(
@@ -204,7 +197,6 @@ def meant(words: Iterable[str], checks: Iterable[Check]) -> list[Check]:
 def chosen(
     only: Sequence[str], names: Iterable[str], checks: Iterable[Check]
 ) -> tuple[list[str], list[Check]]:
-    """Return which of some names and which checks words mean: all of a sort that no word means."""
     names, checks = list(names), list(checks)
     found = [name for name in names if name in only]
     rest = [word for word in only if word not in names]
@@ -217,7 +209,6 @@ def chosen(
 def chosen_mutants(
     only: Sequence[str], mutants: Mapping[str, Mutant[Any]], checks: Sequence[Check]
 ) -> list[str]:
-    """Return the mutants that words mean by name, rule, area or a check of their rules."""
     found = dict[str, None]()
     for word in only:
         rules = {rule for check in meant([word], checks) for rule in check.rules}

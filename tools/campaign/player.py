@@ -46,7 +46,6 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The check's id, and which of its cases this is; the same in every process."""
         chosen = ",".join(
             str(getattr(value, "__qualname__", value)) for value in self.parameters.values()
         )
@@ -109,7 +108,6 @@ class Played:
         return all(seen.verdict is Verdict.PASS for seen in self.observations)
 
     def broken(self, rule: str = "") -> Observation | None:
-        """Return the first rule that was broken, or the one that is named, if it was."""
         mine = (one for one in self.observations if rule in {"", one.rule})
         return next((one for one in mine if one.verdict is Verdict.FAIL), None)
 
@@ -123,7 +121,6 @@ class Played:
 async def on_env(
     case: Case, judge: Judge, info: ClusterInfo, schemas: Schemas, rng: random.Random
 ) -> None:
-    """Play a check of brokers on a cluster, with topics and groups of its own."""
     async with open_env(info, rng, [Transcript()], schemas) as env:
         offered = {
             "env": env,
@@ -137,7 +134,6 @@ async def on_env(
 
 
 async def observed(case: Case, play: Callable[[Judge], Awaitable[None]], limit: float) -> Played:
-    """Return what a check saw of each of its rules; whatever ended it, no exception leaves."""
     judge = Judge(case.check.rules)
     error: Exception | None = None
     try:

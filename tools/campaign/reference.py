@@ -33,8 +33,6 @@ class Plan:
 
 @dataclass(slots=True, kw_only=True)
 class Seen:
-    """The outcome of a plan; ``rejections`` are what was seen in it and nothing older."""
-
     plan: Plan
     rejections: list[Entry] = field(default_factory=list)
     controls: dict[str, Control] = field(default_factory=dict)
@@ -59,7 +57,6 @@ class Seen:
 
     @property
     def blind(self) -> list[str]:
-        """The checks that rejected no broken reference broker although they could be played."""
         beyond, seen = set(self.beyond), {one.check for one in self.rejections}
         return [check for check in self.plan.checks if check not in beyond and check not in seen]
 
@@ -71,7 +68,6 @@ def killers(entries: Iterable[Entry], mutant: str) -> list[Entry]:
 
 
 def noticed(entries: Iterable[Entry], check: str) -> list[Entry]:
-    """Return what a check rejected: mutants that it killed, other mutants, alterations."""
     on_reference = (e for e in entries if e.check == check and e.release == evidence.REFERENCE)
     found = [one for one in on_reference if one.verdict == "fail" and one.kind in KINDS]
     altered = evidence.ALTERATION
@@ -79,7 +75,6 @@ def noticed(entries: Iterable[Entry], check: str) -> list[Entry]:
 
 
 def carry_out(seen: Seen, known: Sequence[Entry], progress: Progress) -> None:
-    """Play a plan, beginning with what is known to succeed; ``seen`` has it even if interrupted."""
     plan = seen.plan
     altered: dict[str, dict[str, None]] = defaultdict(dict)  # what a check fails on, really
     for one in known:

@@ -24,8 +24,6 @@ TRIES = 6  # Seeds with which a mutant is hunted: some are only seen by some ran
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """The outcome of a check on the honest broker."""
-
     check: str
     evidence: Mapping[str, Mapping[str, int]]  # What a pass rests on, by rule and counted.
     reachable: bool  # Whether a reference broker has what the check needs.
@@ -82,7 +80,6 @@ def control(check: str, seed: int) -> Control:
 
 
 def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | None:
-    """Return how a check rejects a broken broker, by ``rule`` or any of its own, if it does."""
     rules = (rule,) if rule else checks()[check].rules
     for at, case in enumerate(cases_of(check)):
         played = play(target, case, seed)
@@ -93,7 +90,6 @@ def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | Non
 
 
 def first(plays: Iterable[tuple[str, str, int]], rule: str = "") -> list[Entry]:
-    """Play checks against targets, by seeds, none twice, until one is rejected."""
     tried: set[tuple[str, str, int]] = set()
     for one in plays:
         if one not in tried:
@@ -104,7 +100,6 @@ def first(plays: Iterable[tuple[str, str, int]], rule: str = "") -> list[Entry]:
 
 
 def broken_by(target: str) -> tuple[str, str]:
-    """Return the kind and the name of what is broken in a broken reference broker."""
     kind, _, name = target.partition(":")
     if kind == HONEST:
         return evidence.REFERENCE_MUTANT, name
@@ -118,13 +113,11 @@ def target_of(entry: Entry) -> str:
 
 
 def kills(entry: Entry) -> bool:
-    """Return whether an entry is of a mutant that breaks the rule that was reported broken."""
     mutant = MUTANTS.get(entry.name) if entry.kind == evidence.REFERENCE_MUTANT else None
     return mutant is not None and entry.rule in mutant.rules
 
 
 def again(entry: Entry) -> list[Entry]:
-    """Play what an entry is about again, with further seeds if need be; nothing if it is lost."""
     target, seeds = target_of(entry), [entry.seed or 1, *range(1, 1 + TRIES)]
     return first(((target, entry.check, seed) for seed in seeds), entry.rule)
 
@@ -133,7 +126,6 @@ Lead = tuple[str, int]  # A check or a target to begin with, and the seed by whi
 
 
 def hunt_mutant(name: str, seed: int, leads: Sequence[Lead], full: bool) -> list[Entry]:
-    """Play what is known to kill a mutant, then all checks that name one of its rules."""
     known = [(check, by) for check, by in leads if check in checks()]
     reach = by_rule(checks().values())
     named = dict.fromkeys(c.id for rule in MUTANTS[name].rules for c in reach.get(rule, ()))

@@ -29,8 +29,6 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Question:
-    """One run: the checks of some rules on a release, or a chaos scenario if one is named."""
-
     release: str
     scenario: str = ""
     seed: int = 1
@@ -71,7 +69,6 @@ def questions(entries: Iterable[Past]) -> dict[Question, list[str]]:
 
 
 def doubt(entry: Past, answers: Answers) -> str:
-    """Return why an entry is not confirmed, or nothing."""
     sides = [(entry.seen, "fail")] + ([(entry.mended, "pass")] if entry.mended else [])
     for release, expected in sides:
         seen = answers.get(about(entry, release), {}).get(entry.rule, Seen("missing", ""))

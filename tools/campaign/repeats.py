@@ -50,7 +50,6 @@ def play(options: Options) -> Outcome:
 
 
 def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
-    """Play checks alone, in rounds; a stage on its own cluster, all others on one together."""
     outcome, counted = Outcome(), Counter[tuple[str, str]]()
     groups: dict[str, list[Check]] = {}
     for check in checks:

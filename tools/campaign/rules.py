@@ -37,7 +37,6 @@ def without(entries: Iterable[Entry], rules: Iterable[str]) -> list[str]:
 
 
 def play(options: Options) -> Outcome:
-    """Hunt with all that declares a rule without a kill; tell which rules are left."""
     rules = [rule for rule in judged() if _is_chosen(options, rule)]
     if not rules:
         raise nothing(", ".join(options.only))
@@ -82,7 +81,6 @@ def _alterations(rule: str) -> list[str]:
 
 
 def hunt(rule: str, seed: int, only: Sequence[str] = ()) -> list[Entry]:
-    """Return the first kill of a rule by what declares it, on the reference broker."""
     checks = [check.id for check in by_rule(rejections.checks().values()).get(rule, ())]
     targets = {f"{HONEST}:{name}": name for name in _mutants(rule)}
     targets |= {f"altered:{name}@{HONEST}": name for name in _alterations(rule)}
@@ -92,7 +90,6 @@ def hunt(rule: str, seed: int, only: Sequence[str] = ()) -> list[Entry]:
 
 
 def by_alteration(rules: Iterable[str]) -> dict[str, list[str]]:
-    """Return the alterations that declare some rules, each with the checks that judge these."""
     reach, found = by_rule(read_checks()), defaultdict[str, list[str]](list)
     for rule in rules:
         for name in _alterations(rule):
@@ -101,7 +98,6 @@ def by_alteration(rules: Iterable[str]) -> dict[str, list[str]]:
 
 
 def play_on_kafka(options: Options) -> Outcome:
-    """Put the alterations that declare rules without a kill in front of real Kafka."""
     rules = [rule for rule in judged() if _is_chosen(options, rule)]
     wanted = rules if options.full else without(options.store.known, rules)
     known = {check.id: check for check in read_checks(drafts=True)}

@@ -56,7 +56,6 @@ def call(words: Sequence[str], patience: float = 1) -> None:
 
 
 def lines_of(module: str, *words: str, patience: float) -> Iterator[str]:
-    """Run a program of ours with other deadlines, and yield what it prints, line by line."""
     with subprocess.Popen(
         [sys.executable, "-m", module, *words],
         stdout=subprocess.PIPE,
@@ -70,7 +69,6 @@ def lines_of(module: str, *words: str, patience: float) -> Iterator[str]:
 
 
 def results_of(command: Sequence[str], out: Path) -> Results:
-    """Run a command of ours, which writes to ``out``; its output goes to a file beside it."""
     log = out.with_name(f"{out.name}.log")
     with log.open("wb") as output:
         words = [sys.executable, "-m", *command, "--out", str(out)]
@@ -139,7 +137,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Play each check behind each alteration, as often as there are rounds."""
     if any(metafunc.definition.iter_markers("rule")):
         option = metafunc.config.option
         names = option.alterations.split(",")
@@ -153,13 +150,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def play(request: pytest.FixtureRequest) -> str:
-    """The alteration that is in force while the check runs, and the number of the round."""
     return str(request.param)
 
 
 class Sweep:
-    """Puts alterations in force, and notes which check rejected which."""
-
     def __init__(self, config: pytest.Config) -> None:
         option = config.option
         self._failed: dict[str, dict[str, set[str]]] = defaultdict(dict)
@@ -173,7 +167,6 @@ class Sweep:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Leave out what was seen failing for each of its rules, or behind this very alteration."""
         if self._full:
             return
         failed, name = self._failed[item.nodeid.partition("[")[0]], _play_of(item.nodeid)[0]

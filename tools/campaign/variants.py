@@ -14,7 +14,6 @@ from tools.campaign.reference import each, pool
 
 
 def accusations(variant: str, check: str, seed: int) -> list[str]:
-    """Return how a check accuses a variant, a line for each rule and set of parameters."""
     allowed = VARIANTS[variant].rules
     return [
         f"{variant}: {case.name}: {seen.rule} {seen.verdict}: {seen.reason}"

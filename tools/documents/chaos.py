@@ -28,8 +28,6 @@ RECORD = Path(__file__).parents[2] / "evidence" / "scenarios.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionCounts:
-    """How often a kind of fault was injected in a run, was seen to hit, and was seen healed."""
-
     struck: int
     hit: int
     healed: int
@@ -79,7 +77,6 @@ def merged(known: Sequence[Played], new: Sequence[Played]) -> list[Played]:
 
 
 def judged(run: Path) -> Played:
-    """Judge a run by the oracle, which needs no Spark and comes to the same verdicts."""
     record = read_run(run)
     history = open_history(run)
     target = parse_target(history.run["target"]["name"])
@@ -101,7 +98,6 @@ def judged(run: Path) -> Played:
 def verdict_of(
     record: ChaosRun, found: Verdicts, known: Collection[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the verdict of a run, and the rules behind it if it is no pass; ``known`` may fail."""
     broken = sorted(rule for rule, at in found.items() if any(bad for _, bad in at.values()))
     if unexpected := [rule for rule in broken if rule not in known]:
         return "fail", tuple(unexpected)

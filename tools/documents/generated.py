@@ -21,7 +21,6 @@ sys.path.insert(0, str(ROOT))
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages, and what pages lead to outside of the documentation."""
     from reports.evidence import read
     from spec.catalogue import load_track_record
     from tools.campaign.releases import answers

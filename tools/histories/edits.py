@@ -46,7 +46,6 @@ def given_to_another(history: History, fetch: Fetch, random: Random) -> Sequence
 
 @_edit(Fetch)
 def came_earlier(history: History, fetch: Fetch, random: Random) -> Sequence[Event]:
-    """A delivery came earlier."""
     by = random.randint(0, min(_SECOND, fetch.sent))
     moved = replace(fetch, sent=fetch.sent - by, received=fetch.received - by)
     return _instead(history.events, fetch, moved)
@@ -83,7 +82,6 @@ def given_twice(history: History, fetch: Fetch, random: Random) -> Sequence[Even
 
 @_edit(Fetch)
 def counted_otherwise(history: History, fetch: Fetch, random: Random) -> Sequence[Event]:
-    """A delivery has another count."""
     which, by = random.choice(fetch.counts), random.choice((-1, 1, 2))
     counts = tuple((o, n + by if (o, n) == which else n) for o, n in fetch.counts)
     return _instead(history.events, fetch, replace(fetch, counts=counts))
@@ -91,7 +89,6 @@ def counted_otherwise(history: History, fetch: Fetch, random: Random) -> Sequenc
 
 @_edit(Ack)
 def outcome_turned(history: History, ack: Ack, random: Random) -> Sequence[Event]:
-    """An acknowledgement had another outcome."""
     outcomes = {Outcome.OK, Outcome.FAILED, Outcome.UNKNOWN} - {ack.outcome}
     outcome = random.choice(sorted(outcomes))
     received = ack.sent + random.randint(1, 30_000) if ack.received == NEVER else ack.received
@@ -102,7 +99,6 @@ def outcome_turned(history: History, ack: Ack, random: Random) -> Sequence[Event
 
 @_edit(Ack)
 def kind_turned(history: History, ack: Ack, random: Random) -> Sequence[Event] | None:
-    """An acknowledgement was of another kind."""
     if ack.kinds[0][1] is AckType.RENEW:
         return None
     kind = random.choice((AckType.ACCEPT, AckType.RELEASE, AckType.REJECT))
@@ -126,7 +122,6 @@ def dropped(history: History, event: Event, _random: Random) -> Sequence[Event] 
 
 @_edit(Look, lambda look: look.spso)
 def start_moved_back(history: History, look: Look, random: Random) -> Sequence[Event]:
-    """A start offset was shown that is lower."""
     return _instead(history.events, look, replace(look, spso=random.randrange(look.spso)))
 
 
@@ -153,7 +148,6 @@ def edited(history: History, edit: Edit, random: Random) -> History | None:
 
 
 def _as_closed(event: Event, events: Sequence[Event]) -> Event:
-    """Return the end of a session with what its client held: all but what ended with OK before."""
     if not isinstance(event, Close):
         return event
     held: dict[int, int] = {}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
-    """Return the cases and the broken ones of the registered history, as the oracle counts them."""
     found: Verdicts = {}
     for some in by_relation(rules).values():
         counts = [f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in range(len(some))]
@@ -33,7 +32,6 @@ def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
 
 
 def differences(spark: Verdicts, oracle: Verdicts) -> Iterator[str]:
-    """Yield a sentence for each rule and place of which the two say something else."""
     for rule in sorted({*spark, *oracle}):
         theirs, ours = spark.get(rule, {}), oracle.get(rule, {})
         for place in sorted({*theirs, *ours}):
@@ -43,7 +41,6 @@ def differences(spark: Verdicts, oracle: Verdicts) -> Iterator[str]:
 
 
 def accused(histories: Sequence[History]) -> list[tuple[str, ...]]:
-    """Return the rules that the oracle finds broken in each of some histories."""
     with tempfile.TemporaryDirectory(prefix="shareproof-histories-") as room:
         write(Path(room), histories)
         found = judge(Path(room))
@@ -56,7 +53,6 @@ def accused(histories: Sequence[History]) -> list[tuple[str, ...]]:
 
 
 def compare(spark: SparkSession, folder: Path, name: str) -> tuple[Verdicts, list[str]]:
-    """Return what Spark says of a compacted history, and where the oracle says something else."""
     from reports.analysis.tables import register, unregister  # noqa: PLC0415 - with the extra
 
     history, rules = open_history(folder), load_invariants()
@@ -69,7 +65,6 @@ def compare(spark: SparkSession, folder: Path, name: str) -> tuple[Verdicts, lis
 
 
 def disagreements(histories: Sequence[History]) -> list[str]:
-    """Judge histories as one by Spark's SQL, and return where the oracle says something else."""
     from reports.analysis.session import SMALL, open_session  # noqa: PLC0415 - with the extra
 
     with tempfile.TemporaryDirectory(prefix="shareproof-histories-") as room:

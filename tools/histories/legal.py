@@ -43,8 +43,6 @@ def legal(seed: int) -> History:
 
 
 class _Coordinator(Coordinator):
-    """Stores what it is told to, and sometimes answers with an error all the same."""
-
     lost: Random | None = None
 
     def write(self, **write: Any) -> Error:
@@ -55,8 +53,6 @@ class _Coordinator(Coordinator):
 
 
 class _Run:
-    """A share-partition, its brokers and its members; ``held`` is what members know to hold."""
-
     def __init__(self, random: Random) -> None:
         self.random = random
         self.records, self.limit = random.randint(1, 3), random.choice((2, 3, 5))
@@ -87,7 +83,6 @@ class _Run:
         return Leader(settings=its, coordinator=self.coordinator, log=self.log, leader_epoch=epoch)
 
     def history(self) -> History:
-        """Act at random for a while; often let a member accept all that is left."""
         actions = [self.fetch] * 6 + [self.acknowledge] * 6 + [self.close, self.look, self.look]
         actions += [self.load] * self.moves + [self.delete] * self.deletes
         for _ in range(self.random.randint(4, 14)):
@@ -110,7 +105,6 @@ class _Run:
         return f"{member}-{self.sessions[member, node]}"
 
     def wait(self, most: int) -> None:
-        """Let time pass, and requests arrive that were on their way for long."""
         until = self.now + self.random.randint(1, most)
         for due in sorted((one for one in self.late if one[0] <= until), key=lambda one: one[0]):
             self.late.remove(due)
@@ -119,7 +113,6 @@ class _Run:
         self.now = until
 
     def around(self, who: int) -> tuple[int, int]:
-        """Return an interval around now; whoever waits for a response sends nothing."""
         before = min(self.busy.get(who, 0) + 1, self.now)
         sent = max(self.now - self.random.randint(1, self.reach), before)
         self.busy[who] = self.now + self.random.randint(1, self.reach)
@@ -180,7 +173,6 @@ class _Run:
     def _acknowledge(
         self, node: int, member: int, kinds: tuple[tuple[int, AckType], ...]
     ) -> Outcome:
-        """Carry an acknowledgement out: now, or late and unseen, or never."""
         session = self.session(member, node)
 
         def act() -> Error:

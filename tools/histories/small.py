@@ -20,8 +20,6 @@ _US = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened between ``sent`` and ``received``, and nobody knows when."""
-
     sent: int
     received: int
 
@@ -38,8 +36,6 @@ class Fetch(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ack(Event):
-    """What a member made of offsets that the fetch ``op`` acquired; all of it or nothing counts."""
-
     op: int
     kinds: tuple[tuple[int, AckType], ...]
     outcome: Outcome
@@ -57,8 +53,6 @@ class Load(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close(Event):
-    """A member's session ends, with what it knew to hold: operations and offsets."""
-
     member: int
     node: int
     outcome: Outcome
@@ -80,8 +74,6 @@ class Look(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All that was seen of one share-partition; ``drained``: in the end nothing was left to do."""
-
     records: int
     limit: int
     lock_ms: int
@@ -102,7 +94,6 @@ def write(folder: Path, histories: Sequence[History]) -> None:
 
 
 def add(journal: Journal, histories: Sequence[History], first: int = 0) -> None:
-    """Add histories to a journal; the numbers of their places begin with ``first``."""
     logs = islice(log_numbers(), first, None)
     for place, (log, history) in enumerate(zip(logs, histories, strict=False), first):
         for table, row in rows_of(place, log, history):

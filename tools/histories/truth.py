@@ -99,7 +99,6 @@ class World(NamedTuple):
         return world
 
     def start(self, records: Records) -> int:
-        """Return the start offset: behind all that is finished or gone from the log."""
         waiting = (o for o, one in enumerate(records) if one.state != DONE and o >= self.log_start)
         return next(waiting, len(records))
 
@@ -272,7 +271,6 @@ class _Search:
     def _let_go(
         self, world: World, node: int, offsets: tuple[int, ...], left: frozenset[int]
     ) -> Iterator[World]:
-        """End locks: in force at once, and stored later."""
         records = list(world.of(node))
         for offset in offsets:
             records[offset] = self._ended(records[offset], AckType.CLOSED, world.now)
@@ -283,7 +281,6 @@ class _Search:
 
 
 def _must_happen(event: Event) -> bool:
-    """Tell whether an event certainly took effect, and so before its response."""
     if isinstance(event, Ack):
         return event.outcome is Outcome.OK
     return isinstance(event, Fetch | Load | Deletion | Look)

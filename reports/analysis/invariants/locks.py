@@ -16,7 +16,6 @@ _BOTH_FINAL = """
 
 
 def _unproven(kinds: str) -> tuple[tuple[str, str], ...]:
-    """Say why an acknowledgement that was answered OK inside its lock does not prove the lock."""
     return (
         (LOAD, f"{kinds} AND in_lock AND loads_before_fetch <> loads_by_ack"),
         (LOG_START, f"{kinds} AND in_lock AND ack_received >= kept_until"),

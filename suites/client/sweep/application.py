@@ -37,8 +37,6 @@ At = tuple[int, int]  # Partition and offset.
 
 @dataclass(slots=True)
 class CaseRun:
-    """What became of a case: what the application did and saw, and what went over the wire."""
-
     accepted: dict[At, float] = field(default_factory=dict)  # When it first accepted each record.
     delivered: set[At] = field(default_factory=set)  # The records that it was given.
     produced: set[At] = field(default_factory=set)  # The records that there are.
@@ -53,7 +51,6 @@ class CaseRun:
 
     @property
     def met(self) -> list[Exchange]:
-        """The exchanges that the script changed."""
         return [one for one in self.exchanges if one.scripted and one.scripted != "pass"]
 
     @property
@@ -167,7 +164,6 @@ class _Application:
             self.run.produced |= {(partition, first + n) for n in range(number)}
 
     async def _work(self) -> None:
-        """Poll once, and acknowledge what came: the odd ones are released once."""
         handle, run = self.handles[-1], self.run
         try:
             found = await handle.poll(0.3)
@@ -208,7 +204,6 @@ class _Application:
         return await self.harness.starts(self.queue) == ends
 
     async def _recover(self) -> None:
-        """Work on until everything is accepted; who was told of an error may begin again."""
         run, began, again = self.run, time.monotonic(), False
         async for left in self.harness.attempts(BACK):
             await self._work()

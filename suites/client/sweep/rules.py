@@ -29,7 +29,6 @@ AT_ONCE = 0.05  # Seconds after an error in which nobody who waits sends again.
 
 
 def judge(case: Case, run: CaseRun) -> list[Finding]:
-    """Return what a case showed of each rule; nothing if its script never came to anything."""
     found = []
     for rule, look in _LOOKS.items():
         if run.met and (rule != TOLD_OF or case.owed):
@@ -41,7 +40,6 @@ def judge(case: Case, run: CaseRun) -> list[Finding]:
 
 
 def accounted(name: str, made: Account) -> list[Finding]:
-    """Return what the account of a case showed of its rules."""
     broken = {
         one.rule: Finding(rule=one.rule, broken=f"{name}: {one.sentence}", witness=one.witness)
         for one in made.breaches

@@ -39,7 +39,6 @@ def work(
     tell: Tell,
     together: int = TOGETHER,
 ) -> None:
-    """Play cases and tell of each; start and end a hostile broker for them."""
     adapter, turns = AdapterProcess(command), asyncio.Semaphore(together)
 
     async def play_all(cluster: tuple[ClusterInfo, Schemas]) -> None:
