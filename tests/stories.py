@@ -18,7 +18,6 @@ from spec.model.partition import (
     Produced,
     Reloaded,
     StartSeen,
-    StateSeen,
     Step,
 )
 from spec.model.release import NEWEST, Release
@@ -56,7 +55,7 @@ class Story:
             [self.produce] * 2
             + [self.fetch] * 6
             + [self.acknowledge] * 8
-            + [self.wait, self.close, self.reload, self.delete, self.look, self.read]
+            + [self.wait, self.close, self.reload, self.delete, self.look]
         )
         for _ in range(length):
             self.now += self.random.randint(1, 40)
@@ -174,11 +173,6 @@ class Story:
         if state is not None:
             self.add(StartSeen, offset=state.start)
 
-    def read(self) -> None:
-        state = self.leader.coordinator.state
-        if state is not None:
-            self.add(StateSeen, start=state.start, batches=state.batches)
-
 
 def ranges_of(step: Step) -> tuple[Range, ...]:
     return (step.ranges or ()) if isinstance(step, Fetched) else ()
@@ -280,26 +274,6 @@ def redelivered(step: Acknowledged, random: Random) -> tuple[Step, ...]:
 @edit(lambda step: isinstance(step, StartSeen))
 def start_ahead(step: StartSeen, _: Random) -> tuple[Step, ...]:
     return (replace(step, offset=step.offset + 5),)
-
-
-def _stored(step: Step) -> bool:
-    return isinstance(step, StateSeen) and bool(step.batches)
-
-
-@edit(_stored)
-def state_lost(step: StateSeen, random: Random) -> tuple[Step, ...]:
-    which = random.randrange(len(step.batches))
-    kept = step.batches[:which] + step.batches[which + 1 :]
-    return (replace(step, batches=kept),)
-
-
-@edit(_stored)
-def state_changed(step: StateSeen, random: Random) -> tuple[Step, ...]:
-    which = random.randrange(len(step.batches))
-    one = step.batches[which]
-    other = one._replace(state=4 if one.state == 2 else 2)
-    kept = (*step.batches[:which], other, *step.batches[which + 1 :])
-    return (replace(step, batches=kept),)
 
 
 def corruptions(

@@ -296,9 +296,8 @@ def test_table_of_operations_and_state_changes() -> None:
     rest: Shown = {range(113, 119): (ACQUIRED, 1), range(119, 120): (DONE, 1)}
     head: Shown = {range(110, 111): (ACQUIRED, 2), range(120, 121): (ACQUIRED, 1)}
     both.shows(110, 121, head | {range(111, 113): (ACQUIRED, 1)} | rest)
-    both.now = 1_000
+    both.now = 1_001
     both.leader.tick(both.now)
-    both.judge.expired(both.now, "a", 111, 112).check()
     both.shows(110, 121, head | {range(111, 113): (AVAILABLE, 1)} | rest)
     both.settle("a", 113, 118, ACCEPT)
     done: Shown = {range(113, 120): (DONE, 1)}
@@ -337,7 +336,6 @@ def test_example_of_in_flight_records() -> None:
         StateBatch(5, 5, DONE, 1),
         StateBatch(6, 6, ARCHIVED, 1),
     ]
-    both.judge.persisted(both.now, state.start, state.batches).check()
 
 
 def test_two_consumers_example() -> None:

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from fixtures.targets import UsageFault
 from shareproof.cli import app
-from spec.model.durable import StateBatch
 from spec.model.operations import Acknowledge, Batch, Error, Fetch, Judgement, Mode, Span
-from spec.model.partition import SharePartition, Step, refusals
+from spec.model.partition import SharePartition, StartSeen, Step, refusals
 from spec.model.release import RELEASES, Release
 from spec.model.settings import Settings, Slack
 from spec.verdict import Violation
@@ -84,20 +83,8 @@ def taken(
     )
 
 
-def stored(judge: Callable[[], SharePartition], right: Any, wrong: Any) -> tuple[Judging, Judging]:
-    return lambda: judge().persisted(30, 0, right), lambda: judge().persisted(30, 0, wrong)
-
-
 def timed(what: str, right: Any, wrong: Any, *more: Any) -> tuple[Judging, Judging]:
     return lambda: getattr(held(), what)(right, *more), lambda: getattr(held(), what)(wrong, *more)
-
-
-def ended(kinds: tuple[Any, Any], what: str, *more: Any) -> tuple[Judging, Judging]:
-    right, wrong = kinds
-    return (
-        lambda: getattr(after(right), what)(30, *more),
-        lambda: getattr(after(wrong), what)(30, *more),
-    )
 
 
 ONE = [(1, 1, ACCEPT)]
@@ -121,7 +108,10 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
     "DLV-01": taken(fresh, [(0, 9, 1)], [(0, 9, 2)]),
     "DLV-02": taken(partial(after, RELEASE), [(1, 1, 2)], [(1, 1, 3)], who="bob", at=30),
     "DLV-03": taken(held, [(0, 9, 2)], [(0, 9, 1)], who="bob", at=1_200),
-    "ACK-01": ended((RELEASE, ACCEPT), "acquired", "bob", [(1, 1, 2)]),
+    "ACK-01": (
+        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2)]),
+        lambda: after(ACCEPT).acquired(30, "bob", [(1, 1, 2)]),
+    ),
     "ACK-03": taken(partial(after, GAP), [(10, 19, 1)], [(1, 1, 2)], who="bob", at=30),
     "ACK-07": (
         lambda: after(REJECT).acquired(30, "bob", [(10, 19, 1)]),
@@ -144,7 +134,6 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
         lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, REJECT)], FINE),
     ),
     "ACK-32": answered(held, [(30, 31, ACCEPT)], REQUEST, STATE),
-    "LCK-02": timed("expired", 1_010, 999, "ann", 0, 9),
     "LCK-03": timed("acknowledged", Span(1_050, 1_100), Span(1_061, 1_100), "ann", ONE, FINE),
     "LCK-16": timed("acknowledged", Span(990, 1_000), Span(990, 999), "ann", ONE, STATE),
     "LCK-21": answered(held, [(1, 1, RENEW)], FINE, STATE, renew=True),
@@ -153,12 +142,6 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
     "LCK-31": answered(partial(after, ACCEPT), [(1, 1, RENEW)], STATE, FINE, at=30, renew=True),
     "LCK-36": answered(partial(held, renewal=False), [(1, 1, RENEW)], STATE, FINE, renew=True),
     "OFF-17": (lambda: held().spso_seen(20, 0), lambda: held().spso_seen(20, 1)),
-    "PER-05": stored(held, [], [StateBatch(1, 1, 2, 1)]),
-    "PER-39": stored(partial(after, ACCEPT), [StateBatch(1, 1, 2, 1)], []),
-    "PER-40": stored(held, [], [StateBatch(0, 9, 1, 1)]),
-    "PER-41": stored(partial(after, RELEASE), [StateBatch(1, 1, 0, 1)], []),
-    "INV-21": stored(partial(after, ACCEPT), [StateBatch(1, 1, 2, 1)], [StateBatch(1, 1, 0, 1)]),
-    "DLQ-04": ended((REJECT, ACCEPT), "dead_lettered", 1),
 }
 
 
@@ -177,11 +160,11 @@ def test_an_unanswered_acknowledgement_keeps_both_ends_and_is_whole() -> None:
     for error in (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_SERVER_ERROR):
         judge = held()
         judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], error)
-        assert judge.persisted(30, 10, []).ok, "an error may hide an effect"
+        assert judge.spso_seen(30, 10).ok, "an error may hide an effect"
     judge = held()
-    judge.acknowledged(20, "ann", [(0, 1, ACCEPT)], None)
-    judge.persisted(30, 0, [StateBatch(0, 0, 2, 1)])
-    assert judge.acquired(1_200, "bob", [(1, 1, 2)]).rules == ("ACK-01",)
+    judge.acknowledged(20, "ann", [(0, 1, RELEASE)], None)
+    judge.acquired(30, "bob", [(0, 0, 2)]).check()
+    assert judge.acknowledged(40, "ann", [(1, 1, ACCEPT)]).rules == ("ACK-30",)
 
 
 def test_an_unseen_fetch_may_have_raised_a_count() -> None:
@@ -278,11 +261,7 @@ def test_a_start_offset_below_is_done() -> None:
     assert judge.spso_seen(60, 9).rules == ("OFF-18",)
 
 
-def test_compaction_and_record_limits() -> None:
-    for vanish in (True, False):
-        judge = held(may_vanish=vanish)
-        judge.acknowledged(20, "ann", [(0, 9, RELEASE)]).check()
-        assert vanish is judge.spso_seen(30, 10).ok
+def test_record_limits() -> None:
     judge = fresh()
     judge.acquired(1, "ann", [(0, 4, 1)], Mode.RECORD_LIMIT, 5).check()
     assert judge.acquired(2, "bob", [(5, 29, 1)], max_records=3).ok, "what is left is cut anyhow"
@@ -346,14 +325,13 @@ def test_valid_histories_are_accepted(
 @given(seed=SEED, group=GROUPS, release=ANY_RELEASE)
 def test_seeing_less_never_refuses_more(seed: int, group: Settings, release: Release) -> None:
     steps = story(seed, group, release, 0.1, 0.5)
-    looks = {"StartSeen", "StateSeen"}
-    kept = [one for one in steps if type(one).__name__ not in looks or Random(seed).random() < 0.5]
+    kept = [one for one in steps if not isinstance(one, StartSeen) or Random(seed).random() < 0.5]
     assert not refused(kept, group, release)
 
 
 # What a lie is worth depends on the moment: an acknowledgement below the start offset is answered
-# without error whoever sends it, and an entry of the durable state that nobody answered for may be
-# missing. So each edit has the rate that it must at least be caught at, over 150 histories.
+# without error whoever sends it. So each edit has the rate that it must at least be caught at, over
+# 150 histories.
 CAUGHT = {
     "count_raised": 0.85,
     "count_lowered": 0.9,
@@ -363,8 +341,6 @@ CAUGHT = {
     "accepted_wrongly": 0.95,
     "redelivered": 0.95,
     "start_ahead": 0.95,
-    "state_lost": 0.4,
-    "state_changed": 0.8,
 }
 
 

@@ -179,34 +179,18 @@ def expired(cell: Cell, received: float, slack: Slack, knobs: Knobs) -> Iterator
 
 
 def aged(cells: Cells, sent: float, received: float, slack: Slack, knobs: Knobs) -> Cells:
-    force = knobs.over(sent, received)
-    for cell in cells:
-        if cell.state is State.ACQUIRED and received >= cell.lo - slack.early_ms:
-            break
-        if force.may_vanish and cell.state is State.AVAILABLE:
-            break
-    else:
+    if not any(cell.state is State.ACQUIRED and may_end(cell, received, slack) for cell in cells):
         return cells
     return tuple(dict.fromkeys(_aged(cells, sent, received, slack, knobs)))
 
 
 def _aged(cells: Cells, sent: float, received: float, slack: Slack, knobs: Knobs) -> Iterator[Cell]:
-    force = knobs.over(sent, received)
     for cell in cells:
-        if cell.state is State.ACQUIRED and may_end(cell, received, slack):
-            if not must_have_ended(cell, sent, slack):
-                yield cell
-            for freed in expired(cell, received, slack, knobs):
-                yield freed
-                yield from vanished(freed, force)
-        else:
+        ends = cell.state is State.ACQUIRED and may_end(cell, received, slack)
+        if not ends or not must_have_ended(cell, sent, slack):
             yield cell
-            yield from vanished(cell, force)
-
-
-def vanished(cell: Cell, force: Force) -> Iterator[Cell]:
-    if force.may_vanish and cell.state is State.AVAILABLE:
-        yield from apply(cell, Event.VANISH, cell.lo, math.inf, force)
+        if ends:
+            yield from expired(cell, received, slack, knobs)
 
 
 def widened(cells: Iterable[Cell]) -> Cells:

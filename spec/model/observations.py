@@ -1,15 +1,12 @@
 """What each observation of a share-partition must be: could the leader say that, and what follows?
 
-A fetch acquired ranges, an acknowledgement was answered, and others show start offsets, durable
-state, dead letters, and locks that have ended.
+A fetch acquired ranges, an acknowledgement was answered, or a start offset was shown.
 """
 
 from collections.abc import Iterator, Sequence
 from math import ceil
 
 from spec.model.cells import NOWHERE, Cell, Cells, Taking, acquired, apply, may_end, must_have_ended
-from spec.model.cells import expired as lock_ended
-from spec.model.durable import StateBatch
 from spec.model.log import Log
 from spec.model.operations import (
     Acknowledge,
@@ -24,9 +21,9 @@ from spec.model.operations import (
     shares_a_border,
 )
 from spec.model.possible import Possible, untagged
-from spec.model.runs import END, Runs
+from spec.model.runs import END
 from spec.model.settings import Force
-from spec.model.table import OVER, TERMINAL, Event, State
+from spec.model.table import OVER, Event, State
 
 
 def judge_acquired(
@@ -234,9 +231,8 @@ def _skipped(
     possible: Possible, operation: Operation, fetch: Fetch, ranges: Sequence[Range], log: Log
 ) -> Iterator[Refusal]:
     """Refuse a new record beside which an older one was passed over (ACQ-41, LCK-01)."""
-    force = possible.knobs.over(operation.sent, operation.received)
     newest = ranges[-1].last if ranges else -1
-    if not log.known or force.may_vanish or newest <= possible.highest:
+    if not log.known or newest <= possible.highest:
         return
     for first, last, cells in possible.runs.over(possible.runs.first, possible.highest):
         if any(taken.first <= last and taken.last >= first for taken in ranges):
@@ -497,34 +493,6 @@ def take_refusal(possible: Possible, operation: Operation) -> None:
     possible.change(runs[0][0], runs[0][1], operation.sent, operation.received, lost)
 
 
-def expired(
-    possible: Possible, look: Operation, member: str, first: int, last: int
-) -> list[Refusal]:
-    refusals: list[Refusal] = []
-    slack, knobs = possible.slack, possible.knobs
-
-    def end(low: int, high: int, cells: Cells) -> Cells:
-        after = [
-            cell for cell in cells if cell.state is not State.ACQUIRED or cell.holder != member
-        ]
-        held = [cell for cell in cells if cell not in after]
-        for cell in held:
-            if may_end(cell, look.received, slack):
-                after.extend(lock_ended(cell, look.received, slack, knobs))
-        if not after:
-            sentence = (
-                f"the lock of {member} on {low}-{high} ended at {look.received:g}, "
-                f"it runs until {held[0].lo:g} at least"
-            )
-            refusals.append(Refusal("LCK-02", sentence, low, high))
-            for cell in held:
-                after.extend(lock_ended(cell, look.received, slack, knobs))
-        return tuple(dict.fromkeys(after))
-
-    possible.within(look, first, last, end)
-    return refusals
-
-
 def overdue(possible: Possible, now: float) -> list[tuple[int, int]]:
     late: list[tuple[int, int]] = []
     for first, last, cells in possible.runs.over(possible.runs.first, possible.highest):
@@ -537,7 +505,7 @@ def overdue(possible: Possible, now: float) -> list[tuple[int, int]]:
 
 def _is_free(cell: Cell, now: float, possible: Possible) -> bool:
     if cell.state is State.AVAILABLE:
-        return cell.hi <= now and not possible.knobs.over(now, now).may_vanish
+        return cell.hi <= now
     limit = possible.knobs.over(min(cell.lo - possible.slack.early_ms, now), now).limit_low
     ended = cell.state is State.ACQUIRED and must_have_ended(cell, now, possible.slack)
     return ended and cell.high < limit
@@ -554,121 +522,4 @@ def start_seen(possible: Possible, look: Operation, offset: int, before: int) ->
     if offset > highest:
         sentence = f"the start offset was {offset}, record {highest} is not finished"
         refusals.append(Refusal("OFF-17", sentence, highest, offset - 1))
-    return refusals
-
-
-def persisted(
-    possible: Possible, look: Operation, start: int, batches: Sequence[StateBatch]
-) -> list[Refusal]:
-    refusals = start_seen(possible, look, start, 0)
-    first = max(start, possible.runs.first)
-    stored = [batch for batch in batches if batch.last >= first]
-    cursor = first
-    for batch in sorted(stored, key=lambda one: one.first):
-        low = max(batch.first, first)
-        if cursor < low:
-            refusals.extend(_absent(possible, look, cursor, low - 1))
-        refusals.extend(_stored(possible, look, low, batch))
-        cursor = batch.last + 1
-    if cursor <= possible.highest:
-        refusals.extend(_absent(possible, look, cursor, possible.highest))
-    return refusals
-
-
-def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[Refusal]:
-    refusals: list[Refusal] = []
-    raw = possible.runs.copy()
-
-    def missing(low: int, high: int, cells: Cells) -> Cells:
-        left = tuple(cell for cell in cells if not _must_be_stored(cell))
-        before = cells if look.runs is None or low < look.runs.first else look.runs[low]
-        if not left and all(_must_be_stored(cell) for cell in before):
-            rule = "PER-39" if cells[0].state in OVER else "PER-41"
-            sentence = f"{low}-{high} are settled and answered, the durable state lacks them"
-            refusals.append(Refusal(rule, sentence, low, high))
-        return left if left and _calm(look, raw, low, high) else cells
-
-    possible.within(look, first, last, missing)
-    return refusals
-
-
-def _calm(look: Operation, raw: Runs[Cells], first: int, last: int) -> bool:
-    """Tell whether nothing was learnt of a range while a look was under way.
-
-    A look shows one moment of its interval. Where something changed within it, either side of the
-    change may have been shown, and it proves nothing.
-    """
-    return look.runs is None or list(look.runs.over(first, last)) == list(raw.over(first, last))
-
-
-def _must_be_stored(cell: Cell) -> bool:
-    if cell.state in OVER:
-        return cell.firm and cell.why != "OFF-20"
-    return cell.kept > 0
-
-
-def _stored(possible: Possible, look: Operation, first: int, batch: StateBatch) -> list[Refusal]:
-    refusals: list[Refusal] = []
-    if batch.state == State.ACQUIRED:
-        sentence = f"{first}-{batch.last} are stored as acquired"
-        return [Refusal("PER-40", sentence, first, batch.last)]
-    raw = possible.runs.copy()
-
-    def agrees(low: int, high: int, cells: Cells) -> Cells:
-        left = tuple(kept for cell in cells if (kept := _agreeing(cell, batch)) is not None)
-        unchanged = _calm(look, raw, low, high)
-        if not left and unchanged:
-            state = State(batch.state).name
-            rule = "INV-21" if all(cell.state in OVER for cell in cells) else "PER-05"
-            sentence = (
-                f"{low}-{high} are stored as {state}, count {batch.deliveries}, and cannot be"
-            )
-            refusals.append(Refusal(rule, sentence, low, high))
-        return left if left and unchanged else cells
-
-    possible.within(look, first, batch.last, agrees)
-    return refusals
-
-
-def _agreeing(cell: Cell, batch: StateBatch) -> Cell | None:
-    if cell.why == "OFF-20":
-        return cell
-    if batch.state == State.AVAILABLE:
-        if cell.state in OVER:
-            return None if cell.firm else cell
-        if not cell.kept <= batch.deliveries <= cell.high:
-            return None
-        kept = max(cell.kept, batch.deliveries)
-        return cell._replace(low=max(cell.low, kept), kept=kept)
-    if batch.state == State.ARCHIVING:
-        return cell if cell.state in {State.ARCHIVING, State.ARCHIVED} else None
-    archived = cell.state is State.ARCHIVING and batch.state == State.ARCHIVED
-    same = cell.state in TERMINAL and cell.state == batch.state
-    return cell._replace(firm=True) if archived or same else None
-
-
-def dead_lettered(
-    possible: Possible, look: Operation, offset: int, count: int | None
-) -> list[Refusal]:
-    owed = {"ACK-07", "DLV-10", "DLV-11", "DLV-12"}
-    if offset < possible.runs.first:
-        if possible.why_past(offset) in owed:
-            return []
-        sentence = f"a dead letter was written for offset {offset}, which was not given up"
-        return [Refusal("DLQ-04", sentence, offset, offset)]
-    refusals: list[Refusal] = []
-
-    def given_up(_first: int, _last: int, cells: Cells) -> Cells:
-        left = [cell for cell in cells if cell.state in OVER and cell.why in owed]
-        if not left:
-            sentence = f"a dead letter was written for offset {offset}, which was not given up"
-            refusals.append(Refusal("DLQ-04", sentence, offset, offset))
-        elif count is not None and not any(
-            cell.high == 0 or cell.low <= count <= cell.high for cell in left
-        ):
-            sentence = f"the dead letter of {offset} tells count {count}"
-            refusals.append(Refusal("DLQ-07", sentence, offset, offset))
-        return tuple(left) or cells
-
-    possible.within(look, offset, offset, given_up)
     return refusals

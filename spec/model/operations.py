@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from spec.model.cells import FORGOTTEN, Cell, Taking, acquired, apply, reloaded
 from spec.model.release import Release
-from spec.model.runs import Runs
 from spec.model.settings import Force
 from spec.model.table import ACK_EVENTS, Event, State
 from spec.verdict import Violation
@@ -162,8 +161,8 @@ class Operation:
     """Something that has begun.
 
     ``spread``: some cell may suppose it. ``coupled``: all its offsets are known to share its fate.
-    ``answered``: nothing more will be heard of it, but it may still act. ``cached``, ``reloads``,
-    ``runs`` and ``start`` are what was so when it began. ``fault`` is why an acknowledgement must
+    ``answered``: nothing more will be heard of it, but it may still act. ``cached``, ``reloads``
+    and ``start`` are what was so when it began. ``fault`` is why an acknowledgement must
     be refused, whatever the state of its records is.
     """
 
@@ -182,7 +181,6 @@ class Operation:
     answered: bool = False
     cached: int = -1
     reloads: int = 0
-    runs: Runs[tuple[Cell, ...]] | None = None
     start: int = 0
 
     @property

@@ -24,7 +24,6 @@ from heapq import heappop, heappush
 
 from spec.model import observations
 from spec.model.cells import Cell, Cells, aged, deleted
-from spec.model.durable import StateBatch
 from spec.model.log import Log
 from spec.model.observations import judge_accepted, judge_acquired, judge_refused, take_refusal
 from spec.model.operations import (
@@ -171,12 +170,6 @@ class SharePartition:
 
     # ------------------------------------------------------------------ what frees records
 
-    def expired(self, moment: Moment, member: str, first: int, last: int) -> Judgement:
-        operation = self._look_at(moment)
-        return self._looked(
-            operation, observations.expired(self._possible, operation, member, first, last)
-        )
-
     def begin_close(self, sent: float, member: str) -> Operation:
         return self._possible.begin(Kind.CLOSE, sent, member=member)
 
@@ -249,7 +242,7 @@ class SharePartition:
     def begin_look(self, sent: float) -> Operation:
         possible = self._possible
         start = possible.highest_start(sent, sent)
-        return possible.begin(Kind.LOOK, sent, start=start, runs=possible.runs.copy())
+        return possible.begin(Kind.LOOK, sent, start=start)
 
     def start_shown(self, operation: Operation, received: float, offset: int) -> Judgement:
         operation.received = received
@@ -262,30 +255,6 @@ class SharePartition:
     def spso_seen(self, moment: Moment, offset: int) -> Judgement:
         when = span(moment)
         return self.start_shown(self.begin_look(when.sent), when.received, offset)
-
-    def state_shown(
-        self, operation: Operation, received: float, start: int, batches: Sequence[StateBatch]
-    ) -> Judgement:
-        operation.received = received
-        refusals = observations.persisted(self._possible, operation, start, batches)
-        return self._looked(operation, refusals)
-
-    def persisted(self, moment: Moment, start: int, batches: Sequence[StateBatch]) -> Judgement:
-        when = span(moment)
-        return self.state_shown(self.begin_look(when.sent), when.received, start, batches)
-
-    def dead_lettered(self, moment: Moment, offset: int, count: int | None = None) -> Judgement:
-        operation = self._look_at(moment)
-        refusals = observations.dead_lettered(self._possible, operation, offset, count)
-        return self._looked(operation, refusals)
-
-    def altered(self, moment: Moment, offset: int) -> Judgement:
-        when = span(moment)
-        for operation in list(self._possible.open.values()):
-            self._possible.finish(operation)
-        self._possible.restart(offset)
-        self._start_seen, self._start_seen_at = offset, when.received
-        return FINE
 
     # ------------------------------------------------------------------ questions
 
@@ -322,10 +291,6 @@ class SharePartition:
             return untagged(after, operation.id)
 
         self._possible.within(operation, possible.runs.first, END - 1, sweep)
-
-    def _look_at(self, moment: Moment) -> Operation:
-        when = span(moment)
-        return Operation(id=0, kind=Kind.LOOK, sent=when.sent, received=when.received)
 
     def _looked(self, operation: Operation, refusals: list[Refusal]) -> Judgement:
         judgement = self._judged(operation, refusals)
@@ -393,12 +358,6 @@ class StartSeen(Step):
     offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateSeen(Step):
-    start: int
-    batches: tuple[StateBatch, ...]
-
-
 def judge(partition: SharePartition, steps: Iterable[Step]) -> Iterator[tuple[Step, Judgement]]:
     """Yield every step with its judgement, in the order in which the steps ended.
 
@@ -436,7 +395,7 @@ def _begin(partition: SharePartition, one: Step) -> Operation | None:
             begun = partition.begin_reload(one.sent)
         case LogStarted():
             begun = partition.begin_log_start(one.sent, one.offset)
-        case StartSeen() | StateSeen():
+        case StartSeen():
             begun = partition.begin_look(one.sent)
     return begun
 
@@ -462,6 +421,4 @@ def _ended(
             verdict = partition.log_started(operation, received)
         case StartSeen():
             verdict = partition.start_shown(operation, received, one.offset)
-        case StateSeen():
-            verdict = partition.state_shown(operation, received, one.start, one.batches)
     return one, verdict

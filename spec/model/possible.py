@@ -208,13 +208,6 @@ class Possible:
             self.runs.trim(last + 1)
             self._hint = max(self._hint, last + 1)
 
-    def restart(self, start: int) -> None:
-        self.runs = Runs(start, (FRESH,))
-        self._past = Runs(-END, "OFF-38")
-        self.highest = self.cached = start - 1
-        self._hint = start
-        self._ripe.clear()
-
     def why_past(self, offset: int) -> str:
         return self._past[offset]
 
@@ -224,10 +217,9 @@ class Possible:
         ``but`` is an operation that has no say in it, as it is being judged.
         """
         lately = self.peak[1] if self.peak[0] >= sent else 0
-        force = self.knobs.over(sent, received)
         reached = max(self._hint, self.runs.first)
         for first, last, cells in self.runs.over(reached):
-            if not self._over_by_itself(first, cells, received, force):
+            if not self._over_by_itself(cells, received):
                 others = self.others(but, first, last)
                 since = min([sent, *(one.sent for one in others)])
                 if not _may_end_by(others, cells, self.knobs.over(since, received)):
@@ -237,11 +229,9 @@ class Possible:
             reached = last + 1
         return max(lately, reached)
 
-    def _over_by_itself(self, first: int, cells: Cells, received: float, force: Force) -> bool:
+    def _over_by_itself(self, cells: Cells, received: float) -> bool:
         for cell in cells:
             if cell.state in OVER:
-                return True
-            if cell.state is State.AVAILABLE and force.may_vanish and first <= self.highest:
                 return True
             if cell.state is State.ACQUIRED and may_end(cell, received, self.slack):
                 ending = self.knobs.over(cell.lo - self.slack.early_ms, received)

@@ -11,18 +11,13 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a group is configured to. Durations in milliseconds, counts in records.
-
-    ``may_vanish`` says that records can leave the log by themselves (a compacted topic, or aborted
-    transactions under read_committed), so that an available record may become archived unseen.
-    """
+    """What a group is configured to. Durations in milliseconds, counts in records."""
 
     lock_ms: int = 30_000
     delivery_limit: int = 5
     max_locks: int = 2_000
     dead_letters: bool = False
     renewal: bool = True
-    may_vanish: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +42,6 @@ class Force(NamedTuple):
     max_locks: int
     letters: tuple[bool, ...]
     renewal: tuple[bool, ...]
-    may_vanish: bool
 
 
 class Knobs:
@@ -84,5 +78,4 @@ def _force(all_of: list[Settings]) -> Force:
         max(one.max_locks for one in all_of),
         tuple({one.dead_letters for one in all_of}),
         tuple({one.renewal for one in all_of}),
-        any(one.may_vanish for one in all_of),
     )
