@@ -36,12 +36,7 @@ def offered(
     hooks: Hooks | None = None,
     on_hosts: bool = False,
 ) -> frozenset[Capability]:
-    """Return what a chaos run on a target offers to faults.
-
-    ``on_hosts``: the processes of its load run on other hosts.
-
-    Raises UsageFault: there are no such proxies, or the target's name has no known form.
-    """
+    """Return what a chaos run on a target offers to faults; raises UsageFault."""
     if proxies not in {OURS, TOXIPROXY}:
         raise UsageFault(f"--proxies {proxies}: give {OURS} or {TOXIPROXY}.")
     name = innermost(target)
@@ -60,10 +55,7 @@ def offered(
 
 
 def playable(names: Collection[str], offers: Collection[Capability]) -> list[Fault]:
-    """Return the faults of these names, or all that can be played unasked if there are none.
-
-    Raises UsageFault: a name is unknown, or the run does not offer what a fault needs.
-    """
+    """Return the faults of these names, or all that can be played unasked; raises UsageFault."""
     if not names:
         plain = frozenset(offers) - ON_REQUEST
         return [fault for fault in FAULTS.values() if fault.needs <= plain]

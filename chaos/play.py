@@ -237,11 +237,7 @@ def in_the_way(missed: InjectionResult, injections: Sequence[InjectionResult]) -
 
 
 def verdict(injections: Sequence[InjectionResult], *, scenario: bool) -> str:
-    """Return ``vacuous`` if a run did not break what it was to break, else ``pass``.
-
-    A run is vacuous if no injection was seen to hit, and a scenario if one of its kinds of fault
-    was not.
-    """
+    """Return ``vacuous`` if no injection hit, or in a scenario one of its kinds never did."""
     hit = {one.planned.fault for one in injections if one.hit}
     wanted = {one.planned.fault for one in injections}
     missed = not hit >= wanted if scenario else bool(wanted and not hit)

@@ -143,12 +143,7 @@ def check(chaos: ChaosTest) -> None:
 
 @contextlib.contextmanager
 def running(chaos: ChaosTest, log: Log) -> Iterator[RunningTarget]:
-    """Start the target that a run needs, and stop it in the end; other runs may follow on it.
-
-    Raises:
-        UsageFault: the run makes no sense.
-        EnvironmentFault: the target did not start.
-    """
+    """Run the target of a run for a block; raises UsageFault or EnvironmentFault."""
     check(chaos)
     with _opened(chaos, log) as found:
         log(f"starting {chaos.target}")
@@ -166,12 +161,7 @@ class RunningTarget:
     clocks: Clocks | None = None
 
     def play(self, chaos: ChaosTest, out: Path) -> ChaosResult:
-        """Play a schedule on a load, and leave the history and what was broken in ``out``.
-
-        Raises:
-            UsageFault: the run makes no sense.
-            EnvironmentFault: the load could not be carried out.
-        """
+        """Play a schedule on a load, and leave all in ``out``; raises as :func:`running` does."""
         check(chaos)
         out.mkdir(parents=True, exist_ok=True)
         (out / "schedule.json").write_text(chaos.schedule.to_json(), encoding="utf-8")

@@ -232,11 +232,7 @@ def find(*archives: Path) -> tuple[tuple[Path, Night], ...]:
 
 
 def read(folder: Path) -> Night:
-    """Read what was kept of a night.
-
-    Raises:
-        ValueError: it is no record of a night.
-    """
+    """Read what was kept of a night; raises ValueError."""
     try:
         return from_plain(Night, json.loads((folder / RECORD).read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError, AttributeError) as error:

@@ -108,11 +108,7 @@ def _named(kind: Any, definitions: dict[str, Schema]) -> Schema:
 
 
 def read(path: Path) -> Results:
-    """Read results.json, given the file or the directory that holds it.
-
-    Raises:
-        ValueError: it is not there, not JSON, of a later schema, or malformed; says which file.
-    """
+    """Read results.json, given it or its directory; raises ValueError, which names the file."""
     file = path / "results.json" if path.is_dir() else path
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
@@ -134,11 +130,7 @@ def read(path: Path) -> Results:
 
 
 def parse(document: dict[str, Any]) -> Results:
-    """Return results that were read as JSON.
-
-    Raises:
-        ValueError: they do not have the form that the schema demands; the message says where.
-    """
+    """Return results that were read as JSON; raises ValueError, which says where they are wrong."""
     if error := next(_errors(document), ""):
         raise ValueError(error)
     return from_plain(Results, document)

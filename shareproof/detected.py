@@ -58,10 +58,7 @@ def detection(entries: Iterable[Entry] | None = None) -> Detection:
 
 
 def own_kills(entries: Iterable[Entry] | None = None) -> dict[str, list[Entry]]:
-    """Return by rule what rightly died by it: each broke this very rule, and was declared to.
-
-    What breaks nearly everything declares no rule, and so is no kill of any.
-    """
+    """Return by rule what rightly died by it: each broke this very rule, and was declared to."""
     found: dict[str, list[Entry]] = {}
     for one in evidence.read() if entries is None else entries:
         if one.verdict == "fail" and one.rule in declared(one.kind, one.name):
@@ -82,10 +79,7 @@ def declared(kind: str, name: str) -> tuple[str, ...]:
 
 
 def _noticed(failed: Iterable[Entry]) -> Iterator[Noticed]:
-    """Yield each alteration by each check that noticed it, each mutant by the first of a rule.
-
-    An alteration counts in front of real Kafka only, and a mutant where the rule is one of its own.
-    """
+    """Yield each alteration before real Kafka by each check that noticed it, and each mutant."""
     seen: set[tuple[str, ...]] = set()
     for one in sorted(failed, key=lambda entry: (entry.rule, entry.check, entry.name)):
         if altered := one.kind == evidence.ALTERATION:

@@ -127,10 +127,7 @@ def _known(only: Iterable[str]) -> None:
 
 
 def _prepare(runs: Iterable[Path], log: Callable[[str], None]) -> None:
-    """Finish what a killed run could not, and bring old histories up to date.
-
-    The journals of a killed run hold all but its last second.
-    """
+    """Bring old histories up to date, and finish what a killed run could not."""
     require("numpy")
     from fixtures.history.compaction import bring_up_to_date  # noqa: PLC0415
     from reports.analysis.files import MANIFEST  # noqa: PLC0415

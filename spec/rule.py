@@ -191,10 +191,7 @@ def load_kips() -> dict[str, Kip]:
 
 
 def parse_sources(rule: Mapping[str, object], label: str) -> tuple[Source, ...]:
-    """Read the sources of a rule; ``label`` names the rule in messages.
-
-    Raises SpecError: there is none, one is malformed, or a contract's does not say what it says.
-    """
+    """Read the sources of a rule; ``label`` names the rule in messages. Raises SpecError."""
     kinds = [Kind(key) for key in rule if key in CONTRACTS]
     found = [one for kind in kinds for one in _pinpoints(kind, rule[kind.value], label)]
     for kind in NAMES:
@@ -292,10 +289,7 @@ def _read() -> Iterator[Rule]:
 
 @cache
 def load_rules() -> Mapping[str, Rule]:
-    """Return every live rule by id, areas in the order of ``AREAS``, numbers rising.
-
-    Raises SpecError: a file is malformed, an id is used twice, or a rule lacks a reason it owes.
-    """
+    """Return every live rule by id, areas in the order of ``AREAS``; raises SpecError."""
     rules: dict[str, Rule] = {}
     for rule in _read():
         if rule.id in rules:

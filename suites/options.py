@@ -322,11 +322,7 @@ class RunOptions:
         return {id_: rule for id_, rule in spec.rule.load_rules().items() if self.asks(rule)}
 
     def asks(self, rule: Rule) -> bool:
-        """Tell whether the run is to decide a rule.
-
-        Rules about Apache's own implementation are for Kafka's brokers, for the reference broker,
-        which has the same inside, for whoever's ledger says so, and for whoever names the rule.
-        """
+        """Tell whether the run decides a rule; those of Kafka's inside are for who has one."""
         if rule.internal and rule.id not in self.only and not self.internals:
             return False
         return self.owes(rule.id) and self.wants(rule.id)

@@ -15,10 +15,7 @@ N = TypeVar("N", bound=Named)
 
 
 def chosen(cases: Sequence[N], words: Sequence[str], mark: str = "/") -> list[N]:
-    """Return the cases that patterns such as ``ShareFetch/*/9999/*`` or ``Metadata`` mean.
-
-    A word without the ``mark`` between parts of a name is the first part.
-    """
+    """Return the cases that patterns mean: ``ShareFetch/*/9999/*``, or ``Metadata`` alone."""
     wanted = [word if mark in word else f"{word}{mark}*" for word in words]
     return [one for one in cases if not words or any(fnmatchcase(one.name, w) for w in wanted)]
 

@@ -86,11 +86,7 @@ SHORT_SESSIONS = {"group.share.session.timeout.ms": "10000"}
 
 
 def left(info: ClusterInfo, may: set[str] | None = None) -> Found:
-    """Return what runs left behind, in the eyes of one who sees everything.
-
-    A broker shows a moment later what the controller has removed: so it is asked again for some
-    seconds when there is more than there ``may`` be.
-    """
+    """Return what runs left behind, asked again while it is more than there ``may`` be."""
 
     async def look() -> Found:
         async for _ in attempts(SHOWN):

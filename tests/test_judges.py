@@ -64,10 +64,7 @@ ByVersion = dict[str, tuple[Verdicts, Verdicts]]
 
 @pytest.fixture(scope="module")
 def verdicts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ByVersion]:
-    """What Spark and the oracle found in the histories of each release, 4.4.0's stay registered.
-
-    Those of 4.4.0 have random histories, too; tests/test_random_histories.py knows the truth.
-    """
+    """What Spark and the oracle found in the histories of each release."""
     found: ByVersion = {}
     for version in VERSIONS:
         folder = tmp_path_factory.mktemp("cases") / "history"

@@ -65,10 +65,7 @@ FRAMES = f"1.000 → 127.0.0.1:1 ShareFetch v2 #1\n      group_id: {HOSTILE}\n1.
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Give a browser: the one that is named or installed, or that Playwright has fetched.
-
-    Without any the tests are skipped, and the run says at its end that they were not run.
-    """
+    """Give a browser; without any the tests are skipped, and the run says so at its end."""
     if lacks := doctor.missing("Chromium"):
         pytest.skip(lacks)
     # A sandbox needs privileges that containers lack, and the pages are our own.

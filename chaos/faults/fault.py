@@ -138,10 +138,7 @@ MakeForRole = TypeVar("MakeForRole", bound=Callable[..., Injection])
 def for_each_role(
     verb: str, does: str, *needs: Capability, lasts: tuple[float, float], takes: Iterable[Resource]
 ) -> Callable[[MakeForRole], MakeForRole]:
-    """Register a class of injections as a fault for each role of a broker.
-
-    ``does`` says what it does to ``{}``.
-    """
+    """Register injections as a fault for each role; ``{}`` in ``does`` is the role."""
 
     def register(make: MakeForRole) -> MakeForRole:
         for role in (LEADER, SHARE_COORDINATOR, GROUP_COORDINATOR, CONTROLLER):

@@ -130,12 +130,7 @@ class _Opened:
 
 
 def analyse(request: Request, tell: Tell) -> Analysis:
-    """Judge every history; nothing is written.
-
-    Raises:
-        EnvironmentFault: none of the histories can be judged at all.
-        MixedTargets: they are not all of one target.
-    """
+    """Judge every history; nothing is written. Raises EnvironmentFault or MixedTargets."""
     (found,) = analyse_all([request], tell)
     if isinstance(found, EnvironmentFault):
         raise found

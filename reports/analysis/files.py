@@ -89,11 +89,7 @@ class History:
 
 
 def of_one_target(histories: Sequence[History]) -> None:
-    """Look whether one ledger and one release hold for all of these histories.
-
-    Raises:
-        MixedTargets: their runs were made with different targets.
-    """
+    """Raise MixedTargets unless one ledger and one release hold for all of these histories."""
     names = sorted({str(one.run.get("target", {}).get("name", "unnamed")) for one in histories})
     if len(names) > 1:
         raise MixedTargets(
@@ -121,11 +117,7 @@ def together(histories: Sequence[History], *, here: bool) -> list[list[int]]:
 
 
 def read_manifest(path: Path) -> tuple[Path, Manifest]:
-    """Return where a history is, given its directory or that of its run, and what it consists of.
-
-    Raises:
-        EnvironmentFault: there is none.
-    """
+    """Return a history's directory and manifest; raises EnvironmentFault where there is none."""
     folder = path / "history" if (path / "history").is_dir() else path
     try:
         return folder, Manifest.from_json((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -136,11 +128,7 @@ def read_manifest(path: Path) -> tuple[Path, Manifest]:
 
 
 def open_history(path: Path) -> History:
-    """Look at a history, given its directory or that of its run, and check all of its files.
-
-    Raises:
-        EnvironmentFault: there is none, or too little of it can be read to judge anything.
-    """
+    """Look at a history, or at that of a run, and check its files; raises EnvironmentFault."""
     folder, manifest = read_manifest(path)
     _look_through(folder, manifest)
     faults = _faults(folder, manifest.files)
@@ -172,12 +160,7 @@ def _faults(folder: Path, files: Sequence[File]) -> list[str]:
 
 
 def _look_through(folder: Path, manifest: Manifest) -> None:
-    """Look whether the files that are there and those that should be are the same.
-
-    Raises:
-        EnvironmentFault: a table is not there that no history lacks, or a file is that belongs to
-            none: Spark reads whole folders.
-    """
+    """Raise EnvironmentFault for tables that are missing, and for files that belong to none."""
     rows = {name: sum(f.rows for f in manifest.files if f.table == name) for name in TABLES}
     if missing := sorted(NEEDED - {file.table for file in manifest.files}):
         raise EnvironmentFault(f"{folder / MANIFEST}: it names no file of {', '.join(missing)}")

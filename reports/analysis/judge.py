@@ -107,10 +107,7 @@ def judge(
     invariants: Sequence[Invariant],
     tell: Tell,
 ) -> list[dict[str, Found]]:
-    """Judge the registered histories by every invariant; return what each says of each rule.
-
-    A query that fails is an ``error`` of its rules and leaves the others alone.
-    """
+    """Judge histories by every invariant; a query that fails is an ``error`` of its rules alone."""
     whose = _names(histories)
     little = sum(_small_rows(one) for one in histories) < SMALL_ROWS
     asked = [rule for rule in invariants if any(askable(one, [rule]) for one in histories)]

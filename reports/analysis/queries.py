@@ -75,10 +75,7 @@ def patterns(rules: Sequence[Invariant]) -> str:
 
 
 def breaches(source: Relation | str, rules: Sequence[Invariant], *more: str) -> str:
-    """Return the query for what breaks rules over one relation, a row for each rule and breach.
-
-    ``more`` are columns of the relation that are to be in the rows, too.
-    """
+    """Return the query for each breach of rules over one relation, with ``more`` columns."""
     name = source if isinstance(source, str) else source.name
     told = ", ".join(
         f"CASE WHEN ({rule.cases}) AND ({rule.breach}) THEN {_witness(rule)} END" for rule in rules

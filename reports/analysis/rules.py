@@ -60,11 +60,7 @@ def columns(names: str) -> tuple[str, ...]:
 
 
 def load_invariants() -> list[Invariant]:
-    """Return every invariant that a module of ``reports.analysis.invariants`` declares, by id.
-
-    Raises:
-        SpecError: two have one id.
-    """
+    """Return all invariants that ``reports.analysis.invariants`` declares, by id; or SpecError."""
     found: dict[str, Invariant] = {}
     for module in iter_modules(invariants.__path__, f"{invariants.__name__}."):
         for one in import_module(module.name).INVARIANTS:

@@ -226,10 +226,7 @@ def one_in(rows: int) -> int:
 
 
 def _sample(sampled: Sequence[int]) -> str:
-    """Return the expression that chooses records, with all of their deliveries.
-
-    It is about the record only, so Spark drops the others before it pairs deliveries.
-    """
+    """Return the expression that chooses records, with all of their deliveries."""
     if max(sampled) == 1:
         return "true"
     return f"pmod(hash(offset), {by_run([str(one) for one in sampled])}) = 0"

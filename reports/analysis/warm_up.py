@@ -94,10 +94,7 @@ def _warm(request: Request, rows: int, recorded: Recorded, hurried: threading.Ev
 
 
 def try_on_run(spark: SparkSession, run: Path, rows: int, tell: Tell) -> list[Judged]:
-    """Judge and draw a run as one of so many rows is judged.
-
-    ``tell`` is called before each set of rules, and ends all of it by raising.
-    """
+    """Judge and draw a run as one of so many rows is judged; ``tell`` may end it by raising."""
     found = open_history(run)
     files = list(found.manifest.files)
     for at, file in enumerate(files):
@@ -110,10 +107,7 @@ def try_on_run(spark: SparkSession, run: Path, rows: int, tell: Tell) -> list[Ju
 
 
 def try_on_one_row(spark: SparkSession, folder: Path, rows: int, tell: Tell) -> list[Judged]:
-    """Judge and draw a history with a row in each table, as one of so many rows is judged.
-
-    ``tell`` is called before each set of rules, and ends all of it by raising.
-    """
+    """Do so with a history that has a row in each table."""
     files = []
     for name, schema in TABLES.items():
         path = f"{name}/part-00000.parquet"

@@ -31,11 +31,7 @@ _KINDS: dict[str, Any] = {name: namedtuple(name, schema.names) for name, schema 
 
 
 def read(history: Path) -> Rows:
-    """Return the rows of all journals of a run, with what is not known of killed processes.
-
-    Raises:
-        EnvironmentFault: there are none.
-    """
+    """Return the rows of all journals of a run, and of what killed processes left unsaid."""
     folders = sorted((history / "journal").glob("*"))
     if not folders:
         raise EnvironmentFault(

@@ -14,11 +14,7 @@ CASES = (*lives.CASES, *records.CASES, *offsets.CASES, *orders.CASES)
 
 
 def judge(history: Path) -> Verdicts:
-    """Judge a history by every rule, from its journals.
-
-    Raises:
-        EnvironmentFault: its journals are not there.
-    """
+    """Judge a history by every rule, from its journals; raises EnvironmentFault."""
     tested: Counter[tuple[str, int]] = Counter()
     broken: Counter[tuple[str, int]] = Counter()
     evidence = read_evidence(history)

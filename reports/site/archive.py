@@ -107,10 +107,7 @@ class Archive:
         return tuple(sorted(pairs, key=lambda pair: pair[1].started, reverse=True))
 
     def told(self, run: Run, address: Callable[[Run], str]) -> Mapping[str, list[Told]]:
-        """Return what the other runs of a run's subject said of each of its rules, newest first.
-
-        ``address`` gives where the page of another run is, seen from the page of this one.
-        """
+        """Return what the other runs of a run's subject said of each of its rules, newest first."""
         found: dict[str, list[Told]] = {}
         for other in reversed(self.histories[run.subject]):
             if other is run:
@@ -124,11 +121,7 @@ class Archive:
 
 
 def find(paths: Iterable[Path]) -> Archive:
-    """Return the archive of all runs at and below some paths.
-
-    Raises:
-        ValueError: a path is not there, or has no run at or below it that can be read.
-    """
+    """Return the archive of all runs at and below some paths; raises ValueError."""
     found: dict[Path, Results] = {}
     unreadable: list[str] = []
     for file in dict.fromkeys(file for path in paths for file in _files(path)):

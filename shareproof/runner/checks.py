@@ -181,10 +181,7 @@ def _contradicted(item: pytest.Item) -> list[Observation]:
 
 
 def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None) -> str:
-    """Return the ledger's reasons if all of it is known; then pytest and Allure show no failure.
-
-    Only for display: the controller settles the verdicts. Allure writes its files in the worker.
-    """
+    """Return the ledger's reasons if all of it is known, so that pytest shows no failure."""
     # A stage has a cluster of its own: this process may never have seen the common one.
     ledger = named_ledger(options.ledger_for(info.ledger if info else UNSEEN))
     entries = ledger.expectations(options.judged(info.version if info else options.version))

@@ -58,12 +58,7 @@ def _validator(name: str) -> Draft202012Validator:
 
 
 def flaw(name: str, message: Any) -> str | None:
-    """Say what is wrong with a message, or return None if it is as the schema wants it.
-
-    Args:
-        name: the definition to hold it against: ``request``, ``message``, ``result.poll``...
-        message: the decoded JSON.
-    """
+    """Say what is wrong with a message by a definition such as ``result.poll``; None if nothing."""
     found = next(iter(_validator(name).iter_errors(message)), None)
     if found is None:
         return None

@@ -103,11 +103,7 @@ def newest() -> ReleaseLine:
 
 
 def line_of(version: str) -> ReleaseLine:
-    """Return the line that a release such as ``4.3.1`` is judged by.
-
-    A release that is newer than every file, or does not say what it is, owes what the newest line
-    owes; :func:`release_notice` says so.
-    """
+    """Return the line that judges a release: the newest where no file describes it."""
     if not _NUMBERS.match(version):
         return newest()
     wanted = numbers(version)
@@ -127,15 +123,7 @@ def release_notice(version: str) -> str:
 
 
 def line_by_levels(features: Mapping[str, int], share_fetch: tuple[int, int] | None) -> str:
-    """Return the name of the line that a broker resembles most.
-
-    Args:
-        features: Names and highest supported levels, as in ApiVersions.
-        share_fetch: The ShareFetch versions it serves, if any.
-
-    Returns:
-        The line, such as ``4.3``; empty when the broker does not show what it is.
-    """
+    """Return the line whose levels and ShareFetch versions these are; empty if nothing shows it."""
     level = features.get("metadata.version", 0)
     if level > _EARLY_LEVELS[1]:
         fitting = (n for n, line in lines().items() if level <= line.levels["metadata.version"])

@@ -43,12 +43,7 @@ class Settings:
 
 
 def settings_of(name: str, version: str = "") -> Settings | None:
-    """Return what is known of the settings of a library, of one version of it if that is given.
-
-    Args:
-        name: what the library's adapter says in its hello.
-        version: leaves out what came later.
-    """
+    """Return the settings of the library that an adapter's hello names, of one version if given."""
     file = resources.files(__package__) / f"{name}.toml"
     if not file.is_file():
         return None

@@ -88,17 +88,7 @@ SHORT, SHORT_CONTAINED = "short", "short-unplugged"
 
 
 def chosen(names: Sequence[str], target: str = DEFAULT_TARGET) -> list[Scenario]:
-    """Return the scenarios of these names, or for ``all`` every one that fits any release.
-
-    ``some`` stands for those that ten minutes are enough for.
-
-    Args:
-        names: What was asked for.
-        target: What they are to be played on.
-
-    Raises:
-        UsageFault: there is none of that name.
-    """
+    """Return the scenarios of these names, of ``all`` or of ``some``; raises UsageFault."""
     if ALL in names:
         # Whoever lacks a C compiler is fields so, not given fewer scenarios.
         offers = offered(target) | {Capability.CLOCK_LIBRARY}

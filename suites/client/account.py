@@ -83,11 +83,7 @@ def account(
 
 
 def judge_account(made: Account, judge: Judge) -> None:
-    """Hold a check against the rules of its account, beside its own.
-
-    Raises:
-        ExceptionGroup: of a violation for each rule that was broken.
-    """
+    """Raise a group of violations, one for each rule of a check's account that was broken."""
     broken: dict[str, Violation] = {}
     for one in made.breaches:
         broken.setdefault(one.rule, one)

@@ -273,10 +273,7 @@ class _Player:
 
 
 def _named(harness: Harness, name: str) -> Handle:
-    """Return a consumer whose name is that of one in the last sequence.
-
-    An adapter keeps closed consumers by their names; thousands would use up its process.
-    """
+    """Return a consumer by the last sequence's name: an adapter keeps closed ones by theirs."""
     made = harness.handle()
     made.name = name
     return made

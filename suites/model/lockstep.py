@@ -202,10 +202,7 @@ def run(field: Environment, plan: Plan, told: Callable[[Tally], None]) -> Tally:
 
 
 def shrink(field: Environment, tally: Tally) -> None:
-    """Leave out of the failing script what it does not take: halves first, single actions last.
-
-    Hypothesis would do that too, but by many more examples than a real broker has time for.
-    """
+    """Leave out of the failing script what it does not take: halves first, single actions last."""
     deadline = time.monotonic() + tally.plan.shrinking * 60
     size = (len(tally.failing) + 1) // 2
     while size:

@@ -35,10 +35,7 @@ TOGETHER, TOGETHER_REPEATED = 4, 12  # Mutants at a time; checks at a time where
 
 
 class Hunt:
-    """Plays client checks against mutants until each is dead.
-
-    ``facing`` is the broker of the checks that need no hostile one; that one, unless it is given.
-    """
+    """Plays client checks against mutants until each is dead."""
 
     def __init__(self, hostile: ClusterInfo, seed: int, facing: ClusterInfo | None = None) -> None:
         own = facing or hostile

@@ -151,10 +151,7 @@ def _played(case: Case, judge: Judge, error: Exception | None) -> Played:
 
 
 def play(target: str, case: Case, seed: int) -> Played:
-    """Play one playable case in virtual time; the seed decides every choice, also the broker's.
-
-    ``target`` is ``reference``, ``reference:MUTANT`` or ``altered:NAME@reference``.
-    """
+    """Play one case against a broken reference broker; the seed decides all choices."""
     digests, properties = [""], dict(case.properties)
     brokers = int(properties.pop("brokers", "1" if case.check.solo else "3"))
     rng = random.Random(f"{seed} {case.name}")

@@ -104,11 +104,7 @@ class World(NamedTuple):
 
 
 def is_legal(history: History) -> bool:
-    """Return whether any legal execution explains a history.
-
-    Raises:
-        Undecided: there are too many, or it depends on whether members fetched to the end.
-    """
+    """Return whether any legal execution explains a history; Undecided if there are too many."""
     if _Search(history, left=0).finds():
         return True
     if history.drained and _Search(history, left=history.records).finds():
