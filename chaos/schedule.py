@@ -178,13 +178,8 @@ def shrink(
 ) -> Shrunk:
     """Return a smaller schedule that still fails, and how reliably.
 
-    Args:
-        schedule: what failed.
-        fails: plays a schedule and tells whether it failed.
-        tries: how often a candidate is played before it counts as passing.
-        replays: how often the result is played again.
-        log: takes a line for each candidate.
-        most: how many plays are spent on candidates.
+    A candidate passes when ``tries`` plays do not fail. The result is played ``replays`` times
+    again. At most ``most`` plays are spent on candidates.
     """
     spent = 0
 

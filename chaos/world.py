@@ -144,16 +144,10 @@ class World:
     async def mend(self, within: float) -> str:
         """Start the brokers that are away, and wait until the cluster is whole.
 
-        What does not get whole by itself is restarted, broker by broker, as somebody on call would
-        do: a wall clock that steps back may keep timers of Kafka from running out for as long as
-        the step. Returns what was still missing then, and nothing if no restart was needed.
-
-        Args:
-            within: seconds for which one and the same thing may be missing.
-
-        Raises:
-            EnvironmentFault: it does not get whole; it says which broker is not back, with the last
-                lines of its log.
+        What is missing for ``within`` seconds is restarted, broker by broker, as somebody on call
+        would do: a wall clock that steps back may keep timers of Kafka from running out for as long
+        as the step. Returns what was still missing then. EnvironmentFault says which broker is not
+        back, with the last lines of its log.
         """
         for broker in self.victims:
             await asyncio.to_thread(broker.resume)

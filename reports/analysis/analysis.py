@@ -140,13 +140,8 @@ def analyse(request: Request, tell: Tell) -> Analysis:
 def analyse_all(requests: Sequence[Request], tell: Tell) -> list[Analysis | EnvironmentFault]:
     """Judge the histories of many requests by one set of queries; nothing is written.
 
-    Where Spark runs is what the first request says.
-
-    Returns:
-        For each request what was found, or why none of its histories can be judged.
-
-    Raises:
-        EnvironmentFault: Spark does not start, or could not finish.
+    Returns for each what was found, or why none of its histories can be judged. Where Spark runs is
+    what the first request says. Raises EnvironmentFault: Spark does not start, or could not finish.
     """
     began, started = time.monotonic(), datetime.now(UTC)
     # Checksums take a while, and so does the start of a JVM: both at once.

@@ -158,16 +158,7 @@ def is_local(master: str) -> bool:
 def open_session(
     master: str = "local[*]", memory: str = "1g", settings: dict[str, str] | None = None
 ) -> SparkSession:
-    """Return a session.
-
-    Args:
-        master: where Spark runs: ``local[*]``, or whatever cluster Spark knows.
-        memory: of the driver, and of each executor.
-        settings: Spark settings that win over ours.
-
-    Raises:
-        EnvironmentFault: its JVM does not start.
-    """
+    """Return a session, in which ``settings`` win over ours; raises EnvironmentFault."""
     here = is_local(master) or "//127.0.0.1" in master or "//localhost" in master
     if here:
         # Spark looks up the machine's own name, which need not have an address, as in a container.
