@@ -1,8 +1,4 @@
-"""Where a lock-step run is played: on a target, or on a reference broker in our own event loop.
-
-The latter has a clock that is moved on by hand, so that waiting for a lock takes no time and the
-same script gives the same frames.
-"""
+"""Where a lock-step run is played: on a target, or on a reference broker in virtual time."""
 
 import asyncio
 import contextlib
@@ -13,12 +9,8 @@ from fixtures.clients.bounds import bounds_of
 from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import ReferenceName, parse_target
-from fixtures.machine.maven import clients_jar, coordinator_jar
-from fixtures.reference.clock import VirtualClock
-from fixtures.reference.cluster import ReferenceCluster
-from fixtures.reference.mutants import parts_of
-from fixtures.reference.target import LEDGER
 from fixtures.targets import TargetOptions, open_target, started
+from fixtures.virtual import VirtualRunner, virtual_cluster
 from fixtures.wire.schema import Schemas
 from spec.ledger import load_ledger
 from spec.model.release import Release, release_of
@@ -26,7 +18,7 @@ from spec.model.table import State
 from spec.verdict import Verdict, Violation
 from suites.broker.env import Env
 from suites.model.actions import Action, Do
-from suites.model.player import LOCK_MS, Player, RealTime, Time, VirtualTime
+from suites.model.player import LOCK_MS, REAL, VIRTUAL, Pace, Player, now_ms, pass_by
 
 _PAUSES = (20.0, 250.0)  # The shortest and the longest pause between two looks, in milliseconds.
 
@@ -39,7 +31,7 @@ async def drain(player: Player, patience: float) -> None:
     its locks end. ``patience``: milliseconds for which nothing may happen, beyond a lock's length.
     """
     wanted = player.end
-    since, before, pause = player.time.now(), -1, _PAUSES[0]
+    since, before, pause = now_ms(), -1, _PAUSES[0]
     while True:
         # The view is that of the last state write, so each look is preceded by one more.
         await player.act(Action(do=Do.PRODUCE, n=1))
@@ -50,17 +42,17 @@ async def drain(player: Player, patience: float) -> None:
         seen = await player.start()
         if seen >= wanted:
             return
-        now = player.time.now()
+        now = now_ms()
         if came or seen > before:
             since, before, pause = now, seen, _PAUSES[0]
         elif now - since > patience + LOCK_MS:
             raise _stuck(player, seen, f"in {(now - since) / 1000:.1f} s of fetching")
-        await player.time.pass_by(pause)
+        await pass_by(pause)
         pause = min(pause * 1.5, _PAUSES[1])
 
 
 def _stuck(player: Player, seen: int, for_: str) -> Violation:
-    now = player.time.now()
+    now = now_ms()
     late = player.judge.overdue(now)
     if not late:
         sentence = f"the start offset stays at {seen}, all before {player.end} being accepted"
@@ -78,11 +70,14 @@ _SAME = {"OFF-20": "OFF-26", "OFF-21": "OFF-26"}
 """Rules that the model names where the ledger names another for the same deviation."""
 
 
+Runner = asyncio.Runner | VirtualRunner
+
+
 class Environment:
     def __init__(
-        self, info: ClusterInfo, runner: asyncio.Runner, time: Time, seed: int, version: str = ""
+        self, info: ClusterInfo, runner: Runner, pace: Pace, seed: int, version: str = ""
     ) -> None:
-        self.runner, self.info, self.time = runner, info, time
+        self.runner, self.info, self.pace = runner, info, pace
         self.version = version or info.version
         self.release: Release = release_of(self.version)
         self.rng = Random(seed)
@@ -109,10 +104,10 @@ class Environment:
         await self._cluster.connect()
         await self._cluster.any()
         env = Env(self._cluster, self.rng, await bounds_of(self._cluster))
-        return await Player.begin(env, self.release, self.time)
+        return await Player.begin(env, self.release, self.pace)
 
     async def finish(self, player: Player, *, early: bool = False) -> None:
-        await drain(player, self.time.patience * (EARLY if early else 1))
+        await drain(player, self.pace.patience * (EARLY if early else 1))
 
     def replay(self, script: list[Action], *, early: bool = False) -> Player:
         async def played() -> Player:
@@ -131,41 +126,15 @@ def open_environment(
 ) -> Iterator[Environment]:
     parsed = parse_target(name)
     with contextlib.ExitStack() as stack:
-        runner = stack.enter_context(asyncio.Runner())
         if isinstance(parsed, ReferenceName):
-            info, time = stack.enter_context(_reference(parsed, brokers, seed, runner))
-            field = Environment(info, runner, time, seed)
+            virtual, at_end = stack.enter_context(VirtualRunner()), contextlib.AsyncExitStack()
+            stack.callback(lambda: virtual.run(at_end.aclose()))
+            cluster = virtual_cluster(name, brokers=brokers, seed=seed)
+            info = virtual.run(at_end.enter_async_context(cluster)).info
+            field = Environment(info, virtual, VIRTUAL, seed)
         else:
             target = open_target(name, TargetOptions(brokers=brokers))
             info = stack.enter_context(started(target)).info
-            field = Environment(info, runner, RealTime(), seed, version)
+            field = Environment(info, stack.enter_context(asyncio.Runner()), REAL, seed, version)
         stack.callback(field.close)
         yield field
-
-
-@contextlib.contextmanager
-def _reference(
-    name: ReferenceName, brokers: int, seed: int, runner: asyncio.Runner
-) -> Iterator[tuple[ClusterInfo, Time]]:
-    jar = str(clients_jar(name.version))
-    clock = VirtualClock()
-    cluster = ReferenceCluster(
-        Schemas.from_jar(jar),
-        Schemas.from_jar(coordinator_jar(jar)),
-        nodes=brokers,
-        parts=parts_of(name.mutant),
-        clock=clock,
-        seed=seed,
-    )
-    info = ClusterInfo(
-        name="reference",
-        version=name.version,
-        ledger=LEDGER,
-        bootstrap=runner.run(cluster.start()),
-        schema_jar=jar,
-        prefix="sp-",
-    )
-    try:
-        yield info, VirtualTime(clock)
-    finally:
-        runner.run(cluster.stop())

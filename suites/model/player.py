@@ -8,13 +8,12 @@ does in its own time stays open in the model until it is certain; see :class:`En
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
 
 from fixtures.clients.cluster import WITHIN, attempts, eventually
 from fixtures.clients.member import Ack, AckType, Response
-from fixtures.reference.clock import VirtualClock
 from fixtures.wire.connection import CallFailed
 from spec.model.operations import (
     FINE,
@@ -35,80 +34,32 @@ from suites.broker.env import Consumer, Env, Queue
 from suites.broker.leaders import moved
 from suites.model.actions import Action, Do
 
-T = TypeVar("T")
-_ROUNDS = 12
-"""Turns of the event loop after which whatever was on its way has arrived within one process."""
-_STEP = 10.0  # Milliseconds that pass at once while a request is waiting.
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How a target keeps to its time, in milliseconds."""
 
-class Time(Protocol):
     slack: Slack
     settled: float  # How long after the end of a session its records are free for certain.
     patience: float  # How long what must happen may take.
 
-    def now(self) -> float:
-        """Return the time."""
 
-    async def step(self) -> None:
-        """Let what was set off by the last action happen, as far as it costs no time."""
-
-    async def pass_by(self, milliseconds: float) -> None:
-        """Let time pass."""
-
-    async def during(self, asking: Coroutine[Any, Any, T]) -> T:
-        """Return what comes of a request, time passing while it waits."""
+REAL = Pace(
+    slack=Slack(early_ms=5.0, late_ms=3000.0, linger_ms=20_000.0),
+    settled=5000.0,
+    patience=WITHIN * 1000,
+)
+VIRTUAL = Pace(slack=Slack(early_ms=0.0, late_ms=0.0), settled=20.0, patience=5000.0)
+"""That of a reference broker in our own event loop, whose time passes when all are waiting."""
 
 
-class RealTime:
-    def __init__(self) -> None:
-        self.slack = Slack(early_ms=5.0, late_ms=3000.0, linger_ms=20_000.0)
-        self.settled = 5000.0
-        self.patience = WITHIN * 1000
-
-    def now(self) -> float:
-        return time.monotonic() * 1000
-
-    async def step(self) -> None:
-        """Go on at once."""
-
-    async def pass_by(self, milliseconds: float) -> None:
-        async for _ in attempts(milliseconds / 1000):
-            pass  # time itself is a step of a model run: locks end in it, and nothing is awaited
-
-    async def during(self, asking: Coroutine[Any, Any, T]) -> T:
-        return await asking
+def now_ms() -> float:
+    return time.monotonic() * 1000
 
 
-class VirtualTime:
-    """The time of a reference broker in our own event loop: it passes when it is told to."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        self._clock = clock
-        self.slack = Slack(early_ms=0.0, late_ms=0.0)
-        self.settled = 1.0
-        self.patience = 5000.0
-
-    def now(self) -> float:
-        return self._clock.now()
-
-    async def step(self) -> None:
-        await self.pass_by(1.0)
-
-    async def pass_by(self, milliseconds: float) -> None:
-        await self._rest()
-        self._clock.advance(milliseconds)
-
-    async def during(self, asking: Coroutine[Any, Any, T]) -> T:
-        task = asyncio.ensure_future(asking)
-        await self._rest()
-        while not task.done():
-            await self.pass_by(_STEP)
-        return await task
-
-    @staticmethod
-    async def _rest() -> None:
-        for _ in range(_ROUNDS):
-            await asyncio.sleep(0)
+async def pass_by(milliseconds: float) -> None:
+    async for _ in attempts(milliseconds / 1000):
+        pass  # time itself is a step of a model run: locks end in it, and nothing is awaited
 
 
 MEMBER_COUNT = 3
@@ -164,13 +115,13 @@ class Endings:
     free.
     """
 
-    def __init__(self, judge: SharePartition, time: Time) -> None:
-        self._judge, self._time = judge, time
+    def __init__(self, judge: SharePartition, settled: float) -> None:
+        self._judge, self._settled = judge, settled
         self._under_way: list[_End] = []
         self._desertion: Operation | None = None
 
     def add(self, seat: LockstepMember, operation: Operation) -> None:
-        self._under_way.append(_End(self._time.now(), operation, seat))
+        self._under_way.append(_End(now_ms(), operation, seat))
 
     def reopened(self, seat: LockstepMember) -> None:
         for end in self._under_way:
@@ -178,26 +129,24 @@ class Endings:
 
     def deserted(self) -> None:
         if self._desertion is None:
-            self._desertion = self._judge.begin_reload(self._time.now())
+            self._desertion = self._judge.begin_reload(now_ms())
 
     def attended(self) -> Judgement:
         desertion, self._desertion = self._desertion, None
-        return self._judge.over(desertion, self._time.now()) if desertion else FINE
+        return self._judge.over(desertion, now_ms()) if desertion else FINE
 
     def settle(self) -> list[Judgement]:
-        certain = self._time.now() - self._time.settled
+        certain = now_ms() - self._settled
         over = [end for end in self._under_way if end.at <= certain]
         self._under_way = [end for end in self._under_way if end.at > certain]
         return [
-            (self._judge.over if end.reopened else self._judge.closed)(
-                end.operation, self._time.now()
-            )
+            (self._judge.over if end.reopened else self._judge.closed)(end.operation, now_ms())
             for end in over
         ]
 
     def moved(self) -> list[Judgement]:
         over, self._under_way = self._under_way, []
-        return [self._judge.over(end.operation, self._time.now()) for end in over]
+        return [self._judge.over(end.operation, now_ms()) for end in over]
 
 
 LOCK_MS = 1000
@@ -213,12 +162,12 @@ _RENEWING = {"is_renew_ack": True, "max_wait_ms": 0, "min_bytes": 0, "max_bytes"
 
 class Player:
     def __init__(
-        self, queue: Queue, release: Release, seats: list[LockstepMember], time: Time
+        self, queue: Queue, release: Release, seats: list[LockstepMember], pace: Pace
     ) -> None:
-        self.queue, self.release, self.seats, self.time = queue, release, seats, time
+        self.queue, self.release, self.seats = queue, release, seats
         self.settings = Settings(lock_ms=LOCK_MS, renewal=release.renewal)
-        self.judge = SharePartition(settings=self.settings, release=release, slack=time.slack)
-        self.endings = Endings(self.judge, time)
+        self.judge = SharePartition(settings=self.settings, release=release, slack=pace.slack)
+        self.endings = Endings(self.judge, pace.settled)
         self.script: list[Action] = []
         self.reached: Counter[str] = Counter()
         self.batches: list[int] = []  # The last offset of each record batch.
@@ -239,12 +188,12 @@ class Player:
         }
 
     @classmethod
-    async def begin(cls, env: Env, release: Release, time: Time) -> Self:
+    async def begin(cls, env: Env, release: Release, pace: Pace) -> Self:
         nodes = sorted(env.cluster.brokers)
         placed = env.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
         queue = await env.queue(assignments=[placed], lock_ms=LOCK_MS)
         seats = [LockstepMember(await queue.consumer()) for _ in range(MEMBER_COUNT)]
-        return cls(queue, release, seats, time)
+        return cls(queue, release, seats, pace)
 
     @property
     def end(self) -> int:
@@ -260,7 +209,6 @@ class Player:
         self.reached[action.do] += 1
 
     async def act(self, action: Action) -> None:
-        await self.time.step()
         for judgement in self.endings.settle():
             self._heed(judgement)
         match action.do:
@@ -270,15 +218,15 @@ class Player:
                 await self.start()
             case Do.WAIT:
                 # Nothing is waited for: that time passes, so that locks end, is the action itself.
-                await self.time.pass_by(action.n)
+                await pass_by(action.n)
             case do:
                 await self._plays[do](action)
 
     async def start(self) -> int:
-        operation = self.judge.begin_look(self.time.now())
+        operation = self.judge.begin_look(now_ms())
         start = (await self.queue.offsets()).start
         if start >= 0:
-            self._heed(self.judge.start_shown(operation, self.time.now(), start))
+            self._heed(self.judge.start_shown(operation, now_ms(), start))
         return start
 
     # ------------------------------------------------------------------ the log
@@ -298,17 +246,17 @@ class Player:
 
     async def _start_log_at(self, offset: int) -> None:
         if offset > self.log_start:
-            operation = self.judge.begin_log_start(self.time.now(), offset)
+            operation = self.judge.begin_log_start(now_ms(), offset)
             await self.queue.env.admin.delete_records(self.queue.topic, offset)
             self.log_start = offset
-            self._heed(self.judge.log_started(operation, self.time.now()))
+            self._heed(self.judge.log_started(operation, now_ms()))
 
     async def _move(self, _action: Action) -> None:
         if len(self.queue.env.cluster.brokers) < 2:
             return
         for seat in self.seats:
             self._disconnect(seat)
-        operation = self.judge.begin_reload(self.time.now())
+        operation = self.judge.begin_reload(now_ms())
         self.queue = await moved(self.queue)
         topic, admin = self.queue.topic, self.queue.env.admin
 
@@ -318,7 +266,7 @@ class Player:
         await eventually(f"the high watermark {self.end} of the new leader", ask)
         for seat in self.seats:
             seat.consumer.where = (self.queue.topic, 0)
-        self._heed(self.judge.reload_done(operation, self.time.now()))
+        self._heed(self.judge.reload_done(operation, now_ms()))
         for judgement in [self.endings.attended(), *self.endings.moved()]:
             self._heed(judgement)
 
@@ -342,9 +290,9 @@ class Player:
             self.endings.reopened(seat)
         telling = self._begin_ack(seat, acks)
         ask = Fetch(member=seat.member, mode=Mode(action.mode), max_records=options["max_records"])
-        operation = self.judge.begin_fetch(self.time.now(), ask)
-        response = await self._call(self.time.during(seat.consumer.fetch(*acks, **options)))
-        received = self.time.now()
+        operation = self.judge.begin_fetch(now_ms(), ask)
+        response = await self._call(seat.consumer.fetch(*acks, **options))
+        received = now_ms()
         if telling:
             self._end_ack(telling, received, self._ack_error(response))
         if response is None:
@@ -405,7 +353,7 @@ class Player:
         elif response.error:
             seat.lose()
         if telling:
-            self._end_ack(telling, self.time.now(), self._ack_error(response))
+            self._end_ack(telling, now_ms(), self._ack_error(response))
 
     def _usable(self, types: Sequence[int]) -> list[int]:
         return [kind if self.release.renewal or kind != RENEW else 2 for kind in types]
@@ -415,7 +363,7 @@ class Player:
             return None
         batches = tuple(Batch(ack.first, ack.last, ack.types) for ack in acks)
         told = Acknowledge(member=seat.member, batches=batches, renew=_renews(acks))
-        return self.judge.begin_acknowledge(self.time.now(), told)
+        return self.judge.begin_acknowledge(now_ms(), told)
 
     def _end_ack(self, operation: Operation, received: float, error: int | None) -> None:
         if error is None:
@@ -439,10 +387,10 @@ class Player:
         types = [kind if kind != RENEW else 2 for kind in action.types]
         acks = seat.chosen(types)
         telling = self._begin_ack(seat, acks)
-        operation = self.judge.begin_close(self.time.now(), seat.member)
+        operation = self.judge.begin_close(now_ms(), seat.member)
         response = await self._call(seat.consumer.close(*acks))
         if telling:
-            self._end_ack(telling, self.time.now(), self._ack_error(response))
+            self._end_ack(telling, now_ms(), self._ack_error(response))
         self.endings.add(seat, operation)
         seat.lose()
         if response is None:
@@ -456,7 +404,7 @@ class Player:
 
     def _disconnect(self, seat: LockstepMember) -> None:
         if seat.connected:
-            self.endings.add(seat, self.judge.begin_close(self.time.now(), seat.member))
+            self.endings.add(seat, self.judge.begin_close(now_ms(), seat.member))
             seat.consumer.session.connection.abort()
         seat.connected = False
         seat.lose()
@@ -469,10 +417,10 @@ class Player:
         if not self.release.group_limits:
             return
         self.settings = replace(self.settings, delivery_limit=action.n)
-        asked = self.time.now()
+        asked = now_ms()
         wanted = {"share.delivery.count.limit": str(action.n)}
         await self.queue.env.admin.group_config(self.queue.group, wanted)
-        self.judge.configured(Span(asked, self.time.now()), self.settings)
+        self.judge.configured(Span(asked, now_ms()), self.settings)
 
     # ------------------------------------------------------------------ inside
 
