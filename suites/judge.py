@@ -6,11 +6,10 @@ names but never puts before the judge is vacuous, however green the test is.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 import allure
@@ -118,15 +117,6 @@ class Judge:
                 proof = tuple(_short(line, quote=False) for line in lines)[:MAX_WITNESS]
                 raise Violation(self.rule, sentence, proof)
         counter["assertions"] += 1
-
-    @contextlib.contextmanager
-    def raises(self, kind: type[Exception], what: str) -> Iterator[None]:
-        try:
-            yield
-        except kind:
-            self.holds(True, what)
-        else:
-            self.holds(False, f"{what}: expected {kind.__name__}, nothing was raised")
 
     def saw(self, **events: int) -> None:
         """Count events that the verdict rests on, as in ``redeliveries=3``; zeros prove nothing."""
