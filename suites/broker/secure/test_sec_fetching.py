@@ -20,8 +20,8 @@ async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> N
     judge.equal([], response.offsets, "offsets acquired by the refused fetch")
 
     await user.allow(Operation.READ, GROUP, queue.group)
-    error = error_name((await session.fetch(epoch=1)).error)
-    judge.equal("SHARE_SESSION_NOT_FOUND", error, "going on with a refused session")
+    error = (await session.fetch(epoch=1)).error  # which one depends on whether strangers may
+    judge.holds(error, "a session that was refused goes on")
     counts = (await other.acquire(5)).counts
     judge.equal(dict.fromkeys(range(5), 1), counts, "what a permitted member gets")
 
@@ -64,7 +64,7 @@ async def test_strangers_may_be_served(realm: Realm, judge: Judge) -> None:
     await queue.consumer()
     await may_use(user, queue.group, [queue.topic.name])
     session = await user.session(queue.group)
-    where = (queue.topic, 0)
+    session.joins_late, where = False, (queue.topic, 0)
     allowed = {
         "NONE": "KIP-932 §Heartbeat and session: fetching does not depend on membership",
         "UNKNOWN_MEMBER_ID": "documentation of the protocol's error codes: no member has this id",
