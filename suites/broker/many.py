@@ -128,8 +128,7 @@ class Grid:
             named = self.places if session.epoch == 0 else ()
             responses.append(Consumer.sound(await session.fetch(*named, max_records=2000)))
             for part in responses[-1].parts:
-                place = part.topic_id, part.partition
-                held.setdefault(place, Catch()).counts.update(part.counts)
+                held.setdefault((part.topic_id, part.partition), Catch()).counts.update(part.counts)
             caught = [catch.counts for catch in held.values()]
             if all(len(counts) >= each and (not until or until in counts) for counts in caught):
                 return responses
