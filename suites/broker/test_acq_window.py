@@ -86,9 +86,9 @@ async def test_released_inside_full_window(env: Env, judge: Judge) -> None:
 
 async def _fill(consumer: Consumer, limit: int) -> list[int]:
     """Acquire until the window has ``limit`` records; return the offsets."""
-    seen: list[int] = []
+    seen: set[int] = set()
     async for _ in attempts():
-        seen += consumer.sound(await consumer.fetch()).offsets
+        seen |= {*consumer.sound(await consumer.fetch()).offsets}
         if len(seen) >= limit:
             return sorted(seen)
     raise await consumer.stopped(f"only {len(seen)} of {limit} records were acquired")
