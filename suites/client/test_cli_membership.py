@@ -241,7 +241,8 @@ async def test_assignment_emptied_and_given_back(hostile: Harness, judge: Judge)
     queue, consumer = await hostile.consuming(1, settle=True, max_wait_ms=5000)
 
     async def told(*mine: dict[str, object]) -> None:
-        now = {"name": "assignment", "value": {"topic_partitions": [*mine]}}
+        now = {"name": "assignment", "value": {"topic_partitions": [*mine]}, "times": 0}
+        hostile.tap.script.clear()
         hostile.play({"on": HEARTBEAT, "do": "field", **now})
         await hostile.meets(consumer, HEARTBEAT, since=len(hostile.heartbeats(consumer)) - 1)
         await hostile.polls(consumer, within=1.5)
@@ -250,8 +251,6 @@ async def test_assignment_emptied_and_given_back(hostile: Harness, judge: Judge)
     for _ in range(2):  # the fetch that waited may bring the first, and lose it
         await queue.produce([b"after"])
         await hostile.polls(consumer, within=1.0)
-    if assigned(_after_script(hostile, consumer)):
-        raise Undecided("the partition was assigned again at once")
     taken = {one.offset for one in acquired(hostile.seen(consumer))}
     judge.holds(2 not in taken, "a partition that was taken away is fetched 2.5 s later")
     await told({"topic_id": queue.topic.id, "partitions": [0]})
