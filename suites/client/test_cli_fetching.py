@@ -222,7 +222,7 @@ async def test_unreadable_batch(hostile: Harness, judge: Judge) -> None:
     judge.equal([0, 2, 3], delivered, "delivered, where the batch of 1 is unreadable")
 
 
-@check("CLI-65")
+@check("CLI-65", timeout=90)
 @pytest.mark.parametrize("codec", [codec.name for codec in Compression])
 async def test_codecs(harness: Harness, judge: Judge, codec: str) -> None:
     queue = await harness.queue()
