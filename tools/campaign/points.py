@@ -3,12 +3,13 @@
 The agent of :mod:`fixtures.mutants` puts a switch at each point where PIT would make a mutant, all
 at once, while the classes of an unmodified release load. One healthy run tells which checks reach
 which point. Then each point of a sample is turned on and the checks that reach it are played, those
-first that noticed others near it, until one reports a rule broken that holds without the mutant.
+first that noticed others near it, or reach most of the same method and class, one for each rule,
+until one reports a rule broken that holds without the mutant.
 Canaries between two points tell whether the program is still sound; if not, it is started again.
 
 A process of its own plays, as deadlines are shorter there: ``python -m tools.campaign.points
-SUBJECT SEED MUTANTS JOURNAL``. Each point's outcome is a line of the journal, and that point is not
-played again.
+SUBJECT SEED MUTANTS JOURNAL POINT...``. Each point's outcome is a line of the journal, and that
+point is not played again unless it is named.
 """
 
 import asyncio
@@ -60,14 +61,14 @@ class Fate:
 
 
 def play(subject: str, options: Options) -> Outcome:
-    """Turn on a sample of points, or all for ``--mutants 0``, and count who notices."""
+    """Turn on a sample of points, all for ``--mutants 0``, or named ones; count who notices."""
     journal = ROOT / "out" / f"{subject}-{RELEASE}-{options.seed}.jsonl"
     journal.parent.mkdir(exist_ok=True)
-    words = [subject, str(options.seed), str(options.mutants), str(journal)]
+    words = [subject, str(options.seed), str(options.mutants), str(journal), *options.only]
     for line in lines_of("tools.campaign.points", *words, patience=PATIENCE):
         options.say(line)
-    drawn = frozenset(sample(subject, options.seed, options.mutants))
-    found = [one for one in read(journal) if one.point in drawn]
+    drawn = frozenset(options.only or sample(subject, options.seed, options.mutants))
+    found = [one for one in read(journal).values() if one.point in drawn]
     return Outcome(said=table(found), more={"points": [dataclasses.asdict(one) for one in found]})
 
 
@@ -76,9 +77,10 @@ def sample(subject: str, seed: int, mutants: int) -> list[str]:
     return Random(seed).sample(names, min(mutants or len(names), len(names)))
 
 
-def read(journal: Path) -> list[Fate]:
+def read(journal: Path) -> dict[str, Fate]:
+    """Return the last fate of each point."""
     lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
-    return [Fate(**json.loads(line)) for line in lines]
+    return {one.point: one for one in (Fate(**json.loads(line)) for line in lines)}
 
 
 def table(found: Sequence[Fate]) -> list[str]:
@@ -103,6 +105,7 @@ class Hunt:
     def __init__(self, program: Program, journal: Path) -> None:
         self.program, self.journal = program, journal
         self.kills: Counter[tuple[str, str]] = Counter()
+        self.near: dict[str, Counter[str]] = {}  # By check and place, how many points it reaches.
         self.cases = {case.name: case for case in program.cases()}
         self.canaries: list[Case] = []
 
@@ -129,7 +132,8 @@ class Hunt:
         file.write_text(json.dumps(found), encoding="utf-8")
         return found
 
-    async def run(self, drawn: Sequence[str]) -> None:
+    async def run(self, drawn: Sequence[str], *, again: bool) -> None:
+        """Play points; those of the journal, too, if they are to be played again."""
         await self.program.start()
         reach = await self.reach()
         words = self.program.canaries
@@ -138,11 +142,11 @@ class Hunt:
         for name, found in reach.items():
             for one in found:
                 reaching[one].append(name)
+            self.near[name] = Counter(place for one in found for place in _places(one))
         print(f"{len(reaching)} points are reached by {len(reach)} checks", flush=True)
-        done = {one.point for one in read(self.journal)}
-        for point in drawn:
-            if point in done:
-                continue
+        done = {} if again else read(self.journal)
+        fates = Counter(done[point].fate for point in drawn if point in done)
+        for point in (one for one in drawn if one not in done):
             names = reaching.get(point, [])
             began = time.monotonic()
             fate = Fate(point=point, fate=UNREACHED)
@@ -153,17 +157,26 @@ class Hunt:
             )
             with self.journal.open("a", encoding="utf-8") as journal:
                 print(json.dumps(dataclasses.asdict(fate)), file=journal)
-            print(f"{fate.fate}: {point} {fate.rule} {fate.check} {fate.seconds:g} s", flush=True)
+            fates[fate.fate] += 1
+            so_far = f"{fates.total()} of {len(drawn)}, {fates[NOTICED]} {NOTICED}"
+            said = f"{point} {fate.rule} {fate.check} {fate.seconds:g} s"
+            print(f"{so_far}; {fate.fate}: {said}", flush=True)
 
     def ordered(self, point: str, reaching: Sequence[str]) -> list[Case]:
-        """Return checks: those that noticed others near first, crossed situations last."""
-        places = _places(point)
+        """Return checks: those that noticed others near, then one of each rule, then the others.
+
+        Those come first that reach most of the point's method, and then of its class: they are
+        about it, where others only pass by.
+        """
+        method, owner, every = _places(point)
         drawn = Random(point).sample(reaching, len(reaching))
-        first = {name.partition("[")[0]: name for name in reversed(drawn)}
+        first = {self.cases[name].check.rules: name for name in reversed(drawn)}
 
         def rank(name: str) -> tuple[int, ...]:
-            kills = (-self.kills[place, name] for place in places)
-            return (*kills, name != first[name.partition("[")[0]])
+            kills = (-self.kills[place, name] for place in (method, owner))
+            near = (-self.near[name][place] for place in (method, owner))
+            rest = name != first[self.cases[name].check.rules]
+            return (*kills, rest, *near, -self.kills[every, name])
 
         return [self.cases[name] for name in sorted(drawn, key=rank)][:MOST]
 
@@ -221,12 +234,12 @@ def _places(point: str) -> tuple[str, str, str]:
     return method, method.partition(".")[0], ""
 
 
-async def main(subject: str, seed: str, mutants: str, journal: str) -> None:
+async def main(subject: str, seed: str, mutants: str, journal: str, *named: str) -> None:
     with tempfile.TemporaryDirectory(prefix="shareproof-points-") as folder:
-        drawn = sample(subject, int(seed), int(mutants))
+        drawn = named or sample(subject, int(seed), int(mutants))
         program = PROGRAMS[subject](Path(folder), RELEASE, int(seed))
         try:
-            await Hunt(program, Path(journal)).run(drawn)
+            await Hunt(program, Path(journal)).run(drawn, again=bool(named))
         finally:
             await program.stop()
 
