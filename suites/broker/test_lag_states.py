@@ -93,18 +93,23 @@ async def test_finished_do_not_count(
 
 
 @check("LAG-04", crossed=(BESIDE, RELOADED))
-async def test_let_go_at_the_limit(env: Env, judge: Judge) -> None:
-    """The end of a session finishes what it held for the last time, of a batch in parts, too."""
+@pytest.mark.parametrize("way", ["closed", "expired"])
+async def test_let_go_at_the_limit(env: Env, judge: Judge, way: str) -> None:
+    """What was held for the last time is finished when it is let go, of a batch in parts, too."""
     queue, consumer = await env.with_holder(5, lock_ms=env.bounds.longest_lock)
     helper = await queue.consumer(join=False)
     await consumer.acked(release(1, 4))
+    if way == "expired":
+        await reconfigure(queue, helper, lock_ms=env.bounds.prompt_lock)
     await hold_at(helper, 4, await delivery_limit(env))
     fresh = await queue.produce(1)
     await helper.acquire(1)
     await helper.acked(accept(2))
-    await helper.close()
-    if (came := [*await watch(consumer, [fresh], SLACK)]) != [fresh]:
-        raise Undecided(f"{came} came when a session ended that held records for the last time")
+    if way == "closed":
+        await helper.close()
+    lock = env.bounds.prompt_lock / 1000
+    if (came := [*await watch(consumer, [fresh], lock + SLACK)]) != [fresh]:
+        raise Undecided(f"{came} came when records were let go that were held for the last time")
     judge.equal(2, await queue.lag(2), "lag with 0 and the last held, one accepted, three let go")
 
 
