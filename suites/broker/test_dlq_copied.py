@@ -68,7 +68,8 @@ async def test_copies_of_a_large_batch(
     box = await boxed(env, dead=dead, copy=True, topic_config={"segment.ms": "1"})
     own = (("own", bytes(each)),) if codec is Compression.NONE and batches > 1 else ()
     values = [b"%d " % number + bytes(each) for number in range(size)]
-    records = [Record(value=value, headers=own) for value in values]
+    began = int(time.time() * 1000)
+    records = [Record(timestamp=began + n, value=v, headers=own) for n, v in enumerate(values)]
     count, sent = size // batches, 0
     for at in range(0, size, count):
         batch = encode_batch(records[at : at + count], compression=codec)
