@@ -212,12 +212,17 @@ class Hunt:
     async def confirmed(
         self, point: str, failed: Sequence[tuple[Case, Observation]]
     ) -> tuple[Case, Observation] | None:
-        """Return the first that holds without the mutant, and leave the broker sound."""
-        self.program.turn_on("")
-        await self.mend()
+        """Return the first that holds without the mutant, and not with it; leave a sound broker."""
         for case, one in failed:
+            self.program.turn_on("")
+            await self.mend()
             if await self.program.passes(case):
-                return case, one
+                # Once more: on a busy machine a check may have failed whatever the mutant.
+                self.program.turn_on(point)
+                if not await self.program.passes(case):
+                    self.program.turn_on("")
+                    await self.mend()
+                    return case, one
         self.program.turn_on(point)
         return None
 
