@@ -103,23 +103,6 @@ async def test_record_limit_cuts_what_was_released(env: Env, judge: Judge) -> No
     judge.holds(most <= limit, f"{most} of {total} released records, MaxRecords being {limit}")
 
 
-@check("ACK-02", "LCK-01", feature="record-limit", crossed=(BESIDE, BEHIND))
-async def test_part_of_a_batch_comes_again(env: Env, judge: Judge) -> None:
-    lock, total = env.bounds.prompt_lock, env.rng.randint(8, 20)
-    _, holder, other = await env.with_pair(total, lock_ms=lock)
-    size = env.rng.randint(2, total - 1)
-    held = (await holder.acquire(size, max_records=size, share_acquire_mode=RECORD_LIMIT)).offsets
-    freed = held[::2]
-    await holder.acked(*map(release, freed))
-
-    seen = counts_in(await watch(other, range(total), lock / 1000 + SLACK))
-
-    again = {offset: seen.get(offset) for offset in freed}
-    judge["ACK-02"].equal(dict.fromkeys(freed, 2), again, "counts after RELEASE")
-    back = [offset for offset in held if offset in seen or offset in freed]
-    judge["LCK-01"].equal(held, back, f"of {total}: held, and back after the lock")
-
-
 @check("ACQ-35", feature="record-limit", crossed=RELOADED)
 async def test_record_limit_over_partitions(env: Env, judge: Judge) -> None:
     queue = await env.queue(partitions=3, assignments=env.together(3))

@@ -2,16 +2,24 @@
 
 from suites.broker.kit import *
 
+RECORD_LIMIT = {"share_acquire_mode": 1}
+"""Of a batch the first records are held then, and the rest is nobody's."""
+LIMITED = pytest.mark.feature("record-limit")
+
 
 @check("LCK-01", "LCK-02", fast=True, crossed=(BESIDE, RELOADED))
-async def test_expired_lock_frees_the_records(env: Env, judge: Judge) -> None:
+@pytest.mark.parametrize(
+    "mode", [{}, pytest.param(RECORD_LIMIT, marks=LIMITED)], ids=["whole", "part"]
+)
+async def test_expired_lock_frees_the_records(env: Env, judge: Judge, mode: dict[str, int]) -> None:
     lock, count = env.bounds.short_lock, env.rng.randint(2, 8)
-    _, holder, other = await env.with_pair(count, lock_ms=lock)
+    _, holder, other = await env.with_pair(count + 4 * len(mode), lock_ms=lock)
     sent = time.monotonic()
-    held = await holder.acquire(count)
+    held = await holder.acquire(count, max_records=count, **mode)
     in_time(sent, lock)
 
-    seen = await watch(other, held.offsets, lock / 1000 + SLACK)
+    came = await watch(other, held.offsets, lock / 1000 + SLACK)
+    seen = {offset: came[offset] for offset in held.offsets if offset in came}
 
     judge["LCK-01"].equal(held.offsets, sorted(seen), "offsets that came back after the lock")
     after = {offset: sighting.at - sent for offset, sighting in seen.items()}
