@@ -57,6 +57,12 @@ def refuse_if_silent(info: ClusterInfo) -> None:
         raise Undecided(sentence)
 
 
+def forget(info: ClusterInfo) -> None:
+    """Look at a cluster as if for the first time: it has become another one."""
+    _looks.pop(info.bootstrap, None)
+    _silent.pop(info.bootstrap, None)
+
+
 async def find_hang(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled | None:
     """Return what to raise if a broker of ours hangs, with its threads that wait as the witness.
 

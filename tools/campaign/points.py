@@ -42,6 +42,9 @@ PROGRAMS: Mapping[str, type[Program]] = {"random": Broker, "random-client": Clie
 MOST = 160
 """Checks that are played for one point. Others that reach it as well are counted as not played."""
 
+LOOKS = 3
+"""How often a broker is looked at, for one point, that keeps all checks waiting."""
+
 NOTICED, SURVIVED, UNREACHED = "noticed", "survived", "not reached"
 """Outcomes of a point. It survived the checks that were played, which may not be all."""
 
@@ -182,13 +185,14 @@ class Hunt:
 
     async def hunt(self, point: str, ordered: Sequence[Case]) -> Fate:
         self.program.turn_on(point)
-        played, looked = 0, False
+        played = looks = 0
         async for seen in self.program.in_turns(ordered):
             played += len(seen)
             failed = [(c, one) for c, done in seen for one in done if one.verdict is Verdict.FAIL]
             waited = [c for c, done in seen if any(one.verdict is Verdict.UNKNOWN for one in done)]
-            if waited and not (failed or looked):
-                looked = True
+            # Again where all wait: the sound broker that is the control may have been late, too.
+            if waited and not failed and looks < (LOOKS if len(waited) == len(seen) else 1):
+                looks += 1
                 if stalled := await self.program.look():
                     judge = Judge(waited[0].check.rules)
                     failed = [(waited[0], observe(waited[0].name, judge, stalled, 0.0)[0])]

@@ -114,6 +114,7 @@ class Broker(Program):
         await on_env(case, judge, self._target.info, self._schemas, rng)
 
     async def look(self) -> Stalled | None:
+        hang.forget(self._target.info)  # by now another point is on
         return await hang.find_hang(self._target.info, {})
 
 
