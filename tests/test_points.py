@@ -145,4 +145,4 @@ def test_what_came_of_points_is_counted_by_class() -> None:
         ["C", "0", "0", "1"],
         ["all", "1", "1", "1"],
     ]
-    assert lines[4] == "survived: A$B.m:2 condition negated (3 of 9 checks played)"
+    assert lines[4] == "survived: A$B.m:2 condition negated (3 of 9 checks played, 0 undecided)"

@@ -51,7 +51,7 @@ NOTICED, SURVIVED, UNREACHED = "noticed", "survived", "not reached"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """The outcome of a point: the rule and check that noticed it, and how many were played."""
+    """The outcome of a point: what noticed it, how many were played, how many told nothing."""
 
     point: str
     fate: str
@@ -59,6 +59,7 @@ class Fate:
     check: str = ""
     reason: str = ""
     played: int = 0
+    undecided: int = 0
     reaching: int = 0
     seconds: float = 0.0
 
@@ -97,7 +98,8 @@ def table(found: Sequence[Fate]) -> list[str]:
         numbers = f"{fates[NOTICED]:9} {fates[SURVIVED]:9} {fates[UNREACHED]:12}"
         lines.append(f"{name:36} {numbers}")
     lines += [
-        f"{SURVIVED}: {one.point} ({one.played} of {one.reaching} checks played)"
+        f"{SURVIVED}: {one.point} ({one.played} of {one.reaching} checks played, "
+        f"{one.undecided} undecided)"
         for one in found
         if one.fate == SURVIVED
     ]
@@ -185,11 +187,12 @@ class Hunt:
 
     async def hunt(self, point: str, ordered: Sequence[Case]) -> Fate:
         self.program.turn_on(point)
-        played = looks = 0
+        played = looks = undecided = 0
         async for seen in self.program.in_turns(ordered):
             played += len(seen)
             failed = [(c, one) for c, done in seen for one in done if one.verdict is Verdict.FAIL]
             waited = [c for c, done in seen if any(one.verdict is Verdict.UNKNOWN for one in done)]
+            undecided += len(waited)
             # Again where all wait: the sound broker that is the control may have been late, too.
             if waited and not failed and looks < (LOOKS if len(waited) == len(seen) else 1):
                 looks += 1
@@ -211,7 +214,7 @@ class Hunt:
                 )
         self.program.turn_on("")
         await self.mend()
-        return Fate(point=point, fate=SURVIVED, played=played)
+        return Fate(point=point, fate=SURVIVED, played=played, undecided=undecided)
 
     async def confirmed(
         self, point: str, failed: Sequence[tuple[Case, Observation]]
