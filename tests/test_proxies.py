@@ -213,7 +213,7 @@ async def test_a_rule_that_ends_before_both_responses_came(broker: ProxiedBroker
 
 @pytest.fixture(scope="module")
 def info() -> Iterator[ClusterInfo]:
-    with started(open_target("reference", TargetOptions(brokers=2))) as target:
+    with started(open_target("reference", TargetOptions(brokers=2, steady=True))) as target:
         yield target.info
 
 
