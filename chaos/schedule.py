@@ -99,7 +99,7 @@ class Schedule:
             injections = tuple(ScheduledFault(**one) for one in raw.pop("strikes"))
             schedule = cls(injections=tuple(sorted(injections, key=lambda one: one.at)), **raw)
         except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"not a schedule: {error!r}") from None
+            raise ValueError(f"not a schedule as runs write them: {error}") from None
         if any(one.at < 0 or one.lasts < 0 or one.subject < 0 for one in schedule.injections):
             raise ValueError("an injection has a negative time or subject")
         return schedule

@@ -130,7 +130,7 @@ def reproduce(options: AppOptions, rule: str) -> str:
     if Capability.OWN_CLUSTER in innermost(options.target).offers:
         words += typed(options, "brokers")
     words += typed(options, "records record poison poison_every attempts patience")
-    words += typed(options, "scenario command_config")
+    words += typed(options, "grace starting scenario ledger command_config")
     return shlex.join([*words, "--", *(options.command or ())])
 
 

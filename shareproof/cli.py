@@ -5,6 +5,7 @@
 """
 
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Annotated, NoReturn
 
@@ -100,6 +101,10 @@ def run(program: typer.Typer) -> NoReturn:
         from reports.verdicts import USAGE
 
         _end(USAGE, str(getattr(fault, "format_message", fault.__str__)()))
+    except (FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError) as fault:
+        from reports.verdicts import USAGE
+
+        _end(USAGE, f"{fault.filename}: {fault.strerror}.")
     except (EnvironmentFault, Undecided) as fault:
         from reports.verdicts import FAULT
 
@@ -107,4 +112,9 @@ def run(program: typer.Typer) -> NoReturn:
         _end(FAULT, f"the run stopped: {fault}" if isinstance(fault, Undecided) else str(fault))
     except (typer.Abort, KeyboardInterrupt):
         _end(INTERRUPTED, "interrupted")
+    except Exception:
+        from reports.verdicts import FAULT
+
+        traceback.print_exc()  # Python's own exit code would accuse what is judged
+        _end(FAULT, "the suite itself failed, as above; docs/challenge.md says where to report it.")
     raise SystemExit(code or 0)

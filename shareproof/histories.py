@@ -34,6 +34,13 @@ def require(*modules: str) -> None:
         )
 
 
+def refuse_file(out: Path) -> None:
+    """Raise UsageFault where a directory is to be and a file is, before anything is played."""
+    with reached(out):
+        if out.exists() and not out.is_dir():
+            raise UsageFault(f"--out {out}: that is a file, a directory is needed.")
+
+
 def load(options: LoadOptions, console: Console) -> dict[str, object]:
     require("pyarrow", "numpy")
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
@@ -45,6 +52,7 @@ def load(options: LoadOptions, console: Console) -> dict[str, object]:
         require("pyspark")
 
     out = options.out.absolute()
+    refuse_file(out)
     with reached(out):
         if (out / "history").exists():
             raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
@@ -84,6 +92,7 @@ def load(options: LoadOptions, console: Console) -> dict[str, object]:
 def analyse(options: AnalyseOptions, console: Console) -> Results:
     require("pyarrow", "pyspark")
     _known(options.only)
+    refuse_file(options.folder)
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from reports.analysis.analysis import analyse  # noqa: PLC0415
     from reports.analysis.judge import Request  # noqa: PLC0415

@@ -32,7 +32,7 @@ DEFAULT_BROKERS = 3
 CLIENT_AREA = "CLI"
 # Files that a run writes into its directory, and may therefore overwrite there.
 _WRITTEN = "results.json run.json report.html junit.xml pytest.log badge.json badge.svg"
-OWN = (*_WRITTEN.split(), "allurerc.json")
+OWN = (*_WRITTEN.split(), "allurerc.json", "findings.json", "sequences.json")
 UNSEEN = "apache-kafka"  # The ledger of a target that has not started yet.
 
 
@@ -89,7 +89,9 @@ def repeated(values: Iterable[str] | None) -> tuple[str, ...]:
 
 def split(values: Iterable[str] | None) -> tuple[str, ...]:
     """Split repeated and comma-separated names: ``["a,b", "c*"]``."""
-    parts = (part.strip() for value in values or () for part in value.split(","))
+    parts = [part.strip() for value in values or () for part in value.split(",")]
+    if parts and not any(parts):
+        raise UsageFault("An option that takes names got an empty one: leave it out for all.")
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
@@ -446,7 +448,8 @@ def named_ledger(name: str) -> Ledger:
 def _check_out(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UsageFault(f"--out {out}: that is a file, a directory is needed.")
-    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in OWN):
+    ours = (*OWN, "programs")  # all that a run of a program leaves that comes to nothing
+    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
         raise UsageFault(f"--out {out}: the directory holds other things; give a new or empty one.")
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -362,7 +362,8 @@ def shrink_run(run: Path, target: str, brokers: int, rate: float, log: Log) -> i
         schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
         rules = _rules_of(run)
     except (OSError, ValueError) as error:
-        raise UsageFault(f"--shrink {run}: no run of chaos: {error}.") from None
+        told = getattr(error, "strerror", error)
+        raise UsageFault(f"--shrink {run}: no run of chaos: {told}.") from None
     if not rules:
         raise UsageFault(f"--shrink {run}: that run broke no rule.")
     with ExitStack() as stack:

@@ -46,6 +46,7 @@ from reports.console import line
 from reports.headlines import cases
 from reports.results import Results
 from shareproof.chaos.verdicts import judge, spark_settings
+from shareproof.histories import refuse_file
 from shareproof.options import ChaosOptions, Overlap
 from suites.chaos.scenarios import CALM, DYING, MIXED, SCENARIOS, SLOW, TARDY, Scenario, chosen
 
@@ -66,6 +67,7 @@ Listening = Callable[[Sequence[Load]], tuple[Log, Callable[[], None]]]
 
 def run(options: ChaosOptions, console: Console) -> Results | None:
     out = options.out.absolute()
+    refuse_file(out)
     request = Request(
         runs=(out,),
         level=options.level,

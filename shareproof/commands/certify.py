@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from suites.options import (
     Target,
     checked,
     repeated,
+    resolved,
     split,
 )
 from suites.sweep import Named
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from suites.client.sweep.working import AnyCase
 
 Workers = Annotated[
-    int | None, Option("Number of checks run in parallel.", "--workers", "-n", min=0)
+    int | None, Option("Number of checks run in parallel.", "--workers", "-n", min=0, max=100)
 ]
 _SHARED = (
     "target brokers only level seed out fast drafts strict_reach workers ledger broker_option "
@@ -110,7 +112,7 @@ def finding(
     findings = fates.chosen(options.ledger_for(LEDGER), numbers)
     results, out = None, Path(options.out)
     swept: dict[str, Results] = {}
-    out.mkdir(parents=True, exist_ok=True)
+    checked(options)
     if rules := tuple(dict.fromkeys(rule for each in findings for rule in each.rules)):
         results = _results(replace(options, only=rules), workers, as_json=as_json)
     for one in findings:  # each apart: some lines of a broker's log name no case
@@ -218,6 +220,10 @@ def sweep(
     cases: Sequence[AnyCase] = []
     if not settings:
         cases = _listed(chosen(all_cases(), only), only, list_cases)
+    if not client and not adapter:
+        raise UsageFault("Give --client or --adapter for a client, or --target for a broker.")
+    if settings and (sequences or replay):
+        raise UsageFault("--settings excludes --sequences and --replay: give one of them.")
     tested = _tested(client, adapter)
     options = checked(replace(options, target="reference", client=tested))
     if sequences or replay:
@@ -244,8 +250,8 @@ def _sweep_broker(
     from shareproof.sweep.broker import cases_of, run
     from suites.sweep import chosen
 
-    options = checked(options)
     cases = _listed(chosen(cases_of(options.version), only, mark="."), only, list_cases)
+    options = checked(options)
     line(console, f"seed {options.seed}, {options.subject}, {len(cases)} cases")
     end(run(options, cases, only, console), options.out, as_json=as_json)
 
@@ -311,11 +317,15 @@ def hostile(
     import asyncio
 
     from fixtures.hostile.script import ScriptError
+    from fixtures.targets.arguments import resolve_target
     from shareproof.hostile import play
 
     limits: Any = {"frames": frames, "seconds": seconds}
+    on = resolve_target(target)
+    if not shutil.which(program[0]):
+        raise UsageFault(f"{program[0]}: there is no such program.")
     try:
-        code = asyncio.run(play(script, program, on=target, brokers=brokers, seed=seed, **limits))
+        code = asyncio.run(play(script, program, on=on, brokers=brokers, seed=seed, **limits))
     except ScriptError as error:
         raise UsageFault(str(error)) from None
     raise typer.Exit(code)
@@ -326,7 +336,7 @@ def model(options: ModelOptions) -> None:
     """Play the model in lock-step with a target: random actions, each judged at once."""
     from suites.model.run import play
 
-    raise typer.Exit(play(options))
+    raise typer.Exit(play(resolved(options)))
 
 
 @takes()
@@ -349,6 +359,10 @@ def walk(
     import asyncio
 
     from fixtures.adapters.versions import NEWEST
+    from fixtures.targets.arguments import resolve_target
     from shareproof.walk import walk_all
 
-    raise typer.Exit(asyncio.run(walk_all(clients or list(NEWEST), target, record)))
+    on = resolve_target(target)
+    if record:
+        record.mkdir(parents=True, exist_ok=True)
+    raise typer.Exit(asyncio.run(walk_all(clients or list(NEWEST), on, record)))

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fixtures.interface.names import ExternalName, UsageFault, innermost
 from shareproof.commands import end
 from shareproof.options import (
     AnalyseOptions,
@@ -82,6 +83,11 @@ def night(options: NightOptions) -> None:
     histories.require("pyarrow", "numpy", "pyspark")
     from shareproof.chaos.night import shrink_run, spend
     from spec.plain import text_of
+    from suites.options import resolved
+
+    options = resolved(options)
+    if isinstance(innermost(options.target), ExternalName):
+        raise UsageFault("A night breaks brokers of its own only; `shareproof chaos` breaks yours.")
 
     def log(line: str) -> None:
         typer.echo(line, err=True)

@@ -30,7 +30,10 @@ def play(options: ModelOptions) -> int:
     try:
         script = read_script(options.replay) if options.replay else None
     except (ValueError, OSError) as error:
-        raise UsageFault(str(error)) from None
+        told = getattr(error, "strerror", error)
+        raise UsageFault(f"--replay {options.replay}: {told}.") from None
+    if options.out and options.out.is_dir():
+        raise UsageFault(f"--out {options.out}: that is a directory, a file is needed.")
     with open_environment(
         options.target, brokers=options.brokers, seed=options.seed, version=options.expect_version
     ) as field:
