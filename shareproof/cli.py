@@ -4,6 +4,7 @@
 3 harness or environment, 130 interrupted.
 """
 
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -83,6 +84,8 @@ def _end(code: int, sentence: str) -> NoReturn:
 
 
 def main() -> NoReturn:
+    # Who ends a job wants what Ctrl-C does: what there is kept, and no process left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     run(app)
 
 
@@ -92,29 +95,30 @@ def _refuse_old_options(words: list[str]) -> None:
         raise UsageFault("--profile is now --ledger.")
 
 
+def _told(fault: Exception) -> tuple[int, str]:
+    """Return the exit code of a failure, and its sentence."""
+    from reports.verdicts import FAULT, USAGE
+
+    match fault:
+        case typer.TyperException() | UsageFault() | SpecError() | MixedTargets():
+            return USAGE, str(getattr(fault, "format_message", fault.__str__)())
+        case FileExistsError() | NotADirectoryError() | IsADirectoryError() | PermissionError():
+            return USAGE, f"{fault.filename}: {fault.strerror}."
+        case Undecided():  # a set-up, such as topics that nobody may create
+            return FAULT, f"the run stopped: {fault}"
+        case EnvironmentFault():
+            return FAULT, str(fault)
+    traceback.print_exception(fault)  # Python's own exit code would accuse what is judged
+    return FAULT, "the suite itself failed, as above; docs/challenge.md says where to report it."
+
+
 def run(program: typer.Typer) -> NoReturn:
     """Run a command line; every failure is one sentence on standard error and an exit code."""
     try:
         _refuse_old_options(sys.argv[1:])
         code = program(standalone_mode=False)
-    except (typer.TyperException, UsageFault, SpecError, MixedTargets) as fault:
-        from reports.verdicts import USAGE
-
-        _end(USAGE, str(getattr(fault, "format_message", fault.__str__)()))
-    except (FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError) as fault:
-        from reports.verdicts import USAGE
-
-        _end(USAGE, f"{fault.filename}: {fault.strerror}.")
-    except (EnvironmentFault, Undecided) as fault:
-        from reports.verdicts import FAULT
-
-        # What is undecided is a set-up, such as topics that nobody may create.
-        _end(FAULT, f"the run stopped: {fault}" if isinstance(fault, Undecided) else str(fault))
     except (typer.Abort, KeyboardInterrupt):
         _end(INTERRUPTED, "interrupted")
-    except Exception:
-        from reports.verdicts import FAULT
-
-        traceback.print_exc()  # Python's own exit code would accuse what is judged
-        _end(FAULT, "the suite itself failed, as above; docs/challenge.md says where to report it.")
+    except Exception as fault:
+        _end(*_told(fault))
     raise SystemExit(code or 0)

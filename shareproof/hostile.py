@@ -21,6 +21,7 @@ from typing import Any
 from fixtures.hostile.script import OperationContext, Script, ScriptError, read_script
 from fixtures.hostile.tap import Tap
 from fixtures.targets import TargetOptions, open_target, started
+from fixtures.targets.arguments import resolve_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
 from suites.app.program import VARIABLES
@@ -33,7 +34,7 @@ _SHOWN = (*SHARE, HEARTBEAT, "Metadata")
 async def play(
     file: Path, program: list[str], *, on: str, brokers: int, frames: int, seconds: float, seed: int
 ) -> int:
-    with started(open_target(on, TargetOptions(brokers=brokers))) as target:
+    with started(open_target(resolve_target(on), TargetOptions(brokers=brokers))) as target:
         schemas = Schemas.from_jar(target.info.schema_jar)
         async with open_env(target.info, Random(seed), [], schemas) as env:
             return await play_on(env, file, program, frames=frames, seconds=seconds)

@@ -19,6 +19,7 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, attempts, eventually
 from fixtures.clients.handle import Delivery, Handle
 from fixtures.targets import open_target, started
+from fixtures.targets.arguments import resolve_target
 from fixtures.wire.records import Record, encode_batch
 from spec.adapter import Capability
 from spec.verdict import EnvironmentFault, Undecided
@@ -174,7 +175,7 @@ async def walk(client: str, cluster: Cluster, record: Path | None) -> list[str]:
 
 async def walk_all(clients: Iterable[str], name: str, record: Path | None) -> int:
     failed = 0
-    with started(open_target(name)) as target:
+    with started(open_target(resolve_target(name))) as target:
         async with Cluster(target.info, rng=Random()) as cluster:
             for client in clients:
                 wrong = await walk(client, cluster, record)

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -28,65 +29,33 @@ from tests.shell import Shell, python, shareproof
 from tests.test_results import document, keep
 from tools.documents.commands import page
 
+WRONG = r"""
+broker --no-such-option | broker --target nonsense | broker --target kafka:3.9.0
+broker --target kafka:4.4.0 --brokers 2 | broker --target reference --brokers -1
+broker --target reference --workers 100000 | broker --target reference:no-such
+broker --target altered:no-such@reference | broker --target reference --broker-option no.such=1
+broker --target kfake --broker-option no.such=1 | broker --target reference --broker-jvm=-Xmx1g
+broker --target reference --only ADM-01 --tier 1
+broker --target reference --topics mine | broker --only NOPE | broker --only ''
+broker --level WISH | broker --ledger nobody | broker --profile strict
+broker --ledger missing.toml | broker --target kafka:4.4.0 --expect-version 4.3.0
+risks --fail-on serious | risks --accept no-such-risk | risks --release new | up --brokers 2
+up --property novalue | up --target reference --property no.such=1 | list --only NOPE
+report nowhere | report nowhere --diff | report nowhere --json | certify
+finding 051 --out /dev/null/out | sweep | sweep --client model --settings --sequences
+model --target kafka:./nowhere | walk model --target kafka:./nowhere
+hostile nowhere.toml --target kafka:./nowhere -- true | chaos --no-faults --out /dev/null
+load --out /dev/null | analyse nowhere --out /dev/null | night --archive /dev/null/nights
+night --target external:localhost:1 | hostile /dev/null -- no-such-program
+model --replay nowhere | walk model --record /dev/null/walks | client --client nosuch
+client --client model:nosuch | client --adapter no-such-program | client --out /dev/null/out
+"""
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("broker", "--no-such-option"),
-        ("broker", "--target", "nonsense"),
-        ("broker", "--target", "kafka:3.9.0"),
-        ("broker", "--target", "kafka:4.4.0", "--brokers", "2"),
-        ("broker", "--target", "reference", "--brokers", "-1"),
-        ("broker", "--target", "reference", "--workers", "100000"),
-        ("broker", "--target", "reference:no-such"),
-        ("broker", "--target", "altered:no-such@reference"),
-        ("broker", "--target", "reference", "--broker-option", "no.such=1"),
-        ("broker", "--target", "kfake", "--broker-option", "no.such=1"),
-        ("broker", "--target", "reference", "--broker-jvm=-Xmx1g"),
-        ("broker", "--target", "reference", "--topics", "mine"),
-        ("broker", "--only", "NOPE"),
-        ("broker", "--only", ""),
-        ("broker", "--level", "WISH"),
-        ("broker", "--ledger", "nobody"),
-        ("broker", "--profile", "strict"),
-        ("broker", "--ledger", "missing.toml"),
-        ("broker", "--target", "kafka:4.4.0", "--expect-version", "4.3.0"),
-        ("risks", "--fail-on", "serious"),
-        ("risks", "--accept", "no-such-risk"),
-        ("risks", "--release", "new"),
-        ("up", "--brokers", "2"),
-        ("up", "--property", "novalue"),
-        ("up", "--target", "reference", "--property", "no.such=1"),
-        ("list", "--only", "NOPE"),
-        ("report", "nowhere"),
-        ("report", "nowhere", "--diff"),
-        ("report", "nowhere", "--json"),
-        ("certify",),
-        ("finding", "051", "--out", "/dev/null/out"),
-        ("sweep",),
-        ("sweep", "--client", "model", "--settings", "--sequences"),
-        ("model", "--target", "kafka:./nowhere"),
-        ("walk", "model", "--target", "kafka:./nowhere"),
-        ("hostile", "nowhere.toml", "--target", "kafka:./nowhere", "--", "true"),
-        ("chaos", "--no-faults", "--out", "/dev/null"),
-        ("load", "--out", "/dev/null"),
-        ("analyse", "nowhere", "--out", "/dev/null"),
-        ("night", "--archive", "/dev/null/nights"),
-        ("night", "--target", "external:localhost:1"),
-        ("hostile", "/dev/null", "--", "no-such-program"),
-        ("model", "--replay", "nowhere"),
-        ("walk", "model", "--record", "/dev/null/walks"),
-        ("client", "--client", "nosuch"),
-        ("client", "--client", "model:nosuch"),
-        ("client", "--adapter", "no-such-program"),
-        ("client", "--out", "/dev/null/out"),
-    ],
-)
-def test_wrong_usage_is_one_sentence_and_two(
-    shell: Shell, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
-    extra = ("--out", str(tmp_path / "out")) if arguments[0] == "broker" else ()
-    code, out, err = shell(*arguments, *extra)
+
+@pytest.mark.parametrize("line", [each.strip() for each in re.split(r" \| |\n", WRONG.strip())])
+def test_wrong_usage_is_one_sentence_and_two(shell: Shell, tmp_path: Path, line: str) -> None:
+    extra = ("--out", str(tmp_path / "out")) if line.startswith("broker") else ()
+    code, out, err = shell(*shlex.split(line), *extra)
     assert (code, out) == (2, "")
     assert err.splitlines()[-1].startswith("shareproof: ")
 
@@ -102,6 +71,14 @@ def test_what_is_wrong_with_names_and_files_is_told(shell: Shell, tmp_path: Path
     _, _, err = shell("broker", "--ledger", str(tmp_path / "x.toml"))
     assert err.splitlines()[-1].startswith(f"shareproof: --ledger {tmp_path / 'x.toml'}: ")
     assert shell("broker", "--out", str(tmp_path))[0] == 2, "a directory of other things stays"
+
+
+def test_being_ended_is_an_interrupt_and_a_defect_of_ours_is_three(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for code, does in ((130, lambda *_: signal.raise_signal(signal.SIGTERM)), (3, dict)):
+        monkeypatch.setattr(run, "run_checks", does)
+        assert shell("broker", "--target", "reference", "--out", str(tmp_path))[0] == code
 
 
 @pytest.mark.parametrize("json_flag", [(), ("--json",)])

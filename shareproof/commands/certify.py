@@ -317,15 +317,13 @@ def hostile(
     import asyncio
 
     from fixtures.hostile.script import ScriptError
-    from fixtures.targets.arguments import resolve_target
     from shareproof.hostile import play
 
     limits: Any = {"frames": frames, "seconds": seconds}
-    on = resolve_target(target)
     if not shutil.which(program[0]):
         raise UsageFault(f"{program[0]}: there is no such program.")
     try:
-        code = asyncio.run(play(script, program, on=on, brokers=brokers, seed=seed, **limits))
+        code = asyncio.run(play(script, program, on=target, brokers=brokers, seed=seed, **limits))
     except ScriptError as error:
         raise UsageFault(str(error)) from None
     raise typer.Exit(code)
@@ -359,10 +357,8 @@ def walk(
     import asyncio
 
     from fixtures.adapters.versions import NEWEST
-    from fixtures.targets.arguments import resolve_target
     from shareproof.walk import walk_all
 
-    on = resolve_target(target)
     if record:
         record.mkdir(parents=True, exist_ok=True)
-    raise typer.Exit(asyncio.run(walk_all(clients or list(NEWEST), on, record)))
+    raise typer.Exit(asyncio.run(walk_all(clients or list(NEWEST), target, record)))

@@ -20,7 +20,9 @@ from shareproof import ROOT
 from shareproof.runner.inventory import read_checks
 from shareproof.runner.options import Invocation, introduced
 from shareproof.runner.outcome import PROPERTY, unpack
+from shareproof.runner.recorder import INTERRUPTED
 from spec.rule import load_rules
+from spec.tiers import ALL, tiers
 from spec.verdict import SEVERITY, Verdict
 from suites.canary import CANARY
 from suites.options import RunOptions, checked
@@ -49,11 +51,13 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
         check
         for check in read_checks(folder, drafts=options.drafts)
         if (check.fast or not options.fast)
-        and any(options.wants(rule) for rule in check.rules if rule in known)
+        and any(rule in known and options.wants(rule) for rule in check.rules)
+        and any(tiers().get(rule, ALL) <= options.tier for rule in check.rules)
     ]
     if not selected:
         chosen = [f"--only {','.join(options.only)}"] if options.only else []
         chosen += ["--fast"] if options.fast else []
+        chosen += [f"--tier {options.tier}"] if options.tier < ALL else []
         raise UsageFault(f"No check matches {' '.join(chosen) or 'the run'}.")
     line(console, f"seed {options.seed}, {options.subject}")
     options = introduced(options)
@@ -78,9 +82,12 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     if invocation.results:
         found = invocation.results
         return Ended(code=found.run.exit_code, results=found, log=log)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
-    usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
-    return Ended(code=USAGE if usage else FAULT, results=None, log=log)
+    if code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}:
+        raise UsageFault(f"Nothing was played: no chosen check is for {options.target}; see {log}.")
+    return Ended(code=FAULT, results=None, log=log)
 
 
 def moving_line(console: Console, last: str = "") -> Progress:

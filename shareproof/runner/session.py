@@ -32,7 +32,7 @@ from reports.verdicts import FAULT, USAGE
 from shareproof.runner import allured, outcome
 from shareproof.runner.checks import existing, rules_of, transcript_name
 from shareproof.runner.options import introduced, invocation_of, run_options_of
-from shareproof.runner.recorder import Recorder
+from shareproof.runner.recorder import INTERRUPTED, Recorder
 from shareproof.runner.scheduler import MOVING, scope, stage_scheduler
 from spec.plain import text_of
 from spec.rule import SpecError
@@ -254,7 +254,9 @@ class Controller:
         ran = bool(recorder.planned or recorder.seen)
         if self.config.option.collectonly or not (ran or recorder.faults):
             some = self.options.only or self.options.fast
-            if some and self._may_reach_checks() and not recorder.seconds:
+            if recorder.interrupted:
+                session.exitstatus = INTERRUPTED
+            elif some and self._may_reach_checks() and not recorder.seconds:
                 session.exitstatus = USAGE
             return
         try:
