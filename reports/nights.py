@@ -6,6 +6,7 @@ Pure functions over what was kept; they decide words and order, the template onl
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -120,7 +121,8 @@ class Night:
     def replay(self, one: Broken, archive: Path) -> str:
         play = one.smallest
         file = play.shrunk.file if play.shrunk and play.shrunk.file else f"{play.run}/schedule.json"
-        return f"shareproof chaos --target {self.target} --schedule {archive / self.name / file}"
+        schedule = shlex.quote(str(archive / self.name / file))
+        return f"shareproof chaos --target {self.target} --rate {self.rate:g} --schedule {schedule}"
 
     def summary(self) -> dict[str, Any]:
         return {

@@ -12,6 +12,7 @@ the oracle, which needs no Spark.
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -379,5 +380,5 @@ def shrink_run(run: Path, target: str, brokers: int, rate: float, log: Log) -> i
         found = shrink(schedule, fails, tries=TRIES, replays=REPLAYS, log=log, most=MOST)
     print(f"{', '.join(rules)}: {described(found.schedule)}")
     print(f"{found.reliability}, after {found.tried} plays")
-    print(f"shareproof chaos --target {target} --schedule {run / SHRUNK}")
+    print(f"shareproof chaos --target {target} --schedule {shlex.quote(str(run / SHRUNK))}")
     return BROKEN if found.failed else OK

@@ -240,6 +240,8 @@ def _schedule(options: ChaosOptions) -> Schedule:
         if options.faults or options.schedule:
             raise UsageFault("--no-faults excludes --faults and --schedule: give one of them.")
         return Schedule(seed=options.seed, seconds=seconds)
+    if options.faults and options.schedule:
+        raise UsageFault("--faults excludes --schedule: give one of them.")
     if options.schedule is None:
         proxies = _proxies(options, options.faults)
         offers = offered(

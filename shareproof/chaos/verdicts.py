@@ -14,6 +14,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -145,8 +146,8 @@ def excused_too_much(results: Results, run: ChaosRun) -> list[str]:
 def _again(results: Results, rule: RuleResult, played: Sequence[ChaosRun]) -> str:
     broken = [check.check for check in rule.checks if check.verdict == rule.verdict]
     named = [one for one in played if any(c.endswith(f"[{Path(one.run).name}]") for c in broken)]
-    run = (named or played)[0].run
-    return f"shareproof chaos --target {results.target.name} --schedule {run}/schedule.json"
+    file = f"{(named or played)[0].run}/schedule.json"
+    return f"shareproof chaos --target {results.target.name} --schedule {shlex.quote(file)}"
 
 
 Judge = Callable[[Sequence["Earlier"], bool], list[Results | EnvironmentFault]]

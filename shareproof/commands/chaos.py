@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -68,7 +69,8 @@ def chaos(options: ChaosOptions) -> None:
         raise typer.Exit
     results = runs.run(resolved(options), screen(stderr=True))
     if results is None:
-        line(screen(stderr=True), f"not judged: shareproof chaos --rejudge {options.out}")
+        again = shlex.join(["shareproof", "chaos", "--rejudge", str(options.out)])
+        line(screen(stderr=True), f"not judged: {again}")
         raise typer.Exit
     if not options.as_json:
         runs.show_injections(results, screen())
