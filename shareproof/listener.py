@@ -8,6 +8,7 @@ partition, when a Metadata request names it, and groups have no configurations o
 
 import argparse
 import asyncio
+import contextlib
 
 from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.reference.cluster import HANDLERS, Parts, ReferenceCluster
@@ -55,4 +56,5 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, default=19092)
     options = parser.parse_args()
     handlers = tuple(tier_1(ByName if one is Finding else one) for one in HANDLERS)
-    asyncio.run(serve(options.port, Parts(handlers=handlers)))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve(options.port, Parts(handlers=handlers)))

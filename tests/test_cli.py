@@ -47,6 +47,7 @@ model --target kafka:./nowhere | walk model --target kafka:./nowhere
 hostile nowhere.toml --target kafka:./nowhere -- true | chaos --no-faults --out /dev/null
 load --out /dev/null | analyse nowhere --out /dev/null | night --archive /dev/null/nights
 night --target external:localhost:1 | hostile /dev/null -- no-such-program
+chaos --faults kill-leader --schedule nowhere.json
 model --replay nowhere | walk model --record /dev/null/walks | client --client nosuch
 client --client model:nosuch | client --adapter no-such-program | client --out /dev/null/out
 """
