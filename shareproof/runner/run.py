@@ -17,12 +17,12 @@ from reports.console import COLOURS, line
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof import ROOT
-from shareproof.runner.inventory import read_checks
+from shareproof.runner.inventory import in_tier, read_checks
 from shareproof.runner.options import Invocation, introduced
 from shareproof.runner.outcome import PROPERTY, unpack
 from shareproof.runner.recorder import INTERRUPTED
 from spec.rule import load_rules
-from spec.tiers import ALL, tiers
+from spec.tiers import ALL
 from spec.verdict import SEVERITY, Verdict
 from suites.canary import CANARY
 from suites.options import RunOptions, checked
@@ -46,13 +46,12 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     ``workers`` are those of pytest-xdist, or None to let the number of checks decide.
     """
     checked(options)
-    folder, known = ROOT / "suites" / options.suite, load_rules()
+    folder, known = ROOT / "suites" / options.suite, in_tier(load_rules(), options.tier)
     selected = [
         check
         for check in read_checks(folder, drafts=options.drafts)
         if (check.fast or not options.fast)
-        and any(rule in known and options.wants(rule) for rule in check.rules)
-        and any(tiers().get(rule, ALL) <= options.tier for rule in check.rules)
+        and any(options.wants(rule) for rule in check.rules if rule in known)
     ]
     if not selected:
         chosen = [f"--only {','.join(options.only)}"] if options.only else []
