@@ -117,6 +117,8 @@ def run(program: typer.Typer) -> NoReturn:
     try:
         _refuse_old_options(sys.argv[1:])
         code = program(standalone_mode=False)
+        if code == INTERRUPTED:  # Typer's way to say so; what was done so far is written
+            _end(code, "interrupted")
     except (typer.Abort, KeyboardInterrupt):
         _end(INTERRUPTED, "interrupted")
     except Exception as fault:

@@ -1,6 +1,7 @@
 """A Spark session that suits the judge."""
 
 import contextlib
+import logging
 import os
 import re
 import threading
@@ -208,6 +209,8 @@ def open_session(
         raise EnvironmentFault(
             f"Spark does not start; what Java said stands above: {error}"
         ) from None
+    # After Ctrl-C Spark's own handler asks a connection in use, of which Py4J logs pages.
+    logging.getLogger().addFilter(lambda one: "while sending command" not in one.getMessage())
     if is_local(master):
         share_classes(spark)
     return spark
