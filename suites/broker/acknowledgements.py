@@ -49,6 +49,13 @@ async def holder_and_heir(env: Env, records: int) -> tuple[Queue, Consumer, Cons
     return queue, consumer, await queue.consumer()
 
 
+async def freed(holder: Consumer, other: Consumer, offsets: Collection[int]) -> list[int]:
+    """Return what another consumer gets of a holder's records, before their locks can end."""
+    if (catch := await other.take(offsets)).has(offsets):
+        in_time(holder.session.made, catch.responses[-1].lock_ms)
+    return catch.offsets
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """A member with one session over all partitions of a queue, all led by one broker."""
@@ -208,12 +215,6 @@ async def held_at(queue: Queue, count: int, delivery: int) -> Consumer:
     return consumer
 
 
-async def sentinel_only(queue: Queue, consumer: Consumer) -> tuple[list[int], Catch]:
-    """Produce a record and drain until it comes; return it alone, expected, and what came."""
-    offset, catch = await up_to_new(queue, consumer)
-    return [offset], catch
-
-
 def ladder(limit: int, size: int) -> list[int]:
     """Return how many of ``size`` records each delivery hands out when all are released each time.
 
@@ -252,9 +253,8 @@ async def acquired(
 ) -> dict[Where, list[int]]:
     """Fetch from several partitions until ``count`` records are acquired; return them by place.
 
-    The error of a whole fetch ends it, with what was acquired by then.
-
-    Partitions are named in the first of the fetches only, and not at all if not ``named``.
+    The error of a whole fetch ends it, with what was acquired by then. Partitions are named in the
+    first of the fetches only, and not at all if not ``named``.
     """
     found: dict[Where, list[int]] = {where: [] for where in partitions}
     names = partitions if named else ()
@@ -274,9 +274,3 @@ async def acquired(
 def offsets_in(response: Response, where: Where) -> list[int]:
     part = response.part(where[0].id, where[1])
     return part.offsets if part else []
-
-
-def error_in(response: Response, where: Where) -> int | None:
-    """Return the fetch error of one partition, ``None`` when the response leaves it out."""
-    part = response.part(where[0].id, where[1])
-    return None if part is None else part.error

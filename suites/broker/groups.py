@@ -22,7 +22,7 @@ from fixtures.clients.member import Member, accept, reject, release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.env import Env, Queue, poll
+from suites.broker.env import BYSTANDING, Env, Queue, demand_bystander, poll
 from suites.broker.state import batches_of, read_state
 
 NONE, NO_GROUP, NON_EMPTY = "NONE", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"
@@ -431,13 +431,16 @@ async def good_beat(member: Member, **fields: object) -> Struct:
 
 
 async def beating(
-    members: Iterable[Member], until: Callable[[], bool], within: float = WITHIN
+    members: Sequence[Member], until: Callable[[], bool], within: float = WITHIN
 ) -> list[Struct]:
     responses: list[Struct] = []
     async for _ in attempts(within):
         if until():
-            break
+            return responses
         responses += [await good_beat(member) for member in members]
+    if within >= BYSTANDING and not until():  # a bystander is assigned its topic, too
+        cluster = members[0].cluster
+        await demand_bystander(cluster, min(cluster.brokers), "what members wait for did not come")
     return responses
 
 
@@ -451,8 +454,7 @@ async def crowd(env: Env, queue: Queue, count: int) -> list[Member]:
 
 async def risen(member: Member, floor: int) -> list[int]:
     """Heartbeat until the member's epoch is above ``floor`` or time is up; return the epochs."""
-    responses = await beating([member], lambda: member.epoch > floor)
-    return [response.member_epoch for response in responses]
+    return [one.member_epoch for one in await beating([member], lambda: member.epoch > floor)]
 
 
 async def member_ids(env: Env, group: str) -> list[str]:

@@ -146,8 +146,11 @@ async def test_deleted_topic(env: Env, judge: Judge) -> None:
         seen = error_name(response.error) if response.error else result(response.part(doomed.id))
         if seen in GONE:
             break
+    else:
+        await demand_bystander(env.cluster, min(env.cluster.brokers), f"only {seen} was told")
     judge.one_of(GONE, seen, "result of the deleted topic")
     response = await session.acknowledge({(doomed, 0): [accept(0, 3)], (kept, 0): [accept(1, 3)]})
+    in_time(session.made, env.bounds.longest_lock)
     judge.one_of(GONE, result(response.part(doomed.id)), "result beside another topic")
     judge.equal("NONE", result(response.part(kept.id)), "result of the other topic")
     # Record 0 is still held, so that the start offset cannot pass what was accepted.
@@ -165,9 +168,12 @@ async def test_deleted_topic_inside_a_fetch(env: Env, judge: Judge) -> None:
         seen = result(response.part(doomed.id))
         if seen in GONE:
             break
+    else:
+        await demand_bystander(env.cluster, min(env.cluster.brokers), f"only {seen} was told")
     judge.one_of(GONE, seen, "result of the deleted topic")
     both = {(doomed, 0): [accept(0, 3)], (kept, 0): [release(1, 3)]}
     response = await session.fetch(acks=both, max_wait_ms=100)
+    in_time(session.made, env.bounds.longest_lock)
     judge.equal("NONE", error_name(response.error), "error of a ShareFetch with both")
     judge.one_of(GONE, result(response.part(doomed.id)), "result beside another topic")
     judge.equal("NONE", result(response.part(kept.id)), "result of the other topic")

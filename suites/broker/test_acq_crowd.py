@@ -10,13 +10,14 @@ LIMIT = 100
 class Crowd:
     """What is known to be held: from the moment a fetch was answered until an ack is sent.
 
-    Both ends lie inside the broker's own lock, so that whatever overlaps here overlaps there.
+    Both ends lie inside the broker's own lock, so that whatever overlaps here overlaps there. With
+    its holder is kept when a record was asked for, as its lock began later.
     """
 
     env: Env
     total: int
     appetite: int = 25
-    held: dict[int, str] = field(default_factory=dict)
+    held: dict[int, tuple[str, float]] = field(default_factory=dict)
     accepted: set[int] = field(default_factory=set)
     double: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -41,15 +42,17 @@ class Crowd:
         while (
             len(self.accepted) < self.total and not self.double and time.monotonic() < self.deadline
         ):
+            asked = time.monotonic()
             told = await member.fetch(max_records=rng.randint(1, self.appetite), max_wait_ms=200)
             self.fetches += 1
             counts = member.sound(told).only.counts
+            in_time(min((since for _, since in self.held.values()), default=asked), told.lock_ms)
             self.deliveries += len(counts)
             for offset in counts:
                 if offset in self.held or offset in self.accepted:
-                    owner = self.held.get(offset, "nobody: it was accepted")
+                    owner, _ = self.held.get(offset, ("nobody: it was accepted", 0))
                     self.double.append(f"{offset} went to {member.member_id} while held by {owner}")
-                self.held[offset] = member.member_id
+                self.held[offset] = member.member_id, asked
             self.most = max(self.most, len(self.held))
             if self.double:
                 return

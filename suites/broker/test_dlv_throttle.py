@@ -96,7 +96,7 @@ async def test_poison_takes_no_neighbours_along(env: Env, judge: Judge, crash: b
     queue = await env.queue(total)
 
     accepted = await _work_off(queue, poison, limit, crash=crash)
-    _, rest = await sentinel_only(queue, await queue.consumer(join=False))
+    _, rest = await up_to_new(queue, await queue.consumer(join=False))
 
     came = sorted({*accepted, *rest.offsets})
     expected = [offset for offset in range(total + 1) if offset != poison]

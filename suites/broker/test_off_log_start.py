@@ -90,9 +90,10 @@ async def test_deleted_inside_acquired(env: Env, judge: Judge) -> None:
     fresh = await other.drain(until=first)
     judge.equal(list(range(10, first + 1)), fresh.offsets, "given to another member")
 
-    settled = await holder.ack(accept(start, 8))
+    settled, given = await holder.ack(accept(start, 8)), await holder.ack(release(9))
+    in_time(holder.session.made, fresh.responses[-1].lock_ms)
     judge.equal(0, settled.ack_error, f"error of accepting {start} to 8")
-    judge.equal(0, (await holder.ack(release(9))).ack_error, "error of releasing 9")
+    judge.equal(0, given.ack_error, "error of releasing 9")
     await holder.close()
 
     second = await queue.produce(1)
@@ -132,6 +133,7 @@ async def test_deleted_into_another_acquisition(env: Env, judge: Judge) -> None:
     other = await queue.consumer(join=False)
 
     sentinel, fresh = await up_to_new(queue, other)
+    in_time(holder.session.made, fresh.responses[-1].lock_ms)
     judge["OFF-22"].equal({sentinel: 1}, fresh.counts, "given to another member")
 
     await holder.close()
@@ -159,6 +161,7 @@ async def test_deleted_below_the_start(env: Env, judge: Judge) -> None:
     sentinel, catch = await up_to_new(queue, other)
     # Were they settled, the start offset would be behind them, and accepting answered with NONE.
     kept = await holder.ack(release(6, 8))
+    in_time(holder.session.made, catch.responses[-1].lock_ms)
 
     expected = {9: 2} | dict.fromkeys(range(10, sentinel + 1), 1)
     judge.equal(expected, catch.counts, "given to another member")

@@ -227,7 +227,8 @@ async def first_error(consumer: Consumer) -> tuple[int, int | None]:
     seen: tuple[int, int | None] = (0, None)
     async for _ in attempts(WITHIN):
         response = await consumer.session.fetch(max_wait_ms=100)
-        seen = (response.error, error_in(response, consumer.where))
+        part = response.part(consumer.where[0].id, consumer.where[1])
+        seen = (response.error, part.error if part else None)
         if any(seen):
             break
     return seen

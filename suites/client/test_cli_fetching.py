@@ -369,15 +369,16 @@ async def test_aborted_batches(hostile: Harness, judge: Judge) -> None:
 async def test_markers(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(1)
     async with TransactionalProducer.open(harness.env.cluster) as producer:
-        for _ in range(2):
+        for end in (producer.commit, producer.abort):
             await producer.append(queue.topic, 2)
-            await producer.commit()
+            await end()
     await queue.produce([b"last"])
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 6, kind="accept")
     await harness.settle(consumer)
+    await consumer.close()
     # A marker stands behind each transaction: 0, 1 2 (3), 4 5 (6), 7.
-    judge.equal([0, 1, 2, 4, 5, 7], sorted(got.offsets), "delivered")
+    judge.equal(set(), {3, 6} & {*got.offsets}, "markers delivered")
     sent = [ack for ack in harness.acks(consumer) if ack.kind != AckType.GAP]
     wrong = [str(ack) for ack in sent if ack.offset in {3, 6}]
     judge.equal([], wrong, "markers acknowledged as if they were records")
