@@ -49,11 +49,14 @@ async def holder_and_heir(env: Env, records: int) -> tuple[Queue, Consumer, Cons
     return queue, consumer, await queue.consumer()
 
 
-async def freed(holder: Consumer, other: Consumer, offsets: Collection[int]) -> list[int]:
-    """Return what another consumer gets of a holder's records, before their locks can end."""
+async def judge_freed(
+    judge: Judge, holder: Consumer, other: Consumer, offsets: Collection[int], what: str
+) -> None:
+    """Demand that another consumer gets what a holder let go of, before its locks can end."""
     if (catch := await other.take(offsets)).has(offsets):
         in_time(holder.session.made, catch.responses[-1].lock_ms)
-    return catch.offsets
+    judge.equal(sorted(offsets), catch.offsets, what)
+    judge.saw(released=len(catch.counts))
 
 
 @dataclass(frozen=True, slots=True)
