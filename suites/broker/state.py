@@ -90,11 +90,13 @@ async def limit_state(env: Env, size: str | None, topic: str = STATE_TOPIC) -> N
     await env.admin.in_force()
 
 
-async def write_state(queue: Queue, start: int, batches: Sequence[Batch] = ()) -> None:
+async def write_state(
+    queue: Queue, start: int, batches: Sequence[Batch] = (), **options: Any
+) -> None:
     """Write a start offset and state batches, true or not, over the stored state."""
     epoch = (await read_state(queue)).state_epoch
     fields = {"state_epoch": epoch, "start_offset": start, "state_batches": wire_batches(batches)}
-    await _ask(queue, 0, "WriteShareGroupState", fields)
+    await _ask(queue, 0, "WriteShareGroupState", fields | options)
 
 
 async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -> Struct:

@@ -63,6 +63,23 @@ async def test_altered_offset(env: Env, judge: Judge, place: str) -> None:
         judge.equal(left - 1, await queue.lag(left - 1), "lag with the last one accepted")
 
 
+@check("LAG-27", feature="complete-count", fast=True)
+async def test_first_versions(env: Env, judge: Judge) -> None:
+    queue = await env.queue(12, untouched=True)
+    name, place = queue.topic.name, {(queue.topic.name, 0): 0}
+    if refusals(told := await alter_offsets(env, queue.group, place)) != {NONE}:
+        raise Undecided(f"AlterShareGroupOffsets: {told}")
+    await write_state(queue, 3, [(5, 6, ACKNOWLEDGED, 1)], version=0)
+    now = await queue.offsets()
+    judge.equal((3, UNKNOWN), (now.start, now.lag), "start and lag after a write without a count")
+    asked = fields_of("DescribeShareGroupOffsets", queue.group, name)
+    first = await ask_coordinator(env, queue.group, "DescribeShareGroupOffsets", version=0, **asked)
+    judge.equal({(name, 0): 3}, starts(first.groups[0]), "start offset shown by version 0")
+    consumer = await queue.holder(7)
+    await consumer.acked(accept(4))
+    judge.equal(6, await queue.lag(6), "lag after a write that counts: 3, and 7 to 11, are left")
+
+
 @check("LAG-07", crossed=BESIDE)
 async def test_deleted_offsets(env: Env, judge: Judge) -> None:
     queue = await _drained(env, 20)

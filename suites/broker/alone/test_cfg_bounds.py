@@ -56,10 +56,16 @@ async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> No
 @check("CFG-32", timeout=90)
 async def test_other_keys_can_be_altered(lone: SingleBroker, judge: Judge) -> None:
     group, other = lone.env.cluster.fresh_name("g"), "share.isolation.level"
-    await lone.env.admin.group_config(group, STORED_VALUES)
+    admin, alone = lone.env.admin, lone.env.cluster.fresh_name("g")
+    await admin.group_config(group, STORED_VALUES)
+    await admin.group_config(alone, {LOCK: STORED_VALUES[LOCK]})
     await lone.restart(NARROWED)
 
-    response = await lone.env.admin.try_group_config(group, {other: "read_committed"})
+    response = await admin.try_group_config(alone, {LOCK: None})
+    shown = await describe_group(lone.env.cluster, alone)
+    seen = error_name(response.error_code), shown.get(LOCK) == STORED_VALUES[LOCK]
+    judge.equal((NONE, False), seen, "taking a value back, and whether it is still stored")
+    response = await admin.try_group_config(group, {other: "read_committed"})
     shown = await describe_group(lone.env.cluster, group)
     seen = error_name(response.error_code), {name: shown.get(name) for name in STORED_VALUES}
     judge.equal((NONE, STORED_VALUES), seen, f"altering {other}, and the stored lock")

@@ -168,6 +168,8 @@ async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
         states = [group.group_state for group in response.groups]
         expected = {state: states.count(state) for state in ("Stable", "Empty")}
         seen = {s: await lone.number(MEMBERS, "share_group_count", state=s) for s in expected}
+        expected["in all"] = len(states)
+        seen["in all"] = await lone.number(MEMBERS, "group_count", protocol="share")
         if not all(expected.values()):
             raise Undecided(f"the broker lists {expected}, with one group left and one joined")
         if seen == expected:
@@ -192,6 +194,12 @@ async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
     for attribute in ("write_latency_avg", "write_latency_max"):
         told = [s.value for s in await lone.samples(STATE) if s.attribute == attribute]
         judge.holds(told and min(told) >= 0, f"{attribute} is {told} after state writes")
+    topic = await lone.env.cluster.topic(STATE_TOPIC)
+    served = await lone.number(STATE, "num_partitions", state="active")
+    judge.equal(len(topic.leaders), served, "partitions of the state topic that are served")
+    for attribute, high in (("thread_idle_ratio_avg", 1), ("partition_load_time_max", 60_000)):
+        told = [s.value for s in await lone.samples(STATE) if s.attribute == attribute]
+        judge.holds(told and not max(told) > high, f"{attribute} is {told}")
     look = partial(lone.number, STATE, "last_pruned_offset")
     cut = await poll(look, lambda cut: cut > pruned, pause=0.1)
     judge.holds(cut > pruned, f"the state topic was cut at {cut}, at {pruned} before")
@@ -222,12 +230,19 @@ async def test_listed_metrics(lone: SingleBroker, judge: Judge) -> None:
         look = partial(lone.number, bean, attribute, **labels)
         told = await poll(look, range(low, high + 1).__contains__, pause=0.1)
         judge.holds(low <= told <= high, f"{attribute} of {name} is {told}, not {low} to {high}")
-    # PurgatorySize would have fetches that ended, too, until they are cleared away.
     waiting = {"delayedOperation": "ShareFetch", "name": "NumDelayedOperations"}
     look = partial(lone.number, "DelayedOperationPurgatory", "Value", **waiting)
+    over = partial(lone.number, "DelayedShareFetchMetrics", "Count", name="ExpiresPerSec")
     await consumer.fetch(max_wait_ms=0)
-    base = await look()
+    base, before = await look(), await over()
     fetch = asyncio.create_task(consumer.fetch(max_wait_ms=4000))
     seen = await poll(look, lambda seen: seen > base, 3.5, pause=0.1)
     judge.holds(seen > base, f"{seen} operations are delayed while a fetch waits, {base} before")
+    # Here are fetches that ended, too, until they are cleared away.
+    size = await lone.number(
+        "DelayedOperationPurgatory", "Value", **waiting | {"name": "PurgatorySize"}
+    )
+    judge.holds(fetch.done() or size >= 1, f"{size} operations are watched while a fetch waits")
     await fetch
+    seen = await poll(over, lambda seen: seen > before, pause=0.1)
+    judge.holds(seen > before, f"{seen} waits for records are counted as over, {before} before")

@@ -58,6 +58,28 @@ async def test_fetching_needs_read_on_the_topic(realm: Realm, judge: Judge) -> N
     judge.equal([0, 1, 2], left, "what was left of the forbidden topic")
 
 
+@check("SEC-34", feature="dead-letters")
+async def test_letters_need_no_permission_of_the_member(realm: Realm, judge: Judge) -> None:
+    env, user = realm.env, await realm.user()
+    box = await boxed(env, 5, lock_ms=env.bounds.longest_lock)
+    queue, hidden = box.queue, box.topic.name
+    await env.member(queue.group, queue.topic)
+    await may_use(user, queue.group, [queue.topic.name])
+    every = user.entry(Operation.ALL, TOPIC, hidden, deny=True)
+    await user.grant(every)
+    found = (await user.call("Metadata", topics=[{"name": hidden}])).topics[0]
+    if error_name(found.error_code) != NO_TOPIC:
+        raise Undecided(f"the dead-letter topic is open: {error_name(found.error_code)}")
+
+    session, where = await user.session(queue.group), (queue.topic, 0)
+    held = await acquired(session, where, count=5)
+    response = await session.acknowledge({where: [reject(o) for o in held[where]]})
+    if result(response.only) != NONE or len(held[where]) != 5:
+        raise Undecided(f"rejecting {held[where]} got {result(response.only)}")
+    letters = letter_offsets(await box.arrived(range(5)))
+    judge.equal([*range(5)], letters, "rejected by who may not write letters, and written")
+
+
 @check("SEC-14")
 async def test_strangers_may_be_served(realm: Realm, judge: Judge) -> None:
     queue, user = await realm.env.queue(3), await realm.user()
