@@ -197,7 +197,8 @@ async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
     topic = await lone.env.cluster.topic(STATE_TOPIC)
     served = await lone.number(STATE, "num_partitions", state="active")
     judge.equal(len(topic.leaders), served, "partitions of the state topic that are served")
-    for attribute, high in (("thread_idle_ratio_avg", 1), ("partition_load_time_max", 60_000)):
+    # A ratio is measured over windows of time, and may be a little more than 1.
+    for attribute, high in (("thread_idle_ratio_avg", 2), ("partition_load_time_max", 60_000)):
         told = [s.value for s in await lone.samples(STATE) if s.attribute == attribute]
         judge.holds(told and not max(told) > high, f"{attribute} is {told}")
     look = partial(lone.number, STATE, "last_pruned_offset")
