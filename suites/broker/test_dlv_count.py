@@ -28,6 +28,20 @@ async def test_releases_count_over_all_members(env: Env, judge: Judge) -> None:
     judge.saw(redeliveries=limit - 1)
 
 
+@check("DLV-02", crossed=RELOADED)
+async def test_looked_at_again_and_again(env: Env, judge: Judge) -> None:
+    """Who looks into a queue by joining, releasing and leaving uses up a delivery each time."""
+    limit, total = await delivery_limit(env), env.rng.randint(1, 4)
+    queue = await env.queue(total)
+    for look in range(1, limit + 1):
+        viewer = await queue.consumer()
+        counts = await comes_again(viewer, range(total))
+        judge.equal(dict.fromkeys(range(total), look), counts, f"counts of look {look} of {limit}")
+        await viewer.acked(release(0, total - 1))
+        await viewer.depart()
+    judge.saw(looks=limit)
+
+
 @check("DLV-03", fast=True, crossed=AMONG)
 async def test_expired_delivery_counts(env: Env, judge: Judge) -> None:
     lock = env.bounds.short_lock

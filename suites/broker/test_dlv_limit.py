@@ -18,23 +18,6 @@ async def test_released_at_the_limit_is_archived(env: Env, judge: Judge) -> None
     judge.saw(archived=total)
 
 
-@check("DLV-02", "DLV-10", crossed=RELOADED)
-async def test_looked_at_again_and_again(env: Env, judge: Judge) -> None:
-    """Who looks into a queue by joining, releasing and leaving uses up a delivery each time."""
-    limit, total = await delivery_limit(env), env.rng.randint(1, 4)
-    queue = await env.queue(total)
-    for look in range(1, limit + 1):
-        viewer = await queue.consumer()
-        counts = await comes_again(viewer, range(total))
-        judge["DLV-02"].equal(dict.fromkeys(range(total), look), counts, "counts of a look")
-        await viewer.acked(release(0, total - 1))
-        await viewer.depart()
-
-    alone, came = await sentinel_only(queue, await queue.consumer())
-    judge["DLV-10"].equal(alone, came.offsets, f"left for a worker after {limit} looks")
-    judge["DLV-10"].saw(looks=limit)
-
-
 async def _hold_last(env: Env, lock_ms: int, ahead: int = 0) -> tuple[Queue, Consumer, float]:
     """Return a queue, who holds its last record on its last delivery, and since when.
 
