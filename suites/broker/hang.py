@@ -57,10 +57,10 @@ def refuse_if_silent(info: ClusterInfo) -> None:
         raise Undecided(sentence)
 
 
-def forget(info: ClusterInfo) -> None:
-    """Look at a cluster as if for the first time: it has become another one."""
-    _looks.pop(info.bootstrap, None)
-    _silent.pop(info.bootstrap, None)
+async def find_stuck(info: ClusterInfo) -> str:
+    """Return how a broker of ours does not serve a new group, asked twice; nothing if all do."""
+    stuck = await _stuck(info, PATIENT) if await _stuck(info) else None
+    return stuck.how if stuck else ""
 
 
 async def find_hang(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled | None:

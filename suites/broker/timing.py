@@ -8,7 +8,7 @@ side by side: a factor shows in the longer one. How late the broker ends an ordi
 is added.
 
 * shorter than configured: ``fail``
-* beyond ``LONGER`` times as configured at the least, and that lateness: ``fail``
+* beyond ``LONGER`` times as configured at the least, and that lateness, each time: ``fail``
 * at most ``SURE`` times as configured: ``pass``
 * else it cannot be told; after a few rounds it is ``unknown``
 """
@@ -16,6 +16,7 @@ is added.
 import asyncio
 import itertools
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -176,6 +177,7 @@ async def judge_span(
     seconds. ``shorter`` and ``longer`` are the rules that forbid a span to be that.
     """
     sure: set[float] = set()
+    long: Counter[float] = Counter()
     for _ in range(ROUNDS):
         late, found = await asyncio.gather(
             lateness(max(durations)), gather_all(measure(each) for each in durations)
@@ -189,9 +191,12 @@ async def judge_span(
                 f"the shortest {what} of {configured:g} s, of {len(spans)}, lasted {least:.3f} s "
                 f"or longer, while waits ended {late:.3f} s late"
             )
-            judge[longer].holds(least <= configured * LONGER + late, sentence)
+            # A busy machine may hold up one thread of a broker and not another: once is no proof.
+            is_long = least > configured * LONGER + late
+            long[configured] += is_long
+            judge[longer].holds(long[configured] < ROUNDS, sentence)
             judge[longer].saw(spans=len(spans))
-            if most <= configured * SURE:
+            if most <= configured * SURE and not is_long:
                 sure.add(configured)
         if sure.issuperset(durations):
             return

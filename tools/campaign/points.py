@@ -193,7 +193,7 @@ class Hunt:
             failed = [(c, one) for c, done in seen for one in done if one.verdict is Verdict.FAIL]
             waited = [c for c, done in seen if any(one.verdict is Verdict.UNKNOWN for one in done)]
             undecided += len(waited)
-            # Again where all wait: the sound broker that is the control may have been late, too.
+            # Again where all wait: by and by they may have used up the broker's threads.
             if waited and not failed and looks < (LOOKS if len(waited) == len(seen) else 1):
                 looks += 1
                 if stalled := await self.program.look():
