@@ -20,15 +20,12 @@ from reports import html
 from reports.console import line
 from reports.document import RunRecord, about, document, timing_of
 from reports.results import Results, Target
-from shareproof.options import AppOptions
 from spec.rule import load_rules
 from spec.verdict import Verdict
-from suites.app.load import Template
-from suites.app.program import ProgramSpec
 from suites.app.rules import JUDGES
 from suites.app.run import AppRun, transcript_of
 from suites.app.scenarios import SCENARIOS
-from suites.options import RunOptions, checked, named_ledger, typed
+from suites.options import AppOptions, RunOptions, checked, named_ledger, typed
 
 LONGEST = 60  # characters of a program's name that is made of its command
 STRICT = "strict"  # the ledger that knows no failures
@@ -48,9 +45,10 @@ def run(options: AppOptions, console: Console) -> Results:
         one for one in known.values() if not options.only or set(rules) & set(one.rules)
     ]
     ledger = about(named_ledger(options.ledger or STRICT), JUDGES)
-    spec = _program(options)
+    _check_program(options)
     began_at, began = datetime.now(UTC), time.monotonic()
-    line(console, f"seed {options.seed}, {shlex.join(spec.command)}, facing {options.target}")
+    command = shlex.join(options.command or ())
+    line(console, f"seed {options.seed}, {command}, facing {options.target}")
     target = open_target(
         resolve_target(options.target, options.command_config),
         TargetOptions(brokers=options.brokers, security=security_of(options.command_config)),
@@ -60,7 +58,7 @@ def run(options: AppOptions, console: Console) -> Results:
     with started(target):
         ready, info = time.monotonic(), target.info
         log = functools.partial(line, console)
-        program = AppRun(info=info, spec=spec, seed=options.seed, out=out, log=log)
+        program = AppRun(info=info, spec=options, seed=options.seed, out=out, log=log)
         found = asyncio.run(program.play(scenarios, [*rules]))
     ended = time.monotonic()
     troubled = {one.check for one in found if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
@@ -101,22 +99,13 @@ def run(options: AppOptions, console: Console) -> Results:
     return results
 
 
-def _program(options: AppOptions) -> ProgramSpec:
-    command = tuple(options.command or ())
+def _check_program(options: AppOptions) -> None:
+    command = options.command or [""]
     if not shutil.which(command[0]):
         raise UsageFault(f"{command[0]}: there is no such program.")
     for option, text in (("--record", options.record), ("--poison", options.poison)):
         if "{key}" not in text:
             raise UsageFault(f"{option} {text}: it has to have {{key}} in it.")
-    return ProgramSpec(
-        command=command,
-        records=options.records,
-        template=Template(record=options.record, poison=options.poison, every=options.poison_every),
-        attempts=options.attempts,
-        patience=options.patience,
-        grace=options.grace,
-        starting=options.starting,
-    )
 
 
 def called(options: AppOptions) -> str:

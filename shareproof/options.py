@@ -24,7 +24,6 @@ from suites.options import (
     Brokers,
     CommandConfig,
     HooksFile,
-    LedgerName,
     LowestLevel,
     Only,
     Option,
@@ -59,59 +58,6 @@ WorkersOn = Annotated[
     ),
 ]
 Processes = Annotated[int, Option("Number of processes of the load.", min=1)]
-Directory = Annotated[Path, Option("Output directory for the reports.")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AppOptions:
-    command: Annotated[
-        list[str] | None,
-        Option(
-            "Your program. {bootstrap}, {topic}, {group}, {output} and {dead_letters} in it "
-            "are replaced; SHAREPROOF_BOOTSTRAP, _TOPIC, _GROUP, _OUTPUT and _DEAD_LETTERS are "
-            "set.",
-            argument=True,
-            metavar="-- COMMAND...",
-        ),
-    ] = None
-    target: Target = DEFAULT_TARGET
-    brokers: Brokers = 3
-    only: Only = ()
-    scenario: Annotated[
-        tuple[str, ...],
-        Option("Play this scenario only; repeatable, or a,b,c.", kind=LISTED, parse=lowered),
-    ] = ()
-    list_them: Annotated[bool, Option("List the scenarios, and exit.", "--list-scenarios")] = False
-    name: Annotated[str, Option("What reports call the program. Default: its command.")] = ""
-    records: Annotated[int, Option("Records in each scenario.", min=10)] = 40
-    record: Annotated[str, Option("Value of a record, with {key} in it.")] = (
-        '{"id": "{key}", "work_ms": 20}'
-    )
-    poison: Annotated[str, Option("Value that your program cannot process, with {key} in it.")] = (
-        "this is no JSON: {key}"
-    )
-    poison_every: Annotated[int, Option("One in so many records is poison; 0 for none.", min=0)] = (
-        10
-    )
-    attempts: Annotated[
-        int,
-        Option(
-            "The delivery by which your program finishes what fails. Default: the broker's "
-            "limit does.",
-            min=0,
-        ),
-    ] = 0
-    patience: Annotated[float, Option("Seconds without progress that end a scenario.", min=1)] = (
-        20.0
-    )
-    grace: Annotated[float, Option("Seconds that the program may take to end.", min=1)] = 20.0
-    starting: Annotated[float, Option("Seconds that it may take to join the group.", min=1)] = 60.0
-    level: LowestLevel = Level.SHOULD
-    seed: Seed = 0
-    out: Directory = Path("out")
-    ledger: LedgerName = ""
-    command_config: CommandConfig = ""
-    as_json: AsJson = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,11 +25,11 @@ from spec.rule import load_rules
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of
 from suites.app.environment import Fault
-from suites.app.load import Sent, Template
-from suites.app.program import ProgramSpec
+from suites.app.load import Sent, is_poison
 from suites.app.rules import JUDGES, observe
 from suites.app.run import AppRun
 from suites.app.scenarios import SCENARIOS, Instance, Membership, ScenarioResult
+from suites.options import AppOptions
 from tests.exchanges import TOPIC, exchange
 from tests.fake import ROOT
 from tests.shell import Shell
@@ -69,8 +69,8 @@ def info() -> Iterator[ClusterInfo]:
 def playing(
     info: ClusterInfo, out: Path, *command: str, seed: int = 1, work_ms: int = 10
 ) -> AppRun:
-    template = Template(record=f'{{"id": "{{key}}", "work_ms": {work_ms}}}')
-    spec = ProgramSpec(command=command, records=20, template=template, attempts=3, patience=5.0)
+    record = f'{{"id": "{{key}}", "work_ms": {work_ms}}}'
+    spec = AppOptions(command=[*command], records=20, record=record, attempts=3, patience=5.0)
     return AppRun(info=info, spec=spec, seed=seed, out=out, log=lambda _: None)
 
 
@@ -360,6 +360,6 @@ def test_what_a_program_does_not_have_is_excused_and_poison_comes_everywhere() -
     assert observe("FRM-04", seen, owed=False).excused
     assert not observe("FRM-04", seen, owed=True).excused
     assert observe("FRM-04", seen).verdict is Verdict.VACUOUS
-    poison = [number for number in range(40) if Template().is_poison(number)]
+    poison = [number for number in range(40) if is_poison(number, 10)]
     assert poison == [2, 17, 22, 37]
-    assert not any(Template(every=0).is_poison(number) for number in range(40))
+    assert not any(is_poison(number, 0) for number in range(40))

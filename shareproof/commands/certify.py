@@ -13,11 +13,12 @@ import typer
 
 from fixtures.targets import UsageFault
 from shareproof.commands import end
-from shareproof.options import AppOptions, takes
+from shareproof.options import takes
 from suites.options import (
     FILE,
     LISTED,
     Adapter,
+    AppOptions,
     AsJson,
     Brokers,
     Client,

@@ -18,9 +18,10 @@ from spec.verdict import EnvironmentFault, OutOfReach
 from suites.app.deliveries import Deliveries, deliveries_of
 from suites.app.faults import Freezer, WriteRefuser
 from suites.app.load import Producer, copies, writes_to
-from suites.app.program import VARIABLES, Program, ProgramSpec
+from suites.app.program import VARIABLES, Program
 from suites.broker.env import Env
 from suites.client.wire import HEARTBEAT, SHARE
+from suites.options import AppOptions
 
 # Milliseconds of a group session, or what the target allows: killed members stay so long.
 SESSION_MS = 5000
@@ -43,7 +44,7 @@ def placements(cluster: Cluster, partitions: int) -> list[list[int]]:
 
 class Environment:
     def __init__(
-        self, spec: ProgramSpec, kafka: Env, tap: Tap, *, group: str, lock: float, folder: Path
+        self, spec: AppOptions, kafka: Env, tap: Tap, *, group: str, lock: float, folder: Path
     ) -> None:
         self.spec, self.kafka, self.tap = spec, kafka, tap
         self.group, self.lock = group, lock
@@ -72,7 +73,7 @@ class Environment:
         await admin.group_config(self.group, wanted)
         with contextlib.suppress(OutOfReach):
             self.limit = int((await admin.broker_configs())["group.share.delivery.count.limit"])
-        self.source = Producer(admin, topic, self.spec.template, self.kafka.rng)
+        self.source = Producer(admin, topic, self.spec, self.kafka.rng)
 
     @property
     def topic(self) -> Topic:
@@ -88,7 +89,7 @@ class Environment:
             "output": self.output.name,
             "dead_letters": self.dead_letters.name,
         }
-        program = Program(self.spec.command, values, self._log)
+        program = Program(self.spec.command or (), values, self._log)
         self.programs.append(program)
 
         def members() -> int:
@@ -203,7 +204,7 @@ class Environment:
 
 @contextlib.asynccontextmanager
 async def open_environment(
-    spec: ProgramSpec, kafka: Env, *, lock: float, folder: Path
+    spec: AppOptions, kafka: Env, *, lock: float, folder: Path
 ) -> AsyncIterator[Environment]:
     cluster = kafka.cluster
     security = cluster.info.security

@@ -13,24 +13,13 @@ from fixtures.proxies.exchange import Exchange
 from fixtures.wire.codec import WireError
 from fixtures.wire.records import Headers, Record, decode_batches, encode_batch
 from suites.app.deliveries import Place
+from suites.options import AppOptions
 
-RECORD = '{"id": "{key}", "work_ms": 20}'
-POISON = "this is no JSON: {key}"  # Values of records, unless others are asked for.
 _BATCH = 5  # Records in one batch: small, so that members of a group share them.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
-    record: str = RECORD
-    poison: str = POISON
-    every: int = 10
-
-    def is_poison(self, number: int) -> bool:
-        every = self.every
-        return every > 0 and number % every == (2 + _BATCH * (number // every)) % every
-
-    def value(self, key: str, *, poison: bool) -> bytes:
-        return (self.poison if poison else self.record).replace("{key}", key).encode()
+def is_poison(number: int, every: int) -> bool:
+    return every > 0 and number % every == (2 + _BATCH * (number // every)) % every
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,24 +41,25 @@ def _retried() -> Headers:
 
 
 class Producer:
-    def __init__(self, admin: Admin, topic: Topic, template: Template, rng: Random) -> None:
-        self.admin, self.topic, self.template = admin, topic, template
+    def __init__(self, admin: Admin, topic: Topic, spec: AppOptions, rng: Random) -> None:
+        self.admin, self.topic, self.spec = admin, topic, spec
         self.sent: dict[Place, Sent] = {}
         self._mark = f"sp-{rng.getrandbits(24):06x}"
         self._written = re.compile(rf"{self._mark}-\d{{5}}".encode())
 
     async def produce(self, count: int) -> None:
+        text = {False: self.spec.record, True: self.spec.poison}
         for number, start in enumerate(range(0, count, _BATCH), len(self.sent) // _BATCH):
             first, partition = len(self.sent), number % len(self.topic.leaders)
             poison = {
-                f"{self._mark}-{each:05}": self.template.is_poison(each)
+                f"{self._mark}-{each:05}": is_poison(each, self.spec.poison_every)
                 for each in range(first, first + min(_BATCH, count - start))
             }
             records = [
                 Record(
                     timestamp=int(time.time() * 1000),
                     key=key.encode(),
-                    value=self.template.value(key, poison=poison[key]),
+                    value=text[poison[key]].replace("{key}", key).encode(),
                     headers=() if row else _retried(),
                 )
                 for row, key in enumerate(poison)

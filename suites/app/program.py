@@ -6,11 +6,9 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from spec.verdict import EnvironmentFault
-from suites.app.load import Template
 
 # What a program is told: the placeholder in its command, and the environment variable.
 VARIABLES = {
@@ -22,21 +20,6 @@ VARIABLES = {
 }
 
 _LAST = 3  # Lines of a program's output that are shown when it ends too early.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramSpec:
-    command: tuple[str, ...]  # The program and its arguments, with placeholders.
-    records: int = 40  # How many records it gets in each scenario.
-    template: Template = field(default_factory=Template)  # What they look like.
-    attempts: int = 0  # The delivery by which the program declares to finish what fails; 0 is none.
-    # Seconds without progress after which what is not finished never will be.
-    patience: float = 20.0
-    grace: float = 20.0  # Seconds that the program may take to end.
-    starting: float = 60.0  # Seconds that it may take to join the group.
-
-    def uses(self, name: str) -> bool:
-        return any(f"{{{name}}}" in word for word in self.command)
 
 
 class Program:

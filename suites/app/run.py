@@ -10,11 +10,11 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.wire.schema import Schemas
 from spec.verdict import Observation, OutOfReach, Undecided, Verdict
 from suites.app.environment import open_environment
-from suites.app.program import ProgramSpec
 from suites.app.rules import check_of, observe
 from suites.app.scenarios import ALWAYS, Scenario, result_of
 from suites.broker.env import goes_on, open_env
 from suites.client.wire import HEARTBEAT, SHARE, lines
+from suites.options import AppOptions
 
 USUAL_LOCK = 10_000
 SMALL_LOCK = 3_000  # Milliseconds that locks last at least; a target may want more.
@@ -23,7 +23,7 @@ SMALL_LOCK = 3_000  # Milliseconds that locks last at least; a target may want m
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppRun:
     info: ClusterInfo
-    spec: ProgramSpec
+    spec: AppOptions
     seed: int
     out: Path
     log: Callable[[str], None]
