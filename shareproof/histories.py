@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from fixtures.interface.credentials import security_of
-from fixtures.machine.storage import reached
+from fixtures.machine.storage import reached, refuse_file
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.arguments import checked_prefix, parse_properties, resolve_target
 from reports import html
@@ -32,13 +32,6 @@ def require(*modules: str) -> None:
         raise UsageFault(
             "Histories need PyArrow and PySpark: pip install 'shareproof[judge]', and Java 17."
         )
-
-
-def refuse_file(out: Path) -> None:
-    """Raise UsageFault where a directory is to be and a file is, before anything is played."""
-    with reached(out):
-        if out.exists() and not out.is_dir():
-            raise UsageFault(f"--out {out}: that is a file, a directory is needed.")
 
 
 def load(options: LoadOptions, console: Console) -> dict[str, object]:

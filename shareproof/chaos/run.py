@@ -33,7 +33,7 @@ from chaos.schedule import Schedule, draw
 from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
-from fixtures.machine.storage import reached
+from fixtures.machine.storage import reached, refuse_file
 from fixtures.targets import UsageFault
 from fixtures.targets.arguments import checked_prefix
 from fixtures.targets.hooks import Hooks
@@ -46,7 +46,6 @@ from reports.console import line
 from reports.headlines import cases
 from reports.results import Results
 from shareproof.chaos.verdicts import judge, spark_settings
-from shareproof.histories import refuse_file
 from shareproof.options import ChaosOptions, Overlap
 from suites.chaos.scenarios import CALM, DYING, MIXED, SCENARIOS, SLOW, TARDY, Scenario, chosen
 

@@ -67,5 +67,5 @@ async def test_other_keys_can_be_altered(lone: SingleBroker, judge: Judge) -> No
     judge.equal((NONE, False), seen, "taking a value back, and whether it is still stored")
     response = await admin.try_group_config(group, {other: "read_committed"})
     shown = await describe_group(lone.env.cluster, group)
-    seen = error_name(response.error_code), {name: shown.get(name) for name in STORED_VALUES}
-    judge.equal((NONE, STORED_VALUES), seen, f"altering {other}, and the stored lock")
+    kept = error_name(response.error_code), {name: shown.get(name) for name in STORED_VALUES}
+    judge.equal((NONE, STORED_VALUES), kept, f"altering {other}, and the stored lock")
