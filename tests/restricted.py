@@ -137,7 +137,7 @@ def _refuse(exchange: Exchange, refused: Refusal) -> Body | None:
 def restricted(
     *names: str, brokers: int = 1, properties: Mapping[str, str] | None = None
 ) -> Iterator[ClusterInfo]:
-    options = TargetOptions(brokers=brokers, properties=properties or {})
+    options = TargetOptions(brokers=brokers, steady=brokers > 3, properties=properties or {})
     with started(open_target("reference", options)) as target, contextlib.ExitStack() as fronts:
         info = target.info
         for name in names:
