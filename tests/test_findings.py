@@ -134,11 +134,15 @@ def test_findings_go_by_their_numbers(shell: Shell) -> None:
     assert (code, errors.count("\n")) == (2, 1)
 
 
-def test_a_finding_is_played(tmp_path: Path) -> None:
-    target = "reference:reaching-into-nothing-is-a-server-error"
+@pytest.mark.parametrize(
+    ("mutant", "code", "fate"),
+    [("", 0, "gone"), (":reaching-into-nothing-is-a-server-error", 1, "still there")],
+)
+def test_a_finding_is_played(mutant: str, code: int, fate: str, tmp_path: Path) -> None:
+    target = f"reference{mutant}"
     done = shareproof("finding", "107", "--target", target, "--json", "--out", str(tmp_path))
-    assert done.returncode == 1, done.stderr
-    assert [one["fate"] for one in json.loads(done.stdout)] == ["still there"]
+    assert done.returncode == code, done.stderr
+    assert [one["fate"] for one in json.loads(done.stdout)] == [fate]
 
 
 PAGES = Path(__file__).parents[1] / "docs/findings"
