@@ -28,8 +28,8 @@ UNTESTED: Final = "untested"  # what stands in place of a verdict for a rule tha
 BENIGN = frozenset({Verdict.PASS, Verdict.UNSUPPORTED})
 MAX_WITNESSES = 12
 
-OK, BROKEN, USAGE, FAULT = 0, 1, 2, 3
-"""Exit codes: all as expected, a rule does not hold, wrong usage, harness or environment."""
+OK, BROKEN, USAGE, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes: as expected, a rule does not hold, wrong usage, harness or environment, Ctrl-C."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -503,8 +503,9 @@ def named_ledger(name: str) -> Ledger:
 
 
 def _check_out(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise UsageFault(f"--out {out}: that is a file, a directory is needed.")
+    from fixtures.machine.storage import refuse_file
+
+    refuse_file(out)
     ours = (*OWN, "programs")  # all that a run of a program leaves that comes to nothing
     if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
         raise UsageFault(f"--out {out}: the directory holds other things; give a new or empty one.")

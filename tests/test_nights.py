@@ -15,9 +15,9 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
 from fixtures.interface.names import UsageFault
 from reports.nights import Failure, Night, Play, changes, read
-from reports.verdicts import BROKEN, FAULT, OK
+from reports.verdicts import BROKEN, FAULT, INTERRUPTED, OK
 from shareproof.chaos import night as nights
-from shareproof.chaos.night import INTERRUPTED, new_night, spend
+from shareproof.chaos.night import new_night, spend
 from shareproof.chaos.verdicts import rejudge_archive
 from shareproof.options import NightOptions
 from tests.shell import Shell

@@ -37,7 +37,7 @@ from reports.reader import read as read_results
 from reports.site.archive import Archive
 from reports.site.archive import find as runs_in
 from reports.site.build import build
-from reports.verdicts import BROKEN, FAULT, OK, USAGE
+from reports.verdicts import BROKEN, FAULT, INTERRUPTED, OK, USAGE
 from shareproof.chaos.verdicts import earlier, rejudge
 from shareproof.chaos.verdicts import exit_code as changed_verdicts
 from shareproof.detected import detection
@@ -46,7 +46,6 @@ from spec.plain import text_of, write_atomically
 
 Log = Callable[[str], None]
 MINUTE = 60.0
-INTERRUPTED = 130
 _SPARE = 1_000_000_000  # bytes that must be free where a night keeps its runs, or it ends
 _LOST = 3  # so many runs in a row that left nothing to judge end a night
 _PATIENCE = 20 * MINUTE

@@ -13,7 +13,7 @@ import spec.rule
 from fixtures.interface.info import ClusterInfo
 from reports.document import RunRecord, document, timing_of
 from reports.results import Canary, Results, Target
-from reports.verdicts import BROKEN, FAULT, OK
+from reports.verdicts import BROKEN, FAULT, INTERRUPTED, OK
 from shareproof.runner.checks import existing, transcript_name
 from shareproof.runner.inventory import Check, by_rule, in_tier, read_checks
 from shareproof.runner.options import faced, facing
@@ -26,7 +26,6 @@ from suites import canary
 from suites.canary import CANARY
 from suites.options import UNSEEN, RunOptions, named_ledger
 
-INTERRUPTED = 130  # exit code after Ctrl-C or SIGTERM, as shells have it
 DIED = "harness: the worker process died while it ran"
 PRESENT = "shareproof-present"
 """Name of the report property that carries a feature declared absent and found present."""

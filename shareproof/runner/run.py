@@ -15,12 +15,11 @@ from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
 from reports.console import COLOURS, line
 from reports.results import Results
-from reports.verdicts import FAULT, USAGE
+from reports.verdicts import FAULT, INTERRUPTED, USAGE
 from shareproof import ROOT
 from shareproof.runner.inventory import in_tier, read_checks
 from shareproof.runner.options import Invocation, introduced
 from shareproof.runner.outcome import PROPERTY, unpack
-from shareproof.runner.recorder import INTERRUPTED
 from spec.rule import load_rules
 from spec.tiers import ALL
 from spec.verdict import SEVERITY, Verdict

@@ -28,11 +28,11 @@ from fixtures.targets import open_target
 from reports import console, html
 from reports.headlines import of_results
 from reports.results import Results
-from reports.verdicts import FAULT, USAGE
+from reports.verdicts import FAULT, INTERRUPTED, USAGE
 from shareproof.runner import allured, outcome
 from shareproof.runner.checks import existing, rules_of, transcript_name
 from shareproof.runner.options import introduced, invocation_of, run_options_of
-from shareproof.runner.recorder import INTERRUPTED, Recorder
+from shareproof.runner.recorder import Recorder
 from shareproof.runner.scheduler import MOVING, scope, stage_scheduler
 from spec.plain import text_of
 from spec.rule import SpecError

@@ -26,10 +26,9 @@ from reports.document import RunRecord, document, timing_of
 from reports.headlines import of_results
 from reports.html import publish
 from reports.results import Results, Target
-from reports.verdicts import FAULT, OK
+from reports.verdicts import FAULT, INTERRUPTED, OK
 from shareproof.runner.options import HOSTILE, facing
 from shareproof.runner.outcome import broken, with_second_try
-from shareproof.runner.recorder import INTERRUPTED
 from shareproof.runner.run import moving_line
 from spec.ledger import check_ledger
 from spec.rule import load_rules
