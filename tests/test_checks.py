@@ -27,7 +27,7 @@ from spec.verdict import OutOfReach, Stalled, Undecided, Verdict, Violation
 from suites.broker.env import open_env
 from suites.broker.groups import in_session
 from suites.broker.hang import threads_that_matter
-from suites.broker.observer import contradictions
+from suites.broker.observer import contradictions, outlived
 from suites.broker.timing import ROUNDS, Span, apart, judge_span
 from suites.judge import MAX_TEXT, Judge, MisusedJudge
 from tests.release import schemas
@@ -315,10 +315,12 @@ ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 Step = tuple[Any, ...]
 
 
-def fetch(member: int, sent: float, at: float, count: int = 0, epoch: int = 1) -> Step:
+def fetch(
+    member: int, sent: float, at: float, count: int = 0, *, epoch: int = 1, lock: int = 5
+) -> Step:
     acquired = [{"first_offset": 0, "last_offset": 0, "delivery_count": count}] if count else []
     part = {"partition_index": 0, "acquired_records": acquired}
-    answer = {"acquisition_lock_timeout_ms": 5000, "responses": _topic(part)}
+    answer = {"acquisition_lock_timeout_ms": lock * 1000, "responses": _topic(part)}
     return "ShareFetch", member, sent, at, {"share_session_epoch": epoch, "topics": []}, answer
 
 
@@ -410,6 +412,25 @@ def test_names_the_rule_that_is_broken(rule: str) -> None:
 def test_a_closed_connection_may_end_what_its_member_holds() -> None:
     assert not list(contradictions([_frames(WRONG["ACQ-20"], {1: 2.0})]))
     assert list(contradictions([_frames(WRONG["ACQ-20"], {1: 7.0})]))
+
+
+LONG = fetch(1, 1.0, 1.1, 1, lock=30)
+
+
+@pytest.mark.parametrize(
+    ("steps", "may"),
+    {
+        "held": ((LONG, fetch(2, 31.0, 31.1)), True),
+        "given out again": ((LONG, fetch(2, 31.0, 31.1, 2), ack(2, 31.2, 31.3, ACCEPT)), True),
+        "let go late": ((LONG, ack(1, 30.9, 31.1, RELEASE)), True),
+        "let go": ((LONG, ack(1, 2.0, 2.1, RELEASE), fetch(2, 31.0, 31.1)), False),
+        "closed": ((LONG, ack(1, 2.0, 2.1, RENEW, epoch=-1), fetch(2, 31.0, 31.1)), False),
+        "in time": ((LONG, fetch(2, 30.0, 30.9)), False),
+        "short": ((HELD, fetch(2, 31.0, 31.1)), False),
+    }.values(),
+)
+def test_a_long_lock_that_may_have_ended_is_noticed(steps: tuple[Step, ...], may: bool) -> None:
+    assert bool(outlived([_frames(steps, {})])) is may
 
 
 def test_a_check_that_looks_at_something_else_is_observed(tmp_path: Path) -> None:
