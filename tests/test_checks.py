@@ -29,6 +29,7 @@ from suites.broker.groups import in_session
 from suites.broker.hang import threads_that_matter
 from suites.broker.observer import contradictions, outlived
 from suites.broker.timing import ROUNDS, Span, apart, judge_span
+from suites.broker.unanswered import to_repeat
 from suites.judge import MAX_TEXT, Judge, MisusedJudge
 from tests.release import schemas
 from tests.restricted import restricted
@@ -412,6 +413,18 @@ def test_names_the_rule_that_is_broken(rule: str) -> None:
 def test_a_closed_connection_may_end_what_its_member_holds() -> None:
     assert not list(contradictions([_frames(WRONG["ACQ-20"], {1: 2.0})]))
     assert list(contradictions([_frames(WRONG["ACQ-20"], {1: 7.0})]))
+
+
+async def test_what_waited_in_vain_is_sent_again() -> None:
+    opening, later = fetch(1, 0.5, 0.6, epoch=0), fetch(1, 2.0, 2.1, epoch=1)
+    asked = _frames((opening, later, ack(1, 3.0, 3.1, ACCEPT)), {})
+    assert not to_repeat([asked], now=99.0)
+
+    lost = Transcript()
+    lost.frames.extend(frame for frame in asked.frames if frame.at <= 2.0)
+    assert not to_repeat([lost], now=11.0)
+    [(frame, body)] = to_repeat([lost], now=12.0)
+    assert (frame.api, body["share_session_epoch"], body["max_wait_ms"]) == ("ShareFetch", 0, 0)
 
 
 LONG = fetch(1, 1.0, 1.1, 1, lock=30)

@@ -16,6 +16,7 @@ from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target, started
 from spec.verdict import Undecided
 from suites.broker.env import Env, open_env
 from suites.broker.hang import find_hang, refuse_if_silent
+from suites.broker.unanswered import why_ended
 from tests.shell import judged, left
 from tools.vanilla import hold_everybody_to, hooks
 
@@ -95,7 +96,11 @@ def test_a_broker_that_hangs_is_told_from_one_that_goes_on(debugged: tuple[Targe
         assert debugger.recv(14, socket.MSG_WAITALL) == b"JDWP-Handshake"
         debugger.sendall(struct.pack(">IIBBB", 11, 1, 0, 1, 8))  # VirtualMachine.Suspend
         hang = run_blocking(find_hang(target.info, {}))
+        process = target.brokers[0].pid or 0
+        debugger.sendall(struct.pack(">IIBBBi", 15, 2, 0, 1, 10, 7))  # VirtualMachine.Exit
+        debugger.recv(1)  # until it is gone
 
+    assert "exit code 7" in why_ended(process, target.brokers[0].home)
     assert hang is not None
     assert f"the broker at {target.info.bootstrap[0]} hangs: ApiVersions had no" in str(hang)
     with pytest.raises(Undecided, match="not played, since the broker at"):

@@ -20,7 +20,7 @@ from shareproof.runner.outcome import (
     PROPERTY,
     besides,
     broken,
-    cause_of,
+    left_open,
     observe,
     pack,
 )
@@ -29,7 +29,7 @@ from spec.rule import Rule
 from spec.tiers import ALL
 from spec.verdict import Observation, Undecided, Verdict, Violation
 from suites import canary
-from suites.broker.observer import contradictions, outlived
+from suites.broker.observer import contradictions
 from suites.canary import CANARY, is_canary
 from suites.judge import MAKESHIFT, OBSERVED, REFUSED, Judge
 from suites.options import UNSEEN, RunOptions, named_ledger
@@ -147,8 +147,8 @@ def _observed(
         sentence = item.stash[REFUSED]
         return broken(item.nodeid, rules, sentence, Verdict.UNSUPPORTED) if error else []
     judge = item.stash.get(JUDGE, None) or Judge(rules)
-    if isinstance(cause_of(error), Violation) and (ended := _outlived(item)):
-        error = Undecided(f"{ended}, which may explain it: {error}")
+    if item.nodeid.startswith("suites/broker/"):
+        error = left_open(error, item.stash.get(TRANSCRIPTS, []))
     if call.when == "call" or (call.when == "setup" and error):
         refused = slowed = ""
         if error is not None and Capability.OWN_CLUSTER not in options.offers:
@@ -181,12 +181,6 @@ def _contradicted(item: pytest.Item) -> list[Observation]:
         for one in found.values()
         for seen in observe(item.nodeid, Judge(()), one, 0.0)
     ]
-
-
-def _outlived(item: pytest.Item) -> str:
-    """Return how a lock that a check of brokers did not mean to see the end of may have ended."""
-    frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
-    return outlived(frames) if item.nodeid.startswith("suites/broker/") else ""
 
 
 def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None) -> str:

@@ -37,7 +37,7 @@ async def env(
 ) -> AsyncIterator[Env]:
     """An environment of its own on the cluster; its frames are kept in case the check fails."""
     refuse_if_silent(cluster_info)
-    look = functools.partial(find_hang, cluster_info, run_options.broker_properties)
+    look = functools.partial(find_hang, cluster_info, run_options.broker_properties, transcripts)
     request.node.stash[IN_VAIN] = look
     async with contextlib.AsyncExitStack() as stack:
         try:
@@ -60,7 +60,8 @@ async def solo_env(
     transcripts: list[Transcript],
 ) -> AsyncIterator[Env]:
     """The same on a cluster of the check's own, which the ``solo`` marker configures."""
-    look = functools.partial(find_hang, solo_info, run_options.broker_properties)
+    refuse_if_silent(solo_info)
+    look = functools.partial(find_hang, solo_info, run_options.broker_properties, transcripts)
     request.node.stash[IN_VAIN] = look
     async with open_env(solo_info, rng, transcripts) as env:
         yield env

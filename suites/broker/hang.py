@@ -5,7 +5,8 @@ each broker is asked for its versions, and a new topic and a new group on it hav
 If one does not, a control is started: a sound broker of the same release, with the same properties,
 on the same machine. Where the control delivers at once, and the broker under test, asked again,
 still does not although its process lives, it hangs. That breaks the rule that the check would have
-put to the test next (:class:`~spec.verdict.Stalled`).
+put to the test next (:class:`~spec.verdict.Stalled`). So do a request that nobody gets a response
+to, and a broker that ends itself (:mod:`suites.broker.unanswered`).
 
 A broker that gives no response is waited for once. What needs it afterwards is undecided at once,
 so a run on such a broker ends about when one on a sound broker does.
@@ -15,7 +16,7 @@ import asyncio
 import re
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,11 +28,12 @@ from fixtures.interface.names import KafkaName, innermost
 from fixtures.machine.loops import run_blocking
 from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.connection import CallFailed, answers
+from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import NOT_PLAYED, EnvironmentFault, Stalled, Undecided
 from suites.broker.env import BYSTANDING, bystand
+from suites.broker.unanswered import SILENCE, find_unanswered, why_ended
 
-SILENCE = 10.0  # Seconds in which a broker tells its versions, however busy it is.
 IDLE = 20.0  # Seconds in which a new topic and a new group get a record on a busy machine.
 PATIENT = 15.0  # Of these for the record, when it is asked again: it is busier than the control.
 LOOK = 55.0  # Seconds for all of it: a check that overran is broken into a minute after its limit.
@@ -39,6 +41,8 @@ LOOKS = 3  # How often a worker looks at the brokers of one cluster.
 
 _looks: dict[tuple[str, ...], int] = {}
 _silent: dict[tuple[str, ...], str] = {}
+_homes: dict[tuple[str, ...], dict[str, tuple[int, Path]]] = {}
+"""Of the brokers of each cluster of ours, by address: the process, and the folder of its logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +59,10 @@ def refuse_if_silent(info: ClusterInfo) -> None:
     """Raise Undecided for a cluster of which a broker was found to give no response."""
     if sentence := _silent.get(info.bootstrap):
         raise Undecided(sentence)
+    if isinstance(innermost(info.name), KafkaName) and info.bootstrap not in _homes:
+        pids = {address: pid for address in info.bootstrap if (pid := _java_behind(address))}
+        homes = {at: (pid, Path(psutil.Process(pid).cwd())) for at, pid in pids.items()}
+        _homes[info.bootstrap] = homes
 
 
 async def find_stuck(info: ClusterInfo) -> str:
@@ -63,25 +71,52 @@ async def find_stuck(info: ClusterInfo) -> str:
     return stuck.how if stuck else ""
 
 
-async def find_hang(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled | None:
+async def find_hang(
+    info: ClusterInfo, properties: Mapping[str, str], transcripts: Sequence[Transcript] = ()
+) -> Stalled | None:
     """Return what to raise if a broker of ours hangs, with its threads that wait as the witness.
 
     It is None if all brokers go on, if the control, started with the user's ``properties``, does no
-    better, and for brokers that are no processes of this machine, are paused or dead.
+    better, and for brokers that are paused or were killed. ``transcripts`` have the requests of the
+    check: that one of them has no response is looked for on brokers of others, too.
     """
     _looks[info.bootstrap] = _looks.get(info.bootstrap, 0) + 1
-    if not isinstance(innermost(info.name), KafkaName) or _looks[info.bootstrap] > LOOKS:
+    if _looks[info.bootstrap] > LOOKS:
         return None
+    ours = isinstance(innermost(info.name), KafkaName)
     try:
         async with asyncio.timeout(LOOK):
-            return await _find(info, properties)
+            if ours and (ended := await _ended(info)):
+                return ended
+            if await _stuck(info) if ours else not await _serves(info):
+                return await _find(info, properties) if ours else None
+            return await find_unanswered(info, transcripts)
     except TimeoutError:
         return None
 
 
+async def _serves(info: ClusterInfo) -> bool:
+    try:
+        async with Cluster(info) as cluster:
+            await cluster.any()
+            return all([await bystand(cluster, node) for node in cluster.brokers])
+    except (CallFailed, EnvironmentFault, Undecided, TimeoutError):
+        return False
+
+
+async def _ended(info: ClusterInfo) -> Stalled | None:
+    for address, (pid, home) in _homes.get(info.bootstrap, {}).items():
+        if _java_behind(address):
+            continue
+        async for _ in attempts(SILENCE):  # it may still be on its way out
+            if why := why_ended(pid, home):
+                sentence = f"the broker at {address} ended itself: {why}"
+                _silent[info.bootstrap] = f"{NOT_PLAYED}{sentence}"
+                return Stalled(sentence)
+    return None
+
+
 async def _find(info: ClusterInfo, properties: Mapping[str, str]) -> Stalled | None:
-    if not await _stuck(info):
-        return None
     # In a thread that ends what it starts, even if nobody waits for it any more.
     delivered = await asyncio.to_thread(_control, info.version, properties)
     stuck = await _stuck(info, PATIENT) if delivered is not None else None

@@ -134,12 +134,12 @@ async def test_fetch_that_renews_brings_no_records(env: Env, judge: Judge) -> No
 
     response = await holder.fetch(renew(0), release(1), is_renew_ack=True, **RENEW_ONLY)
     late = (await other.take([1, 3, 4])).counts
-    seen = await watch(other, [0], lock / 1000 + SLACK)
-
     judge["LCK-34"].equal((), response.errors, "errors of a fetch that renews")
     judge["LCK-34"].equal([], response.offsets, "offsets it acquired")
     free = sorted(late.keys() & {1, 3, 4})
     judge["LCK-34"].equal([1, 3, 4], free, "what was there for others, 1 being released")
+
+    seen = await watch(other, [0], lock / 1000 + SLACK)
     in_time(began, long)
     # Without the renewal the first lock would still hold it: this shorter lock is the new one.
     judge["LCK-21"].equal(True, 0 in seen, "that the renewal began a new lock")

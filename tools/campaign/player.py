@@ -23,7 +23,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import Check
 from shareproof.runner.limits import TIME_LIMIT
-from shareproof.runner.outcome import observe
+from shareproof.runner.outcome import left_open, observe
 from spec.verdict import Observation, Undecided, Verdict
 from suites.broker.env import open_env
 from suites.broker.state import Store
@@ -121,7 +121,8 @@ class Played:
 async def on_env(
     case: Case, judge: Judge, info: ClusterInfo, schemas: Schemas, rng: random.Random
 ) -> None:
-    async with open_env(info, rng, [Transcript()], schemas) as env:
+    frames: list[Transcript] = []
+    async with open_env(info, rng, frames, schemas) as env:
         offered = {
             "env": env,
             "solo_env": env,
@@ -129,7 +130,12 @@ async def on_env(
             "store": Store(env),
             "rng": rng,
         }
-        await case.function(**{name: offered[name] for name in case.wanted}, **case.parameters)
+        try:
+            await case.function(**{name: offered[name] for name in case.wanted}, **case.parameters)
+        except Exception as error:
+            if (left := left_open(error, frames)) and left is not error:
+                raise left from error
+            raise
         await env.disband()
 
 
