@@ -140,7 +140,7 @@ def _observed(
     item: pytest.Item, call: pytest.CallInfo[None], options: RunOptions
 ) -> list[Observation]:
     rules = rules_of(item)
-    error = call.excinfo.value if call.excinfo else None
+    error: BaseException | None = call.excinfo.value if call.excinfo else None
     if isinstance(error, KeyboardInterrupt | pytest.exit.Exception):
         return []
     if REFUSED in item.stash:

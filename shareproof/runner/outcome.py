@@ -150,8 +150,9 @@ def cause_of(error: BaseException | None) -> BaseException | None:
     return next((leaf for leaf in leaves if isinstance(leaf, Violation)), leaves[0])
 
 
-def left_open(error: BaseException | None, frames: Sequence[Transcript]) -> BaseException | None:
+def left_open(error: BaseException | None, kept: Iterable[object]) -> BaseException | None:
     """Return what ended a check of brokers: no violation if a long lock may have ended before."""
+    frames = [one for one in kept if isinstance(one, Transcript)]
     if isinstance(cause_of(error), Violation) and (ended := outlived(frames)):
         return Undecided(f"{ended}, which may explain it: {error}")
     return error
