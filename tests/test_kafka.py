@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
-import psutil
 import pytest
 
 from fixtures.interface.target import Target
@@ -97,13 +97,13 @@ def test_a_broker_that_hangs_is_told_from_one_that_goes_on(debugged: tuple[Targe
         assert debugger.recv(14, socket.MSG_WAITALL) == b"JDWP-Handshake"
         debugger.sendall(struct.pack(">IIBBB", 11, 1, 0, 1, 8))  # VirtualMachine.Suspend
         hang = run_blocking(find_hang(target.info, {}))
-        process = next(one for one in (broker.pid for broker in target.brokers) if one)
-        home = Path(psutil.Process(process).cwd())
+        broker: Any = target.brokers[0]
+        process = broker.pid
         debugger.sendall(struct.pack(">IIBBBi", 15, 2, 0, 1, 10, 7))  # VirtualMachine.Exit
         while debugger.recv(64):
             pass
 
-    assert "exit code 7" in why_ended(process, home)
+    assert "exit code 7" in why_ended(process, broker.home)
     assert hang is not None
     assert f"the broker at {target.info.bootstrap[0]} hangs: ApiVersions had no" in str(hang)
     with pytest.raises(Undecided, match="not played, since the broker at"):
