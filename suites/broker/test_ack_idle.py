@@ -83,8 +83,7 @@ async def test_nothing_since_the_state_was_read(env: Env, judge: Judge) -> None:
     for rule, offset in (("ACK-30", 2), ("ACK-30", 8), ("ACK-31", 4), ("ACK-31", 6)):
         told = await _results(consumer, offset, offset)
         judge[rule].equal({WRONG_STATE}, told, f"results of offset {offset}, as it was stored")
-    left = await next_catch(queue, consumer)
-    released = {offset: left.counts.get(offset) for offset in (2, 8)}
-    judge["ACK-30"].equal({2: 2, 8: 2}, released, "the released records")
-    settled = sorted({4, 6} & left.counts.keys())
+    left = (await next_catch(queue, consumer)).counts.keys()
+    judge["ACK-30"].equal([2, 8], sorted({2, 8} & left), "the released records")
+    settled = sorted({4, 6} & left)
     judge["ACK-31"].equal([], settled, "settled records that came again")

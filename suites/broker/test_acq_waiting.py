@@ -109,7 +109,7 @@ async def test_new_records_wake(env: Env, judge: Judge) -> None:
 
 @check("ACQ-63", fast=True, crossed=AMONG)
 async def test_release_wakes(env: Env, judge: Judge) -> None:
-    _, holder, other = await env.with_pair(6)
+    _, holder, other = await env.with_pair(6, lock_ms=env.bounds.longest_lock)
     await holder.acquire(6)
     task = await _start(other)
     first = env.rng.randint(0, 4)
@@ -117,13 +117,15 @@ async def test_release_wakes(env: Env, judge: Judge) -> None:
     await holder.acked(release(first, first + 1))
 
     await _woken(judge, other, task, "a release")
+    in_time(holder.session.made, env.bounds.longest_lock)
 
 
 async def _full_window(env: Env) -> tuple[Consumer, Consumer]:
     """Return a holder of a whole window, and another member."""
     limit = await window(env)
     batches = -(-limit // 100) + 2
-    _, holder, other = await env.with_pair(batches * 100, batches=batches)
+    lock = env.bounds.longest_lock  # the end of which wakes, too
+    _, holder, other = await env.with_pair(batches * 100, batches=batches, lock_ms=lock)
     held: set[int] = set()
     while len(held) < limit:
         held |= set((await holder.acquire(1)).offsets)
@@ -138,6 +140,7 @@ async def test_moving_window_wakes(env: Env, judge: Judge) -> None:
     await holder.acked(accept(0, 99))
 
     await _woken(judge, other, task, "an acknowledgement")
+    in_time(holder.session.made, env.bounds.longest_lock)
 
 
 @check("ACQ-65", crossed=AMONG)
@@ -149,6 +152,7 @@ async def test_piggybacked_ack_wakes(env: Env, judge: Judge) -> None:
     Consumer.sound(await holder.fetch(accept(0, 99), max_records=0))
 
     await _woken(judge, other, task, "an acknowledgement inside a fetch")
+    in_time(holder.session.made, env.bounds.longest_lock)
 
 
 @check("ACQ-66", crossed=AMONG)
@@ -164,13 +168,14 @@ async def test_lock_expiry_wakes(env: Env, judge: Judge) -> None:
 
 @check("ACQ-67", crossed=AMONG)
 async def test_session_close_wakes(env: Env, judge: Judge) -> None:
-    _, holder, other = await env.with_pair(5)
+    _, holder, other = await env.with_pair(5, lock_ms=env.bounds.longest_lock)
     await holder.acquire(5)
     task = await _start(other)
 
     await holder.close()
 
     await _woken(judge, other, task, "a session was closed")
+    in_time(holder.session.made, env.bounds.longest_lock)
 
 
 @check("ACQ-68", crossed=RELOADED)

@@ -45,14 +45,14 @@ async def test_looked_at_again_and_again(env: Env, judge: Judge) -> None:
 @check("DLV-03", fast=True, crossed=AMONG)
 async def test_expired_delivery_counts(env: Env, judge: Judge) -> None:
     lock = env.bounds.short_lock
-    queue = await env.queue(3, lock_ms=lock)
-    members = [await queue.consumer(), await queue.consumer(join=False)]
-    await members[0].acquire(3)
+    # Of several records one lock may be over while the next record is waited for.
+    _, *members = await env.with_pair(1, lock_ms=lock)
+    await members[0].acquire(1)
 
-    for count, member in ((2, members[1]), (3, members[0])):
-        seen = await watch(member, range(3), lock / 1000 + SLACK)
-        judge.equal(dict.fromkeys(range(3), count), counts_in(seen), "counts after an expiry")
-    judge.saw(expiries=6)
+    for count in range(2, min(3, await delivery_limit(env)) + 1):
+        seen = await comes_again(members[(count + 1) % 2], [0], lock)
+        judge.equal({0: count}, seen, "counts after an expiry")
+        judge.saw(expiries=1)
 
 
 async def _counts_of(env: Env, judge: Judge, *, drop: bool) -> None:

@@ -53,7 +53,7 @@ async def test_late_acknowledgement_is_refused(env: Env, judge: Judge) -> None:
     refused = int(ErrorCode.INVALID_RECORD_STATE)
     errors = [part.ack_error for part in late]
     judge["LCK-03"].equal([refused] * 3, errors, "errors of late ACCEPT, REJECT and RELEASE")
-    judge["LCK-04"].equal({0: 2, 1: 2, 2: 2}, counts_in(seen), "counts at the next delivery")
+    judge["LCK-04"].equal([0, 1, 2], sorted(seen), "offsets of the next delivery")
 
 
 @check("LCK-03", "LCK-04", crossed=(BESIDE, RELOADED))

@@ -81,7 +81,7 @@ async def test_expiry_does_not_need_the_share_coordinator(env: Env, judge: Judge
     # The refused ACCEPT was rolled back, so the lock of its record is among those that end.
     seen = await watch(other, range(5), lock / 1000 + SLACK)
 
-    judge.equal(dict.fromkeys(range(5), 2), counts_in(seen), "counts after the lock's end")
+    judge.equal([*range(5)], sorted(seen), "offsets that came after the lock's end")
 
 
 @check("LCK-18", crossed=(BESIDE, RELOADED))

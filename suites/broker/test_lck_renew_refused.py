@@ -19,7 +19,7 @@ async def test_expired_lock_cannot_be_renewed(env: Env, judge: Judge) -> None:
     seen = await watch(other, [0, 1], SLACK)
 
     judge.equal(REFUSED, part.ack_error, "error of a late RENEW")
-    judge.equal({0: 2, 1: 2}, counts_in(seen), "counts at the next delivery")
+    judge.equal([0, 1], sorted(seen), "offsets of the next delivery")
 
 
 @check("LCK-30", feature="renew", crossed=(BESIDE, RELOADED))

@@ -17,7 +17,7 @@ import asyncio
 import itertools
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts, gather_all
@@ -45,11 +45,6 @@ class Sighting:
 
     at: float
     count: int
-
-
-def counts_in(seen: Mapping[int, Sighting]) -> dict[int, int]:
-    """Return the delivery counts of what a watch saw."""
-    return {offset: sighting.count for offset, sighting in seen.items()}
 
 
 async def comes_again(consumer: Consumer, wanted: Collection[int], ms: int = 0) -> dict[int, int]:

@@ -29,8 +29,8 @@ from suites.broker.leaders import (
     MixedStates,
     ReconnectingConsumer,
     append,
-    judge_open,
     prepared,
+    taken,
 )
 from suites.broker.state import StateKey
 from suites.judge import Judge
@@ -153,7 +153,11 @@ async def judge_progress(judge: Judge, roamer: ReconnectingConsumer) -> None:
 
 async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     """Judge a leader that restarted and leads the same partition again; return the counts."""
-    seen = await judge_open(judge, scene, scene.open)
+    seen = await taken(scene, scene.open, TAKEN_OVER)
+    if seen.sentinel not in seen.counts:
+        raise Undecided(f"nor did a record come that was produced afterwards{seen.told}")
+    lost = sorted(scene.held - seen.counts.keys())
+    judge.equal([], lost, f"held records that never came again{seen.told}")
     member, where = scene.holder.member, scene.holder.where
     late = Consumer(member, await member.new_session(where[0].leaders[0]), where)
     async for _left in attempts(TAKEN_OVER):
@@ -165,7 +169,6 @@ async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     for ack in (accept(1, 2), accept(12, 13)):  # nobody's and somebody else's by now
         part = await late.ack(ack)
         judge.holds(part.ack_error, f"an ACCEPT of before the restart got {result(part)}")
-    await judge_progress(judge, seen.roamer)
     return seen.counts
 
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-from fixtures.clients.acls import Operation
+from fixtures.clients.acls import Operation, Resource
 from fixtures.clients.admin import GROUP_RESOURCE
 from fixtures.clients.cluster import RETRIABLE, Topic, eventually
 from fixtures.clients.member import Member, Session, accept
@@ -197,9 +197,12 @@ ROWS = (
 
 
 async def scene(
-    env: Env, user: User, *, names: Collection[str] = ("", ""), group: str = ""
+    env: Env, user: User, *, names: Collection[str] = ("", ""), group: str = "", allowed: int = 0
 ) -> Permissions:
-    """Return a group with a member, and a topic with one record for each of ``names``."""
+    """Return a group with a member, and a topic with one record for each of ``names``.
+
+    The user may do all to it and to the first ``allowed`` topics, if any, by their whole names.
+    """
     admin, cluster = env.admin, env.cluster
     made = (admin.create_topic(name=name or None) for name in names)
     topics = tuple(await asyncio.gather(*made))
@@ -209,6 +212,9 @@ async def scene(
     host = Member(cluster, group, env.member_id())
     await host.join(*topics)
     await asyncio.gather(*(admin.produce(topic, 1) for topic in topics))
+    if allowed:
+        await user.allow(Operation.ALL, Resource.GROUP, group)
+        await user.allow(Operation.ALL, Resource.TOPIC, *(t.name for t in topics[:allowed]))
     return Permissions(
         env=env,
         group=group,
