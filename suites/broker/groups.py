@@ -153,6 +153,12 @@ async def alter_offsets(
     )
 
 
+async def altered(env: Env, group: str, offsets: Mapping[Place, int]) -> None:
+    """Set start offsets, which has to succeed for the check to go on."""
+    if refusals(told := await alter_offsets(env, group, offsets)) != {NONE}:
+        raise Undecided(f"AlterShareGroupOffsets was answered {told}")
+
+
 async def _alter(env: Env, group: str, offsets: Mapping[Place, int]) -> Answered:
     topics: dict[str, list[dict[str, int]]] = {}
     for (name, index), offset in offsets.items():

@@ -107,24 +107,34 @@ async def test_new_records_wake(env: Env, judge: Judge) -> None:
     await judge_prompt(env, judge, "a produced record and its delivery", again)
 
 
+async def _wakes(
+    judge: Judge, pair: Sequence[Consumer], by: str, act: Callable[[Consumer], Awaitable[object]]
+) -> None:
+    """Judge that what a holder does wakes another member's fetch, as the locks' end would, too."""
+    task = await _start(pair[1])
+    await act(pair[0])
+    await _woken(judge, pair[1], task, by)
+    in_time(pair[0].session.made, task.result().lock_ms)
+
+
+async def _held(env: Env) -> Sequence[Consumer]:
+    """Return a holder of all six records, and another member."""
+    _, *pair = await env.with_pair(6, lock_ms=env.bounds.longest_lock)
+    await pair[0].acquire(6)
+    return pair
+
+
 @check("ACQ-63", fast=True, crossed=AMONG)
 async def test_release_wakes(env: Env, judge: Judge) -> None:
-    _, holder, other = await env.with_pair(6, lock_ms=env.bounds.longest_lock)
-    await holder.acquire(6)
-    task = await _start(other)
-    first = env.rng.randint(0, 4)
-
-    await holder.acked(release(first, first + 1))
-
-    await _woken(judge, other, task, "a release")
-    in_time(holder.session.made, env.bounds.longest_lock)
+    freed = release(first := env.rng.randint(0, 4), first + 1)
+    await _wakes(judge, await _held(env), "a release", lambda one: one.acked(freed))
 
 
 async def _full_window(env: Env) -> tuple[Consumer, Consumer]:
     """Return a holder of a whole window, and another member."""
     limit = await window(env)
     batches = -(-limit // 100) + 2
-    lock = env.bounds.longest_lock  # the end of which wakes, too
+    lock = env.bounds.longest_lock
     _, holder, other = await env.with_pair(batches * 100, batches=batches, lock_ms=lock)
     held: set[int] = set()
     while len(held) < limit:
@@ -134,25 +144,18 @@ async def _full_window(env: Env) -> tuple[Consumer, Consumer]:
 
 @check("ACQ-64", crossed=AMONG)
 async def test_moving_window_wakes(env: Env, judge: Judge) -> None:
-    holder, other = await _full_window(env)
-    task = await _start(other)
-
-    await holder.acked(accept(0, 99))
-
-    await _woken(judge, other, task, "an acknowledgement")
-    in_time(holder.session.made, env.bounds.longest_lock)
+    by, pair = "an acknowledgement", await _full_window(env)
+    await _wakes(judge, pair, by, lambda one: one.acked(accept(0, 99)))
 
 
 @check("ACQ-65", crossed=AMONG)
 async def test_piggybacked_ack_wakes(env: Env, judge: Judge) -> None:
-    holder, other = await _full_window(env)
-    task = await _start(other)
+    async def fetch(holder: Consumer) -> None:
+        # MaxRecords 0, so that the holder's own fetch takes nothing of what it makes room for.
+        Consumer.sound(await holder.fetch(accept(0, 99), max_records=0))
 
-    # MaxRecords 0, so that the holder's own fetch takes nothing of what it makes room for.
-    Consumer.sound(await holder.fetch(accept(0, 99), max_records=0))
-
-    await _woken(judge, other, task, "an acknowledgement inside a fetch")
-    in_time(holder.session.made, env.bounds.longest_lock)
+    pair = await _full_window(env)
+    await _wakes(judge, pair, "an acknowledgement inside a fetch", fetch)
 
 
 @check("ACQ-66", crossed=AMONG)
@@ -168,14 +171,7 @@ async def test_lock_expiry_wakes(env: Env, judge: Judge) -> None:
 
 @check("ACQ-67", crossed=AMONG)
 async def test_session_close_wakes(env: Env, judge: Judge) -> None:
-    _, holder, other = await env.with_pair(5, lock_ms=env.bounds.longest_lock)
-    await holder.acquire(5)
-    task = await _start(other)
-
-    await holder.close()
-
-    await _woken(judge, other, task, "a session was closed")
-    in_time(holder.session.made, env.bounds.longest_lock)
+    await _wakes(judge, await _held(env), "a session was closed", Consumer.close)
 
 
 @check("ACQ-68", crossed=RELOADED)

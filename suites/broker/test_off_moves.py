@@ -97,16 +97,15 @@ async def test_released_record_holds(env: Env, judge: Judge) -> None:
     await window.consumer.acked(release(hole))
     await window.write()
 
-    shown = await window.shown(hole)
-    judge.holds(shown <= hole, f"the start offset is {shown}, and {hole} is released")
+    judge.holds((at := await window.shown(hole)) <= hole, f"it is {at}, and {hole} is released")
 
 
 @check("OFF-15", "OFF-16", fast=True, crossed=(BESIDE, RELOADED))
 async def test_acquired_record_holds(env: Env, judge: Judge) -> None:
     window, hole = await _with_hole(env)
     await window.write()
-    shown = await window.shown(hole)
-    judge["OFF-15"].holds(shown <= hole, f"the start offset is {shown}, and {hole} is acquired")
+    at = await window.shown(hole)
+    judge["OFF-15"].holds(at <= hole, f"it is {at}, and {hole} is acquired")
 
     await window.consumer.acked(accept(hole))
     seen = await window.shown(RECORDS)

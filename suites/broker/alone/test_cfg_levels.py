@@ -13,9 +13,8 @@ async def _stored(*queues: Queue) -> set[int]:
 
 async def _settle(judge: Judge, *steps: tuple[Consumer, int], at: int) -> None:
     """Reject an offset for each consumer, over the session that each has had all along."""
-    for consumer, offset in steps:
-        again = partial(consumer.ack, reject(offset))
-        part = await poll(again, lambda part: part.ack_error not in RETRIABLE)
+    for one, offset in steps:
+        part = await poll(partial(one.ack, reject(offset)), lambda p: p.ack_error not in RETRIABLE)
         judge.equal("NONE", error_name(part.ack_error), f"response to a rejection at level {at}")
 
 

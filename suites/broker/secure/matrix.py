@@ -199,10 +199,7 @@ ROWS = (
 async def scene(
     env: Env, user: User, *, names: Collection[str] = ("", ""), group: str = "", allowed: int = 0
 ) -> Permissions:
-    """Return a group with a member, and a topic with one record for each of ``names``.
-
-    The user may do all to it and to the first ``allowed`` topics, if any, by their whole names.
-    """
+    """Return a group with a member, and topics with a record; the user may use ``allowed`` ones."""
     admin, cluster = env.admin, env.cluster
     made = (admin.create_topic(name=name or None) for name in names)
     topics = tuple(await asyncio.gather(*made))
