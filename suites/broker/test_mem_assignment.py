@@ -106,8 +106,7 @@ async def test_heartbeat_interval_follows_the_group(env: Env, judge: Judge) -> N
     queue, member = await env.with_member(group_config={HEARTBEAT: str(before)})
 
     async def told(interval: int) -> int:
-        beats = partial(good_beat, member)
-        seen = await poll(beats, lambda response: response.heartbeat_interval_ms == interval)
+        seen = await poll(partial(good_beat, member), lambda r: r.heartbeat_interval_ms == interval)
         return int(seen.heartbeat_interval_ms)
 
     first = await told(before)

@@ -145,6 +145,5 @@ async def test_restart_keeps_records(lives: Restarts, judge: Judge, orderly: boo
             queue = Queue(env=env, topic=topic, group=old.group)
             last = await queue.produce(1)
             seen = await watch(await queue.consumer(join=False), [*left, last], WITHIN)
-            counts = {offset: sighting.count for offset, sighting in seen.items()}
-            judge.equal(left | {last: 1}, counts, "delivered after the restart")
+            judge.equal(left | {last: 1}, {o: s.count for o, s in seen.items()}, "delivered then")
             judge.equal(kept, _found(await read_state(queue)), "stored state")
