@@ -1,6 +1,6 @@
 """What brokers ask each other is not for everybody: the state of share-partitions."""
 
-from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
+from fixtures.clients.acls import EVERY, THE_CLUSTER, Acls, Entry, Operation, Resource
 from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User
 
@@ -48,6 +48,29 @@ async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, api: str) -
     await user.allow(Operation.CLUSTER_ACTION, Resource.CLUSTER, THE_CLUSTER)
     errors, _ = await _send(user, api, queue)
     judge.holds(NO_CLUSTER not in errors, f"{api} with CLUSTER_ACTION: {errors}")
+
+
+@check(
+    "SEC-35",
+    feature="dead-letters",
+    solo={
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        # Of what no entry is about the brokers, who come without a name, may do everything.
+        "allow.everyone.if.no.acl.found": "true",
+        "super.users": "User:nobody",
+    },
+)
+async def test_brokers_write_letters_everywhere(solo_env: Env, judge: Judge) -> None:
+    box, acls = await boxed(solo_env, 5), Acls(solo_env.cluster)
+    about: dict[str, Any] = {"resource": Resource.TOPIC, "name": box.topic.name}
+    await acls.create(
+        Entry(user="writer", operation=Operation.WRITE, **about),
+        Entry(user=EVERY, operation=Operation.READ, **about),
+    )
+    consumer = await box.queue.holder(5)
+    await consumer.acked(reject(0, 4))
+    letters = letter_offsets(await box.arrived(range(5)))
+    judge.equal([*range(5)], letters, "letters of a broker that has no entry for their topic")
 
 
 @check("SEC-23")
