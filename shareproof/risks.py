@@ -231,7 +231,7 @@ _WEEK = 7 * 24 * 3_600_000  # ms
 _RETRIED = 45_000  # ms; a leader repeats a state write for half a minute before it gives up
 _RESET, _ISOLATION = "share.auto.offset.reset", "share.isolation.level"
 _UNCLEAN, _POLICY = "unclean.leader.election.enable", "cleanup.policy"
-_LETTERS = "errors.deadletterqueue."
+_LETTERS, _AUTHORIZER = "errors.deadletterqueue.", "authorizer.class.name"
 _STATE = "share.coordinator.state.topic."
 
 
@@ -290,7 +290,7 @@ def _cluster(facts: Facts) -> Seen:
         shown = {node: configs[key] for node, configs in facts.brokers.items() if key in configs}
         if len(set(shown.values())) > 1 and key.startswith("group.share."):
             yield "brokers-differ", f"{key} of brokers: {shown}"
-        if key == "authorizer.class.name" and (name := max(shown.values())):
+        if key == _AUTHORIZER and (name := max(shown.values())):
             yield "authorizer", f"{key}={name}"
     limit = _number(facts, "group.share.delivery.count.limit")
     for who, what in facts.quotas.items():
@@ -350,6 +350,8 @@ def _letters(facts: Facts, group: Group) -> Seen:
     if not name:
         return
     yield "dead letters", f"they go to {name}"
+    if any(configs.get(_AUTHORIZER) for configs in facts.brokers.values()):
+        yield "letters under an authorizer", f"there is an authorizer, and they go to {name}"
     key = f"{_LETTERS}auto.create.topics.enable"
     created = any(configs.get(key) == "true" for configs in facts.brokers.values())
     if name in facts.missing and not created:

@@ -61,14 +61,15 @@ async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, api: str) -
     },
 )
 async def test_brokers_write_letters_everywhere(solo_env: Env, judge: Judge) -> None:
-    box, acls = await boxed(solo_env, 5), Acls(solo_env.cluster)
+    box, free = await boxed(solo_env, 5), await boxed(solo_env, 5)
+    await rejecting(free, 5)
+    await free.due(range(5))
+
     about: dict[str, Any] = {"resource": Resource.TOPIC, "name": box.topic.name}
-    await acls.create(
-        Entry(user="writer", operation=Operation.WRITE, **about),
-        Entry(user=EVERY, operation=Operation.READ, **about),
-    )
-    consumer = await box.queue.holder(5)
-    await consumer.acked(reject(0, 4))
+    others = Entry(user="writer", operation=Operation.WRITE, **about)
+    readers = Entry(user=EVERY, operation=Operation.READ, **about)
+    await Acls(solo_env.cluster).create(others, readers)
+    await rejecting(box, 5)
     letters = letter_offsets(await box.arrived(range(5)))
     judge.equal([*range(5)], letters, "letters of a broker that has no entry for their topic")
 
