@@ -20,6 +20,7 @@ from reports import html
 from reports.console import line
 from reports.document import RunRecord, about, document, timing_of
 from reports.results import Results, Target
+from reports.verdicts import INTERRUPTED, OK
 from spec.rule import load_rules
 from spec.verdict import Verdict
 from suites.app.rules import JUDGES
@@ -60,7 +61,7 @@ def run(options: AppOptions, console: Console) -> Results:
         log = functools.partial(line, console)
         program = AppRun(info=info, spec=options, seed=options.seed, out=out, log=log)
         found = asyncio.run(program.play(scenarios, [*rules]))
-    ended = time.monotonic()
+    ended, interrupted = time.monotonic(), program.interrupted.is_set()
     troubled = {one.check for one in found if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
 
     def transcript(check: str, _first: bool) -> str:
@@ -79,7 +80,9 @@ def run(options: AppOptions, console: Console) -> Results:
                 brokers=len(info.bootstrap),
                 properties=info.properties,
             ),
-            unfinished=rules if options.scenario else (),
+            unfinished=rules if options.scenario or interrupted else (),
+            partial=interrupted,
+            ended=INTERRUPTED if interrupted else OK,
             seed=options.seed,
             level=options.level,
             only=options.only,

@@ -145,6 +145,15 @@ def test_the_command_ends_with_the_verdict(shell: Shell, tmp_path: Path) -> None
     assert (out / "results.json").read_text(encoding="utf-8") == output
 
 
+def test_an_interrupted_run_leaves_a_partial_report(shell: Shell, tmp_path: Path) -> None:
+    ending = "import os, signal, time; os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    words = ("--target", "reference", "--out", str(tmp_path), "--json")
+    code, output, _ = shell("app", *words, "--", sys.executable, "-c", ending)
+    run = parse(json.loads(output)).run
+    assert (code, run.exit_code, run.partial) == (130, 130, True)
+    assert "interrupted" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [

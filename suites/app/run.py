@@ -1,8 +1,9 @@
 """A run of scenarios on one cluster, each judged by the rules that it is there for."""
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -27,6 +28,7 @@ class AppRun:
     seed: int
     out: Path
     log: Callable[[str], None]
+    interrupted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def play(self, scenarios: Sequence[Scenario], rules: Sequence[str]) -> list[Observation]:
         found: list[Observation] = []
@@ -34,7 +36,11 @@ class AppRun:
         for scenario in scenarios:
             began = time.monotonic()
             wanted = [rule for rule in scenario.rules if rule in rules]
-            seen = await self._play(scenario, wanted, schemas)
+            try:
+                seen = await self._play(scenario, wanted, schemas)
+            except asyncio.CancelledError:  # by Ctrl-C; what was seen before is kept
+                self.interrupted.set()
+                break
             took = round(time.monotonic() - began, 3)
             self.log(f"{scenario.name}: {took:.1f} s, {_described(seen)}")
             found += [replace(one, seconds=took) for one in seen]
