@@ -453,16 +453,18 @@ def checked(options: RunOptions) -> RunOptions:
                 "(`shareproof list` prints them)."
             )
     _check_access(options)
-    known = innermost(options.target).version
-    if known and options.expect_version not in {"", known}:
-        raise UsageFault(
-            f"--expect-version {options.expect_version}: {options.target} is not that."
-        )
+    check_version(options.target, options.expect_version)
     if options.ledger:
         named_ledger(options.ledger)
     if options.out:
         _check_out(Path(options.out))
     return options
+
+
+def check_version(target: str, expected: str) -> None:
+    known = innermost(target).version
+    if known and expected not in {"", known}:
+        raise UsageFault(f"--expect-version {expected}: {target} is not that.")
 
 
 def _check_access(options: RunOptions) -> None:

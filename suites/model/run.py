@@ -13,7 +13,7 @@ from spec.verdict import Violation
 from suites.model.actions import read_script, to_text
 from suites.model.environment import Environment, open_environment
 from suites.model.lockstep import Plan, Tally, confirm, run
-from suites.options import ModelOptions
+from suites.options import ModelOptions, check_version
 
 _EVERY = 5.0  # Seconds between two lines of progress.
 
@@ -27,6 +27,7 @@ PROFILES = {
 def play(options: ModelOptions) -> int:
     if options.profile not in PROFILES:
         raise UsageFault(f"--profile {options.profile}: there are {', '.join(PROFILES)}.")
+    check_version(options.target, options.expect_version)
     try:
         script = read_script(options.replay) if options.replay else None
     except (ValueError, OSError) as error:
