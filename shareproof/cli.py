@@ -85,7 +85,8 @@ def _end(code: int, sentence: str) -> NoReturn:
 
 def main() -> NoReturn:
     # Who ends a job wants what Ctrl-C does: what there is kept, and no process left behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells' background jobs ignore it
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     run(app)
 
 

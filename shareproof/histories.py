@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from fixtures.interface.credentials import security_of
-from fixtures.machine.storage import reached, refuse_file
+from fixtures.machine.storage import alone, reached
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.arguments import checked_prefix, parse_properties, resolve_target
 from reports import html
@@ -45,7 +45,6 @@ def load(options: LoadOptions, console: Console) -> dict[str, object]:
         require("pyspark")
 
     out = options.out.absolute()
-    refuse_file(out)
     with reached(out):
         if (out / "history").exists():
             raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
@@ -54,6 +53,7 @@ def load(options: LoadOptions, console: Console) -> dict[str, object]:
     security = security_of(options.command_config)
     target_options = TargetOptions(brokers=options.brokers, security=security, prefix=prefix)
     cluster = open_target(target, target_options)
+    hosts = hosts_of(options.workers_on, out, parse_properties("--conf", options.conf))
 
     def log(text: str) -> None:
         line(console, text)
@@ -67,7 +67,6 @@ def load(options: LoadOptions, console: Console) -> dict[str, object]:
                 seed=options.seed,
                 processes=options.processes,
             )
-            hosts = hosts_of(options.workers_on, out, parse_properties("--conf", options.conf))
             done = asyncio.run(run_load(load, cluster.info, folder, log, hosts=hosts))
         finally:
             cluster.stop()
@@ -76,6 +75,7 @@ def load(options: LoadOptions, console: Console) -> dict[str, object]:
         "delivered": done.delivered,
         "acknowledged": done.acknowledged,
         "drained": done.drained,
+        "interrupted": done.interrupted,
         "seconds": done.seconds,
         "history": str(out / "history"),
         "files": len(done.manifest.files),
@@ -85,7 +85,6 @@ def load(options: LoadOptions, console: Console) -> dict[str, object]:
 def analyse(options: AnalyseOptions, console: Console) -> Results:
     require("pyarrow", "pyspark")
     _known(options.only)
-    refuse_file(options.folder)
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from reports.analysis.analysis import analyse  # noqa: PLC0415
     from reports.analysis.judge import Request  # noqa: PLC0415
@@ -109,10 +108,11 @@ def analyse(options: AnalyseOptions, console: Console) -> Results:
         command=tuple(sys.argv),
     )
 
-    with reached(options.runs[0]):
-        found = analyse(request, log)
-    with kept_at(options.folder, log) as folder:
-        html.publish(folder, found.results, found.timelines)
+    with alone(options.folder):
+        with reached(options.runs[0]):
+            found = analyse(request, log)
+        with kept_at(options.folder, log) as folder:
+            html.publish(folder, found.results, found.timelines)
     return found.results
 
 

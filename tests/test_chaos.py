@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ from fixtures.clocks import Clocks, lacking
 from fixtures.interface.capability import Capability
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, started
 from fixtures.targets.hooks import HookedBroker, Hooks
-from fixtures.workload.load import run_load
+from fixtures.workload.load import PRODUCING, run_load
 from fixtures.workload.observer import Progress
 from fixtures.workload.plan import Load, Loaded
 from reports.analysis.rules import load_invariants
@@ -37,6 +38,7 @@ from spec.verdict import EnvironmentFault, OutOfReach
 from suites.chaos.scenarios import SCENARIOS, SHORT, Scenario, chosen
 from suites.clusters import require
 from suites.options import RunOptions
+from tests.shell import Shell
 from tools.documents.chaos import (
     PAGE,
     InjectionCounts,
@@ -517,6 +519,26 @@ def test_an_empty_partition_is_not_waited_for(tmp_path: Path) -> None:
     with started(open_target("reference", TargetOptions())) as target:
         loaded = asyncio.run(run_load(load, target.info, tmp_path))
     assert loaded.drained
+
+
+@pytest.mark.parametrize(
+    ("words", "times"),
+    [("load", 1), ("load", 3), ("chaos --no-faults --no-judge --brokers 1", 1)],
+)
+def test_an_interrupted_load_is_kept_and_ends_with_130(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, times: int
+) -> None:
+    def line(_console: Any, text: str) -> None:
+        for _ in range(times if text.startswith(PRODUCING) else 0):
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("shareproof.histories.line", line)
+    monkeypatch.setattr("shareproof.chaos.run.line", line)
+    where = ("--target", "reference", "--processes", "1", "--rate", "20", "--out", str(tmp_path))
+    code, _, errors = shell(*words.split(), *where)
+    assert (code, errors.splitlines()[-1]) == (130, "shareproof: interrupted")
+    assert "Traceback" not in errors
+    assert (tmp_path / "history" / "manifest.json").exists() is (times == 1)
 
 
 # --- Clocks that can be moved ------------------------------------------------------------------

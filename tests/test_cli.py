@@ -13,6 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from fixtures.machine.storage import alone
 from fixtures.targets.doctor import Finding
 from reports.console import UNWRAPPED, screen
 from reports.reader import parse
@@ -48,6 +49,8 @@ hostile nowhere.toml --target kafka:./nowhere -- true | chaos --no-faults --out 
 load --out /dev/null | analyse nowhere --out /dev/null | night --archive /dev/null/nights
 night --target external:localhost:1 | hostile /dev/null -- no-such-program
 chaos --faults kill-leader --schedule nowhere.json
+load --target external:h:1 --conf x | load --target external:h:1 --workers-on nosuch
+model --target reference --expect-version x
 model --replay nowhere | walk model --record /dev/null/walks | client --client nosuch
 client --client model:nosuch | client --adapter no-such-program | client --out /dev/null/out
 """
@@ -72,6 +75,22 @@ def test_what_is_wrong_with_names_and_files_is_told(shell: Shell, tmp_path: Path
     _, _, err = shell("broker", "--ledger", str(tmp_path / "x.toml"))
     assert err.splitlines()[-1].startswith(f"shareproof: --ledger {tmp_path / 'x.toml'}: ")
     assert shell("broker", "--out", str(tmp_path))[0] == 2, "a directory of other things stays"
+
+
+@pytest.mark.parametrize("command", ["broker", "finding", "app", "load", "chaos --no-faults"])
+def test_a_second_run_into_a_directory_is_refused(
+    shell: Shell, tmp_path: Path, command: str
+) -> None:
+    words = ("--target", "reference", "--brokers", "1", "--out", str(tmp_path))
+    with alone(tmp_path):
+        code, _, err = shell(
+            *command.split(), *words, *(("--", "true") if command == "app" else ())
+        )
+    assert (code, "another run writes there" in err) == (2, True)
+    assert not [*tmp_path.iterdir()]
+    with alone(tmp_path / "new"):
+        pass
+    assert not [*tmp_path.iterdir()]
 
 
 def test_being_ended_is_an_interrupt_and_a_defect_of_ours_is_three(

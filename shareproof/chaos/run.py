@@ -4,6 +4,7 @@ It needs the extra ``judge``, and is imported only where that is there. Spark st
 load of a run drains, so that judging need not wait for it.
 """
 
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -33,7 +34,7 @@ from chaos.schedule import Schedule, draw
 from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
-from fixtures.machine.storage import reached, refuse_file
+from fixtures.machine.storage import reached
 from fixtures.targets import UsageFault
 from fixtures.targets.arguments import checked_prefix
 from fixtures.targets.hooks import Hooks
@@ -45,6 +46,7 @@ from reports.analysis.warm_up import Enough, warm
 from reports.console import line
 from reports.headlines import cases
 from reports.results import Results
+from reports.verdicts import INTERRUPTED
 from shareproof.chaos.verdicts import judge, spark_settings
 from shareproof.options import ChaosOptions, Overlap
 from suites.chaos.scenarios import CALM, DYING, MIXED, SCENARIOS, SLOW, TARDY, Scenario, chosen
@@ -62,11 +64,12 @@ _GROUPS = {
 Log = Callable[[str], None]
 Listening = Callable[[Sequence[Load]], tuple[Log, Callable[[], None]]]
 """Gives for loads that will be played what logs lines, and what to wait for after them."""
+Played = tuple[tuple[Path, ...], bool]
+"""The directories of runs, and whether the last one was interrupted."""
 
 
 def run(options: ChaosOptions, console: Console) -> Results | None:
     out = options.out.absolute()
-    refuse_file(out)
     request = Request(
         runs=(out,),
         level=options.level,
@@ -78,15 +81,23 @@ def run(options: ChaosOptions, console: Console) -> Results | None:
     )
     if options.rejudge:
         runs = tuple(each for run in options.rejudge for each in _runs_in(run.absolute()))
+        interrupted = False
     else:
         line(console, f"seed {options.seed}, target {options.target}")
-        runs = _played(options, request, console)
+        runs, interrupted = _played(options, request, console)
         if not options.judged:
+            again = shlex.join(["shareproof", "chaos", "--rejudge", str(options.out)])
+            line(console, f"not judged: {again}")
+            if interrupted:
+                raise KeyboardInterrupt
             return None
-    return judge(replace(request, runs=runs), out, lambda text: line(console, text))
+    found = judge(replace(request, runs=runs), out, lambda text: line(console, text))
+    # The verdicts stand, and their exit code is kept with them; this one is the command's.
+    ended = INTERRUPTED if interrupted else found.run.exit_code
+    return replace(found, run=replace(found.run, exit_code=ended))
 
 
-def _played(options: ChaosOptions, request: Request, console: Console) -> tuple[Path, ...]:
+def _played(options: ChaosOptions, request: Request, console: Console) -> Played:
     (out,) = request.runs
     with reached(out):
         if out.exists() and any(out.rglob("history")):
@@ -105,11 +116,11 @@ def _played(options: ChaosOptions, request: Request, console: Console) -> tuple[
 
     with kept_at(out, log) as folder:
         if options.scenario:
-            made = _play_scenarios(options, folder, listening)
+            made, interrupted = _play_scenarios(options, folder, listening)
         else:
-            made = _play_schedule(options, folder, console, listening)
+            made, interrupted = _play_schedule(options, folder, console, listening)
         runs = [run.relative_to(folder) for run in made]
-    return tuple(out / run.as_posix() if run.parts else out for run in runs)
+    return tuple(out / run.as_posix() if run.parts else out for run in runs), interrupted
 
 
 def _runs_in(folder: Path) -> list[Path]:
@@ -124,7 +135,7 @@ def _runs_in(folder: Path) -> list[Path]:
 
 def _play_schedule(
     options: ChaosOptions, out: Path, console: Console, listening: Listening
-) -> tuple[Path, ...]:
+) -> Played:
     schedule = _schedule(options)
     for planned in schedule.injections:
         line(console, f"{planned.at:5.1f} s  {planned.fault} for {planned.lasts:g} s")
@@ -142,18 +153,18 @@ def _play_schedule(
     )
     log, wait = listening([chaos.load])
     with running(chaos, log) as ready:
-        ready.play(chaos, out)
+        played = ready.play(chaos, out)
     wait()
-    return (out,)
+    return (out,), played.loaded.interrupted
 
 
-def _play_scenarios(options: ChaosOptions, out: Path, listening: Listening) -> tuple[Path, ...]:
+def _play_scenarios(options: ChaosOptions, out: Path, listening: Listening) -> Played:
     if options.faults or options.no_faults or options.schedule:
         raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
     scenarios = chosen(options.scenario, options.target)
     loads = [as_chaos(one, options.target, options.seed, options.proxies).load for one in scenarios]
     log, wait = listening(loads)
-    runs = play_all(
+    played = play_all(
         scenarios,
         target=options.target,
         proxies=options.proxies,
@@ -164,7 +175,7 @@ def _play_scenarios(options: ChaosOptions, out: Path, listening: Listening) -> t
         processes=options.processes,
     )
     wait()
-    return runs
+    return played
 
 
 def play_all(
@@ -177,7 +188,7 @@ def play_all(
     proxies: str = "",
     hosts: Hosts | None = None,
     processes: int = 2,
-) -> tuple[Path, ...]:
+) -> Played:
     runs: list[Path] = []
     left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
     clocks = any(needs_clocks(chaos) for chaos in left)
@@ -197,9 +208,12 @@ def play_all(
                 chaos = left.pop(0)
                 runs.append(out / chaos.scenario)
                 log(f"== {chaos.scenario}")
-                if ready.play(chaos, runs[-1]).trouble:
+                played = ready.play(chaos, runs[-1])
+                if played.loaded.interrupted:
+                    return tuple(runs), True
+                if played.trouble:
                     break  # whatever was not healed is no place for the next one
-    return tuple(runs)
+    return tuple(runs), False
 
 
 def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> ChaosTest:

@@ -97,6 +97,7 @@ def finding(
     """Play findings again, and say which are still there: by rules, sweeps and programs."""
     from textwrap import shorten
 
+    from fixtures.machine.storage import alone
     from fixtures.targets.kafka import LEDGER
     from reports.console import screen
     from reports.verdicts import BROKEN, OK
@@ -113,19 +114,20 @@ def finding(
     findings = fates.chosen(options.ledger_for(LEDGER), numbers)
     results, out = None, Path(options.out)
     swept: dict[str, Results] = {}
-    checked(options)
-    if rules := tuple(dict.fromkeys(rule for each in findings for rule in each.rules)):
-        results = _results(replace(options, only=rules), workers, as_json=as_json)
-    for one in findings:  # each apart: some lines of a broker's log name no case
-        if one.cases:
-            into = checked(replace(options, brokers=1, out=str(out / "sweep" / one.number)))
-            cases = chosen(cases_of(into.version), one.cases, mark=".")
-            swept[one.page] = sweep_of(into, cases, one.cases, screen(stderr=True))
-    played = fates.fates(findings, results, swept)
-    if not client:
-        played = tuple(decided(each, options.target, out) for each in played)
-    text = text_of(played)
-    (out / fates.FILE).write_text(text, encoding="utf-8")
+    with alone(out):
+        checked(options)
+        if rules := tuple(dict.fromkeys(rule for each in findings for rule in each.rules)):
+            results = _results(replace(options, only=rules), workers, as_json=as_json)
+        for one in findings:  # each apart: some lines of a broker's log name no case
+            if one.cases:
+                into = checked(replace(options, brokers=1, out=str(out / "sweep" / one.number)))
+                cases = chosen(cases_of(into.version), one.cases, mark=".")
+                swept[one.page] = sweep_of(into, cases, one.cases, screen(stderr=True))
+        played = fates.fates(findings, results, swept)
+        if not client:
+            played = tuple(decided(each, options.target, out) for each in played)
+        text = text_of(played)
+        (out / fates.FILE).write_text(text, encoding="utf-8")
     if as_json:
         typer.echo(text, nl=False)
     for each in () if as_json else played:
@@ -141,7 +143,10 @@ def _tested(client: str, adapter: str) -> Client:
 
 
 def _certify(options: RunOptions, workers: int | None, *, as_json: bool) -> NoReturn:
-    end(_results(options, workers, as_json=as_json), options.out, as_json=as_json)
+    from fixtures.machine.storage import alone
+
+    with alone(Path(options.out)):
+        end(_results(options, workers, as_json=as_json), options.out, as_json=as_json)
 
 
 def _results(options: RunOptions, workers: int | None, *, as_json: bool) -> Results:
@@ -204,6 +209,7 @@ def sweep(
 
     With --client or --adapter a client is judged, with --target a broker.
     """
+    from fixtures.machine.storage import alone
     from reports.console import line, screen
 
     console = screen(stderr=True)
@@ -234,19 +240,22 @@ def sweep(
         line(console, f"seed {options.seed}, client {tested.option[1]}")
         if replay:
             raise typer.Exit(scripts.replay(options, replay, console))
-        raise typer.Exit(scripts.search(options, minutes, console))
+        with alone(Path(options.out)):
+            raise typer.Exit(scripts.search(options, minutes, console))
     options = introduced(options)
     if settings:
         cases = _listed(chosen(_trials(options), only, mark="="), only, list_cases)
     subject = SETTINGS if settings else ERRORS
     line(console, f"seed {options.seed}, client {client or adapter}, {len(cases)} cases")
-    results = run(options, cases, only, hostile_brokers, console, subject=subject)
+    with alone(Path(options.out)):
+        results = run(options, cases, only, hostile_brokers, console, subject=subject)
     end(results, options.out, as_json=as_json)
 
 
 def _sweep_broker(
     options: RunOptions, only: tuple[str, ...], console: Console, *, list_cases: bool, as_json: bool
 ) -> NoReturn:
+    from fixtures.machine.storage import alone
     from reports.console import line
     from shareproof.sweep.broker import cases_of, run
     from suites.sweep import chosen
@@ -254,7 +263,8 @@ def _sweep_broker(
     cases = _listed(chosen(cases_of(options.version), only, mark="."), only, list_cases)
     options = checked(options)
     line(console, f"seed {options.seed}, {options.subject}, {len(cases)} cases")
-    end(run(options, cases, only, console), options.out, as_json=as_json)
+    with alone(Path(options.out)):
+        end(run(options, cases, only, console), options.out, as_json=as_json)
 
 
 def _trials(options: RunOptions) -> list[Trial]:
@@ -282,6 +292,7 @@ def _listed(cases: Sequence[C], only: Sequence[str], list_cases: bool) -> Sequen
 @takes(AppOptions)
 def try_app(options: AppOptions) -> None:
     """Run your program against a cluster, inject faults, and judge it by the FRM rules."""
+    from fixtures.machine.storage import alone
     from reports.console import screen
     from shareproof import app
 
@@ -293,7 +304,8 @@ def try_app(options: AppOptions) -> None:
         raise typer.Exit
     if not options.command:
         raise UsageFault("Give the command of your program after --.")
-    end(app.run(options, screen(stderr=True)), options.out, as_json=options.as_json)
+    with alone(options.out):
+        end(app.run(options, screen(stderr=True)), options.out, as_json=options.as_json)
 
 
 @takes()

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -25,17 +24,21 @@ from suites.options import AsJson, Option
 @takes(LoadOptions)
 def load(options: LoadOptions) -> None:
     """Put a mixed load on a target, without faults, and record its history."""
+    from fixtures.machine.storage import alone
     from reports.console import line, screen
+    from reports.verdicts import INTERRUPTED, OK
     from shareproof import histories
 
     console = screen(stderr=True)
     line(console, f"seed {options.seed}, target {options.target}")
-    done = histories.load(options, console)
+    with alone(options.out):
+        done = histories.load(options, console)
     if options.as_json:
         typer.echo(json.dumps(done, indent=1))
     else:
         for name, value in done.items():
             typer.echo(f"{name}: {value}")
+    raise typer.Exit(INTERRUPTED if done["interrupted"] else OK)
 
 
 @takes(AnalyseOptions)
@@ -51,7 +54,8 @@ def analyse(options: AnalyseOptions) -> None:
 @takes(ChaosOptions)
 def chaos(options: ChaosOptions) -> None:
     """Inject faults into a cluster under load, heal it, and judge the whole history."""
-    from reports.console import line, screen
+    from fixtures.machine.storage import alone
+    from reports.console import screen
     from shareproof import histories
 
     histories.require("pyarrow", "numpy", "pyspark")
@@ -67,10 +71,9 @@ def chaos(options: ChaosOptions) -> None:
         else:
             runs.show_scenarios(screen())
         raise typer.Exit
-    results = runs.run(resolved(options), screen(stderr=True))
+    with alone(options.out):
+        results = runs.run(resolved(options), screen(stderr=True))
     if results is None:
-        again = shlex.join(["shareproof", "chaos", "--rejudge", str(options.out)])
-        line(screen(stderr=True), f"not judged: {again}")
         raise typer.Exit
     if not options.as_json:
         runs.show_injections(results, screen())
