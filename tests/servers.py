@@ -286,7 +286,7 @@ class Cluster:
     def load(self, target: str, out: Path | str, *more: str) -> subprocess.CompletedProcess[str]:
         on = ("--workers-on", self.master, "--conf", f"spark.pyspark.python={self.python}")
         options = ("--target", target, "--brokers", "1", "--seconds", str(SECONDS))
-        return shareproof("load", *options, "--rate", "400", "--out", str(out), *on, *more)
+        return shareproof("load", *options, "--rate", "100", "--out", str(out), *on, *more)
 
 
 @contextlib.contextmanager
