@@ -36,16 +36,37 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.uri
 
 
+NO_PYTHON = str(ROOT / "no-python")
+
+
+KEYS = {
+    "AWS_ACCESS_KEY_ID": KEY,
+    "AWS_SECRET_ACCESS_KEY": SECRET,
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with s3(tmp_path_factory.mktemp("s3")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def executors(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    variables = {**KEYS, "AWS_ENDPOINT_URL": server.uri}
+    variables |= {"PYSPARK_PYTHON": NO_PYTHON, "PYTHONPATH": str(ROOT)}
+    with standalone(tmp_path_factory.mktemp("spark"), [variables, variables]) as master:
+        yield master
+
+
 @pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with s3(tmp_path / "s3") as server:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", server.uri)
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        # File systems of a process are kept by their options, which the environment is none of.
-        pytest.importorskip("s3fs").S3FileSystem.clear_instance_cache()
-        yield server
+def bucket(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    for name, value in {**KEYS, "AWS_ENDPOINT_URL": server.uri}.items():
+        monkeypatch.setenv(name, value)
+    # File systems of a process are kept by their options, which the environment is none of.
+    pytest.importorskip("s3fs").S3FileSystem.clear_instance_cache()
+    return server
 
 
 def _history(folder: Path, *planted: str) -> Path:
@@ -91,7 +112,7 @@ def test_yarn_reads_hdfs(tmp_path: Path, cluster: str, monkeypatch: pytest.Monke
     settings = {
         "spark.yarn.jars": f"local:{SPARK}/jars/*",
         "spark.yarn.am.memory": "384m",
-        "spark.executor.instances": "2",
+        "spark.executor.instances": "1",
         "spark.driver.host": "127.0.0.1",
     }
     conf = [word for pair in settings.items() for word in ("--conf", "=".join(pair))]
@@ -144,21 +165,6 @@ def test_a_spoiled_file_is_named(tmp_path: Path, cluster: str) -> None:
 
 
 @NO_S3
-def test_a_server_that_dies_costs_nothing(bucket: Server) -> None:
-    with pytest.raises(EnvironmentFault, match=r"All of the run is in ") as fault:
-        _leave_a_run(place(f"s3a://{BUCKET}/dying"), bucket)
-    kept = Path(str(fault.value).rpartition(" is in ")[2].rstrip("."))
-    assert compact(kept / "history").files
-    shutil.rmtree(kept)
-
-
-def _leave_a_run(away: Path, server: Server) -> None:
-    with kept_at(away, print) as local:
-        _history(local)
-        server.end()
-
-
-@NO_S3
 @pytest.mark.usefixtures("bucket")
 def test_a_bucket(tmp_path: Path) -> None:
     run = _history(tmp_path / "run")
@@ -175,35 +181,30 @@ def test_a_bucket(tmp_path: Path) -> None:
 
 @NO_S3
 @pytest.mark.usefixtures("bucket")
-def test_a_cluster_reads_a_bucket(tmp_path: Path) -> None:
+def test_a_cluster_reads_a_bucket(tmp_path: Path, executors: str) -> None:
     run = _history(tmp_path / "run", "INV-02: An accepted record comes again.")
     away = place(f"s3a://{BUCKET}/nights/2")
     with kept_at(away, print) as local:
         shutil.copytree(run, local, dirs_exist_ok=True)
         compact(local / "history")
-    none = str(tmp_path / "no-python")
-    bare = {"PYSPARK_PYTHON": none, "PYTHONPATH": ""}
-    with standalone(tmp_path, [bare, bare]) as master:
-        verdicts, output = _analysed(
-            str(away),
-            tmp_path / "there",
-            *("--master", master, "--memory", "512m"),
-            *("--conf", f"spark.pyspark.python={none}", "--conf", "spark.executor.cores=1"),
-        )
+    verdicts, output = _analysed(
+        str(away),
+        tmp_path / "there",
+        *("--master", executors, "--memory", "512m"),
+        *("--conf", f"spark.pyspark.python={NO_PYTHON}", "--conf", "spark.cores.max=1"),
+    )
     assert [rule for rule, verdict in verdicts.items() if verdict == "fail"] == ["INV-02"], output
 
 
 @NO_S3
 @pytest.mark.usefixtures("bucket")
-def test_hosts_write_to_a_bucket(tmp_path: Path) -> None:
+def test_hosts_write_to_a_bucket(executors: str) -> None:
     away = place(f"s3a://{BUCKET}/nights/3")
-    finds_us = {"PYTHONPATH": str(ROOT)}
-    with standalone(tmp_path, [finds_us, finds_us]) as master:
-        loaded = shareproof(
-            *("load", "--target", "reference", "--brokers", "1", "--out", str(away)),
-            *("--seconds", "4", "--rate", "200", "--workers-on", master),
-            *("--conf", f"spark.pyspark.python={sys.executable}"),
-        )
+    loaded = shareproof(
+        *("load", "--target", "reference", "--brokers", "1", "--out", str(away)),
+        *("--seconds", "4", "--rate", "100", "--workers-on", executors),
+        *("--conf", f"spark.pyspark.python={sys.executable}"),
+    )
     assert loaded.returncode == 0, loaded.stderr
     names = {file.parent.name + "/" + file.name for file in (away / "history").rglob("*.arrows*")}
     journals = {f"{process:04}/acquired.arrows" for process in (1, 2)}
@@ -234,6 +235,22 @@ def test_a_refusal_is_one_sentence(
         raise AssertionError
     assert "\n" not in str(fault.value)
     assert SECRET not in str(fault.value)
+
+
+@NO_S3
+def test_a_server_that_dies_costs_nothing(bucket: Server) -> None:
+    # After all others that need the server.
+    with pytest.raises(EnvironmentFault, match=r"All of the run is in ") as fault:
+        _leave_a_run(place(f"s3a://{BUCKET}/dying"), bucket)
+    kept = Path(str(fault.value).rpartition(" is in ")[2].rstrip("."))
+    assert compact(kept / "history").files
+    shutil.rmtree(kept)
+
+
+def _leave_a_run(away: Path, server: Server) -> None:
+    with kept_at(away, print) as local:
+        _history(local)
+        server.end()
 
 
 def test_places() -> None:
