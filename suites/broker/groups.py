@@ -446,7 +446,8 @@ async def beating(
         responses += [await good_beat(member) for member in members]
     if within >= BYSTANDING and not until():  # a bystander is assigned its topic, too
         cluster = members[0].cluster
-        await demand_bystander(cluster, min(cluster.brokers), "what members wait for did not come")
+        node = min(cluster.brokers.keys() - cluster.away)
+        await demand_bystander(cluster, node, "what members wait for did not come")
     return responses
 
 

@@ -159,23 +159,23 @@ async def test_first_record_may_exceed_max_bytes(env: Env, judge: Judge) -> None
 
 @check("ACQ-38", crossed=AMONG)
 async def test_small_max_bytes_makes_progress(env: Env, judge: Judge) -> None:
-    queue = await _spread(env, partitions=4, size=20)
+    queue = await _spread(env, partitions=4, size=20, records=2)
     for limit in range(1, 6):
         group = await env.sibling(queue)
         consumer = await group.consumer()
         named = [(queue.topic, index) for index in queue.topic.partitions]
-        seen: set[int] = set()
+        seen: set[tuple[int, int]] = set()
         async for _ in attempts():
             response = await consumer.session.fetch(*named, max_bytes=limit, max_wait_ms=300)
             named = []
-            seen |= {p.partition for p in consumer.sound(response).parts if p.offsets}
-            if len(seen) == 4:
+            seen |= {(p.partition, o) for p in consumer.sound(response).parts for o in p.offsets}
+            if len(seen) == 8:
                 break
         else:
             raise await consumer.stopped(
                 f"with MaxBytes {limit} only {seen} were served", max_bytes=limit
             )
-        judge.saw(partitions=len(seen))
+        judge.saw(records=len(seen))
 
 
 @check("ACQ-44", crossed=AMONG)

@@ -103,7 +103,6 @@ async def test_default_limit_is_the_brokers(env: Env, judge: Judge) -> None:
     seen = await _fill(consumer, limit)
     more = await _nothing_more(consumer)
 
-    judge.equal(list(range(len(seen))), seen, "acquired offsets")
     fits = limit <= len(seen) < limit + size
     judge.holds(fits, f"the limit is {limit}, {len(seen)} records were acquired")
     judge.equal([], more, "acquired beyond the window")

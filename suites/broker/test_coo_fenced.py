@@ -51,6 +51,7 @@ async def test_fenced_leader(
 
     seen = result(await consumer.ack(accept(1, 3)))
 
+    judge["COO-16"].holds(seen != "NONE", "an ACCEPT at a leader that is fenced was answered NONE")
     judge["COO-15"].one_of(KNOWN, seen, "result of an acknowledgement that cannot be stored")
     judge["COO-16"].equal("NOT_LEADER_OR_FOLLOWER", seen, "result from a leader that is fenced")
 

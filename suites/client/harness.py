@@ -348,7 +348,7 @@ class Harness:
         The result of a synchronous commit counts, or else what the callback is told from the
         acknowledging on: some clients do not wait for a commit.
         """
-        since = len(handle.settled)
+        since, owed = len(handle.settled), {one.partition for one in records}
         await handle.acknowledge(records)
         if self.adapter.has(Capability.COMMIT_SYNC):
             if said := await handle.commit_sync(within):
@@ -356,7 +356,8 @@ class Harness:
         elif self.adapter.has(Capability.COMMIT_ASYNC):
             await handle.commit_async()
         async for _ in self.attempts(within):
-            if said := handle.settled[since:]:
+            said = handle.settled[since:]
+            if owed <= {one.partition for one in said}:
                 return said
             with contextlib.suppress(Refused):
                 if found := await handle.poll(0.2):

@@ -170,8 +170,8 @@ async def test_one_broker_of_several(hostile: Harness, judge: Judge, trouble: st
     await refusal(hostile.end(consumer, 60.0))
     wanted = {(one.partition, one.offset) for one in found if one.partition + 1 != bad}
     mine = [ack for ack in hostile.acks(consumer) if (ack.partition, ack.offset) in wanted]
-    sent = sorted((ack.partition, ack.offset) for ack in mine if ack.kind == AckType.ACCEPT)
-    judge["CLI-128"].equal(sorted(wanted), sent, "sent to the other brokers")
+    sent = {(ack.partition, ack.offset) for ack in mine if ack.kind == AckType.ACCEPT}
+    judge["CLI-128"].equal(sorted(wanted), sorted(sent), "sent to the other brokers")
     told = {
         (one.partition, offset)
         for one in [*results, *consumer.settled]
@@ -279,7 +279,8 @@ async def test_lock_begins_with_the_response(harness: Harness, judge: Judge) -> 
         await harness.settle(consumer)
     await harness.polls(consumer, lambda _: len(harness.acks(consumer)) > 1, 1.0)
     sent = [ack for ack in harness.acks(consumer) if ack.offset == 1]
-    if time.monotonic() - since.responded > lock - 0.2 and not any(a.error == 0 for a in sent):
+    if time.monotonic() - since.responded > lock - 0.2 and not sent:
         raise Undecided("the lock ran out: the machine is slow")
+    in_lock = {int(ack.kind) for ack in sent if ack.by.sent - since.responded < lock}
     waited = f"of a record that came after {since.responded - since.sent:.1f} s of waiting"
-    judge.equal([(1, 0)], [(int(a.kind), a.error) for a in sent], f"sent and answered {waited}")
+    judge.equal({1}, in_lock, f"sent {waited}")  # a broker's clock began with its own response

@@ -84,13 +84,8 @@ async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Ju
     roamer = ReconnectingConsumer(unloaded)
     loading = asyncio.create_task(roamer.take(range(6)))
     member = await stage.env.member(unknown.group)
-    first = {"member_epoch": 0, "subscribed_topic_names": [unknown.topic.name]}
-    async for _ in attempts(TAKEN_OVER + retry / 1000):
-        response = await member.heartbeat(**({} if member.epoch else first))
-        if response.error_code and response.error_code not in RETRIABLE:
-            raise Undecided(f"a heartbeat was answered {error_name(response.error_code)}")
-        if member.assigned:
-            break
+    await good_beat(member, subscribed_topic_names=[unknown.topic.name])
+    await beating([member], lambda: bool(member.assigned), TAKEN_OVER + retry / 1000)
     judge["COO-08"].equal({(unknown.topic.id, 0)}, member.assigned, "assigned after the fail-over")
     # Counts are no matter of these rules: a response that gets lost uses one up.
     came = sorted(await ReconnectingConsumer(unknown).take(range(6)))
