@@ -148,7 +148,8 @@ def _observed(
         return broken(item.nodeid, rules, sentence, Verdict.UNSUPPORTED) if error else []
     judge = item.stash.get(JUDGE, None) or Judge(rules)
     if item.nodeid.startswith("suites/broker/"):
-        error = left_open(error, item.stash.get(TRANSCRIPTS, None) or ())
+        kept: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
+        error = left_open(error, kept)
     if call.when == "call" or (call.when == "setup" and error):
         refused = slowed = ""
         if error is not None and Capability.OWN_CLUSTER not in options.offers:
