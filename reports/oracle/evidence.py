@@ -105,7 +105,8 @@ class Position:
         after = self.after
         if after is None:
             return False
-        unseen = after.unseen_by_acquire - self.now.unseen_before_fetch
+        deposed = any(one.count >= self.now.count for one in self.earlier)
+        unseen = after.unseen_by_acquire - (0 if deposed else self.now.unseen_before_fetch)
         if after.count <= self.now.count + 1 + unseen:
             return False
         if any(one.count >= after.count - 1 for one in self.earlier):
