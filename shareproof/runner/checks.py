@@ -147,14 +147,13 @@ def _observed(
         sentence = item.stash[REFUSED]
         return broken(item.nodeid, rules, sentence, Verdict.UNSUPPORTED) if error else []
     judge = item.stash.get(JUDGE, None) or Judge(rules)
+    frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
     if item.nodeid.startswith("suites/broker/"):
-        kept: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
-        error = left_open(error, kept)
+        error = left_open(error, frames)
     if call.when == "call" or (call.when == "setup" and error):
         refused = slowed = ""
         if error is not None and Capability.OWN_CLUSTER not in options.offers:
             # Somebody else's cluster may not let a check do something, and so be why it ended.
-            frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
             refused, slowed = refusal(frames), throttling(frames)
             if not refused and isinstance(error, Undecided):
                 refused = item.stash.get(MAKESHIFT, str)()

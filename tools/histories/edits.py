@@ -135,8 +135,9 @@ def edited(history: History, edit: Edit, random: Random) -> History | None:
         return None
     fetches = {one.op: one for one in events if isinstance(one, Fetch)}
     for close in (one for one in events if isinstance(one, Close)):  # asks for nothing meanwhile
-        its = (one for one in fetches.values() if one.member == close.member)
-        if any(one.node == close.node and one.sent < close.sent < one.received for one in its):
+        where = close.member, close.node
+        its = (one for one in fetches.values() if (one.member, one.node) == where)
+        if any(one.sent < close.sent < one.received for one in its):
             return None
     for ack in (one for one in events if isinstance(one, Ack)):
         mine, offsets = fetches[ack.op], {offset for offset, _ in ack.kinds}
