@@ -65,10 +65,13 @@ def refuse_if_silent(info: ClusterInfo) -> None:
         _homes[info.bootstrap] = homes
 
 
-async def find_stuck(info: ClusterInfo) -> str:
-    """Return how a broker of ours does not serve a new group, asked twice; nothing if all do."""
-    stuck = await _stuck(info, PATIENT) if await _stuck(info) else None
-    return stuck.how if stuck else ""
+async def find_stuck(info: ClusterInfo, transcripts: Sequence[Transcript]) -> Stalled | None:
+    """Return what to raise for a broker of ours that ended itself, hangs, or leaves a request."""
+    if ended := await _ended(info):
+        return ended
+    if await _stuck(info) and (stuck := await _stuck(info, PATIENT)):
+        return Stalled(f"the broker hangs: {stuck.how}")
+    return await find_unanswered(info, transcripts)
 
 
 async def find_hang(

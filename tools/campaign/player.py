@@ -119,9 +119,13 @@ class Played:
 
 
 async def on_env(
-    case: Case, judge: Judge, info: ClusterInfo, schemas: Schemas, rng: random.Random
+    case: Case,
+    judge: Judge,
+    info: ClusterInfo,
+    schemas: Schemas,
+    rng: random.Random,
+    frames: list[Transcript],
 ) -> None:
-    frames: list[Transcript] = []
     async with open_env(info, rng, frames, schemas) as env:
         offered = {
             "env": env,
@@ -166,7 +170,7 @@ def play(target: str, case: Case, seed: int) -> Played:
         made = virtual_cluster(target, brokers=brokers, properties=properties, seed=seed)
         async with made as here:
             try:
-                await on_env(case, judge, here.info, here.schemas, rng)
+                await on_env(case, judge, here.info, here.schemas, rng, [])
             finally:
                 digests.append(here.digest())
 

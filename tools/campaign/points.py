@@ -45,6 +45,9 @@ MOST = 160
 LOOKS = 3
 """How often a broker is looked at, for one point, that keeps all checks waiting."""
 
+UNDECIDED = frozenset({Verdict.UNKNOWN, Verdict.ERROR})
+"""An error may be all that a check sees of a broker that ended."""
+
 NOTICED, SURVIVED, UNREACHED = "noticed", "survived", "not reached"
 """Outcomes of a point. It survived the checks that were played, which may not be all."""
 
@@ -191,7 +194,7 @@ class Hunt:
         async for seen in self.program.in_turns(ordered):
             played += len(seen)
             failed = [(c, one) for c, done in seen for one in done if one.verdict is Verdict.FAIL]
-            waited = [c for c, done in seen if any(one.verdict is Verdict.UNKNOWN for one in done)]
+            waited = [c for c, done in seen if any(one.verdict in UNDECIDED for one in done)]
             undecided += len(waited)
             # Again where all wait: by and by they may have used up the broker's threads.
             if waited and not failed and looks < (LOOKS if len(waited) == len(seen) else 1):
@@ -212,7 +215,6 @@ class Hunt:
                     reason=one.reason[:160],
                     played=played,
                 )
-        self.program.turn_on("")
         await self.mend()
         return Fate(point=point, fate=SURVIVED, played=played, undecided=undecided)
 
@@ -221,20 +223,24 @@ class Hunt:
     ) -> tuple[Case, Observation] | None:
         """Return the first that holds without the mutant, and not with it; leave a sound broker."""
         for case, one in failed:
-            self.program.turn_on("")
             await self.mend()
             if await self.program.passes(case):
                 # Once more: on a busy machine a check may have failed whatever the mutant.
                 self.program.turn_on(point)
                 if not await self.program.passes(case):
-                    self.program.turn_on("")
                     await self.mend()
                     return case, one
         self.program.turn_on(point)
         return None
 
     async def mend(self) -> None:
-        if not await self.is_sound():
+        """Turn off the point, and start the program again if that does not make it sound."""
+        try:
+            self.program.turn_on("")
+            sound = await self.is_sound()
+        except EnvironmentFault:  # it ended
+            sound = False
+        if not sound:
             await self.program.start()
             if not await self.is_sound():
                 raise EnvironmentFault("a new one without a mutant does not pass the canaries")

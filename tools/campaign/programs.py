@@ -6,7 +6,9 @@ started again when what a mutant left behind makes the canaries fail.
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import ClassVar
@@ -17,6 +19,7 @@ from fixtures.interface.names import KafkaName
 from fixtures.machine.java import find_java
 from fixtures.mutants.agency import POINTS, agent_options, reached
 from fixtures.targets import Target, TargetOptions, open_target
+from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import CLIENT, read_checks
 from spec.verdict import EnvironmentFault, Observation, Stalled, Verdict
@@ -102,6 +105,8 @@ class Broker(Program):
         self._target = open_target(name, TargetOptions(brokers=1))
         await asyncio.to_thread(self._target.start)
         self._schemas = Schemas.from_jar(self._target.info.schema_jar)
+        self._frames: deque[list[Transcript]] = deque(maxlen=self.at_once)
+        hang.refuse_if_silent(self._target.info)  # it notes which process is behind an address
 
     async def stop(self) -> None:
         await asyncio.to_thread(self._target.stop)
@@ -111,12 +116,13 @@ class Broker(Program):
         return [case for check in shared for case in cases_of(check.id)]
 
     async def meet(self, case: Case, judge: Judge, rng: Random) -> None:
-        await on_env(case, judge, self._target.info, self._schemas, rng)
+        frames: list[Transcript] = []
+        self._frames.append(frames)
+        await on_env(case, judge, self._target.info, self._schemas, rng, frames)
 
     async def look(self) -> Stalled | None:
         # What the broker is without the mutant is the control, on a machine that is as busy.
-        how = await hang.find_stuck(self._target.info)
-        return Stalled(f"the broker hangs: {how}") if how else None
+        return await hang.find_stuck(self._target.info, [*chain.from_iterable(self._frames)])
 
 
 class Client(Program):
