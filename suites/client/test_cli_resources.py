@@ -58,11 +58,16 @@ async def test_impossible_number(doomed: Harness, judge: Judge, number: str) -> 
 async def _given(
     doomed: Harness, queue: Queue, consumer: Handle, number: Mapping[str, str]
 ) -> None:
-    """Put a number into a response; a fetch that was under way takes a record past the script."""
+    """Put a number into a response, of ranges into one that has a record."""
+    times = 0 if number["do"] == "ranges" else 1  # some clients send acknowledgements by fetches
     for _ in range(3):
-        doomed.play({"on": "ShareFetch", "when": {"min_epoch": 0}, **number})
+        steps = doomed.play(
+            {"on": "ShareFetch", "when": {"min_epoch": 0}, "times": times, **number}
+        )
         await queue.produce([b"odd"])
-        if await doomed.polls_until(consumer, lambda: _is_told(doomed.seen(consumer)), 6.0):
+        told = await doomed.polls_until(consumer, lambda: _is_told(doomed.seen(consumer)), 6.0)
+        doomed.tap.script.drop(steps)
+        if told:
             return
 
 
