@@ -185,6 +185,7 @@ FIRST, BELOW = (
         ("INV-24", "4.4.0", (f"{LEFT}, the log begins at 951 (from 69 s to 70 s)",), True),
         ("INV-24", "4.4.0", (f"{LEFT} (from 69.133 s to 69.134 s of the run)",), False),
         ("INV-24", "4.4.0", (f"{LEFT}, the log begins at 951 (at 1 s)", f"{LEFT} (at 1 s)"), False),
+        ("INV-24", "4.4.0", (f"{LEFT}, the first 200 records deleted (at 1 s)",), True),
         ("INV-24", "4.4.0", (f"{STUCK} (at 1 s)", f"{STUCK} (at 1 s)"), True),
         ("INV-24", "4.4.0", (f"{STUCK} (at 1 s)", f"{LEFT} (at 1 s)"), False),
         ("INV-36", "4.4.0", (f"{FIRST} (at 1 s)",), True),

@@ -80,12 +80,12 @@ INV_24 = Invariant(
     breach="lag > 0",
     since="sent",
     until="received",
-    # Where all of the lag was deleted, it says so.
+    # Where all of the lag was deleted, or its first records, it says so.
     detail="""
         concat('start offset ', spso, ' of ', log_end, ', lag ', lag, ' at the end',
-          CASE WHEN log_start - spso >= lag AND lag > 0 THEN
-            concat(', the log begins at ', log_start)
-          ELSE '' END)
+          CASE WHEN lag <= 0 OR log_start <= spso THEN ''
+          WHEN log_start - spso >= lag THEN concat(', the log begins at ', log_start)
+          ELSE concat(', the first ', log_start - spso, ' records deleted') END)
     """,
     offset="spso",
 )
