@@ -275,6 +275,8 @@ def judge_taken(judge: Judge, scene: MixedStates, wanted: Collection[int], seen:
     judge.equal([], sorted(scene.settled & counts.keys()), "settled records that came again")
     judge.equal([], sorted(set(wanted) - counts.keys()), f"open records that never came{seen.told}")
     behind = f"offset {seen.sentinel}, produced afterwards, never came{seen.told}"
+    if not wanted and seen.sentinel not in counts:  # that the leader goes on is another rule's
+        raise Undecided(behind)
     judge.holds(seen.sentinel in counts, behind)
     judge.saw(deliveries=len(counts), settled=len(scene.settled))
 

@@ -87,9 +87,11 @@ async def test_beginning_while_no_state_is_taken(solo_env: Env, judge: Judge) ->
     member = await env.member(queue.group)
     await good_beat(member, subscribed_topic_names=[queue.topic.name])
     await beating([member], lambda: bool(member.assigned), NOT_FOR)
+    if member.assigned:
+        raise Undecided("what is assigned needs no state that is stored")
     await limit_state(env, None)
 
     await beating([member], lambda: member.assigned == every(queue.topic))
     judge.equal(every(queue.topic), member.assigned, "assigned once state is taken again")
-    counts = (await (await queue.consumer(join=False)).take(6)).counts
-    judge.equal(dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")
+    came = (await (await queue.consumer(join=False)).take(6)).offsets
+    judge.equal(list(range(6)), came, "delivered after a late beginning")

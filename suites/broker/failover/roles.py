@@ -121,7 +121,8 @@ class Pulse:
 
 
 async def judge_member(judge: Judge, pulse: Pulse) -> None:
-    member, epoch = pulse.member, pulse.member.epoch
+    member, before = pulse.member, {m.member_id: m.member_epoch for m in pulse.before.members}
+    epoch = max(member.epoch, before[member.member_id])
     told = await pulse.beat()
     judge["COO-01"].equal("NONE", error_name(told.error_code), "heartbeat at the new coordinator")
     judge["COO-03"].none_but(MOVING, pulse.told, "what else a live member was told")

@@ -11,7 +11,8 @@ RETRIED = dict.fromkeys(
     (
         *("COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"),
         *("NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "REQUEST_TIMED_OUT"),
-        *("UNKNOWN_TOPIC_OR_PARTITION", "KAFKA_STORAGE_ERROR"),
+        *("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "KAFKA_STORAGE_ERROR"),
+        *("FENCED_LEADER_EPOCH", "SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"),
     ),
     "documentation protocol#protocol_error_codes: its column Retriable says True",
 )
@@ -62,7 +63,7 @@ async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
     roles.kept.answered([12, 13], part)
     # The leader knows anyway. Whether the new coordinator does, the next leader shows.
     roles.kept.queue = await moved(await located(roles.kept.queue))
-    await judge_open(judge["COO-11"], roles.kept, roles.kept.open)
+    await judge_open(judge["COO-11"], roles.kept, [])
 
     await stage.start(roles.victim)
     await judge_came_back(judge["COO-27"], roles.alone)

@@ -53,6 +53,8 @@ async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
             carried.isdisjoint,
             within=silent_ms / 1000 + SLACK,
         )
+        if stayed := carried.intersection(left):
+            await demand_bystander(stage.cluster, stage.nodes[0], f"{stayed} did not go")
         what = "members that fell silent long ago"
         judge["COO-04"].equal([], sorted(carried.intersection(left)), what)
 
