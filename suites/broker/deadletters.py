@@ -21,6 +21,10 @@ from suites.judge import Judge
 DELIVERY_LIMIT = "share.delivery.count.limit"
 
 
+SETTLED = Judge(("ACK-07",))
+"""Whom a settled record that comes again is charged to, where that is no matter of the check."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeadLetterSetup:
     queue: Queue
@@ -58,9 +62,9 @@ class DeadLetterSetup:
             raise Undecided(f"no letters came for {sorted(missing)}, so others may be late, too")
         return letters
 
-    async def complete(self, judge: Judge, consumer: Consumer, end: int) -> list[DeadLetter]:
+    async def complete(self, consumer: Consumer, end: int) -> list[DeadLetter]:
         """Return the letters of partition 0 once all below ``end`` is behind the group for good."""
-        start = await beyond(judge, self.queue, consumer, end)
+        start = await beyond(SETTLED, self.queue, consumer, end)
         if start < end:
             raise Undecided(f"the start offset is {start}, not {end}: letters may be under way")
         return await self.own()
@@ -88,10 +92,17 @@ async def beyond(
 
 
 async def judge_beyond(
-    judge: Judge, queue: Queue, consumer: Consumer, end: int, of: object = None
+    judge: Judge,
+    queue: Queue,
+    consumer: Consumer,
+    end: int,
+    of: object = None,
+    *,
+    again: Judge | None = None,
+    within: float = WITHIN,
 ) -> None:
     """Demand that the start offset gets beyond what was settled: ``of`` in the sentence."""
-    start = await beyond(judge, queue, consumer, end)
+    start = await beyond(again or judge, queue, consumer, end, within)
     judge.holds(start >= end, f"the start offset stays at {start} of {end if of is None else of}")
 
 

@@ -150,7 +150,7 @@ async def test_letters_that_fail_on_their_way(between: Proxied, judge: Judge) ->
             if min(rule.done for rule in lost) >= FAILURES:
                 break
         for name, box in boxes.items():
-            start = await beyond(judge["DLQ-35"], box.queue, holders[name], size)
+            start = await beyond(judge["DLQ-35"], box.queue, holders[name], size, 3 * WITHIN)
             told = f"the start offset stays at {start} of {size}: {name}"
             judge["DLQ-35"].holds(start >= size, told)
         letters = letter_offsets(await boxes[SHORT].arrived(range(size)))

@@ -25,7 +25,7 @@ async def test_name_taken_away(env: Env, judge: Judge) -> None:
     await reconfigure(box.queue, consumer, 29_000, **{_NAME: ""})
     after = [await _reject_next(box.queue, consumer) for _ in range(3)]
 
-    letters = await box.complete(Judge(("ACK-07",)), consumer, after[-1] + 1)
+    letters = await box.complete(consumer, after[-1] + 1)
     judge.equal(
         [before], letter_offsets(letters), f"source offsets of letters; {after} were rejected later"
     )
@@ -37,10 +37,10 @@ async def test_group_settings_change(env: Env, judge: Judge) -> None:
     other = DeadLetterSetup(box.queue, await dead_topic(env))
     consumer = await box.queue.consumer()
     first = await _reject_next(box.queue, consumer)
-    await box.arrived([first])
+    await box.due([first])
     await reconfigure(box.queue, consumer, 29_000, **{_COPY: "true"})
     second = await _reject_next(box.queue, consumer)
-    copies = {letter.offset: letter.record.value for letter in await box.arrived([first, second])}
+    copies = {letter.offset: letter.record.value for letter in await box.due([first, second])}
     expected = {first: None, second: b"rejected"}
     judge.equal(expected, copies, "values of letters before and after copying is on")
     await reconfigure(box.queue, consumer, 28_000, **{_NAME: other.topic.name})
@@ -104,9 +104,9 @@ async def test_broker_settings_change(solo_env: Env, judge: Judge) -> None:
     judge["DLQ-26"].equal("true", permit, "permission of the topic for dead letters")
     made = len((await env.cluster.topic(missing)).partitions)
     judge["DLQ-26"].equal(2, made, "partitions of the topic, num.partitions being 2")
-    before = await env.admin.log_offset(plain)
     queue, consumer = await env.with_consumer(group_config=naming(plain.name))
     offset = await _reject_next(queue, consumer)
     await judge_beyond(judge["DLQ-20"], queue, consumer, offset + 1, offset)
-    after = await env.admin.log_offset(plain)
-    judge["DLQ-20"].equal(before, after, "end of a topic whose name lacks the new prefix")
+    # Letters of the group before may come late.
+    groups = {one.headers.get("group") for one in await dead_letters_in(env, plain)}
+    judge["DLQ-20"].holds(queue.group not in groups, "letters on a topic lacking the new prefix")

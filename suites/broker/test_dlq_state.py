@@ -16,7 +16,8 @@ async def test_what_is_stored(env: Env, judge: Judge) -> None:
     consumer = await box.queue.holder(8)
     await consumer.acked(*(reject(o) if o in rejected else accept(o) for o in range(8)))
     await box.arrived(rejected)
-    await judge_beyond(judge["DLQ-31"], box.queue, consumer, 8, "8 though all is written")
+    what = "8 though all is written"
+    await judge_beyond(judge["DLQ-31"], box.queue, consumer, 8, what, again=SETTLED)
 
     history = [
         (
@@ -55,8 +56,8 @@ async def test_next_leader_finishes(env: Env, judge: Judge) -> None:
     sentinel, catch = await up_to_new(box.queue, consumer)
     judge.equal([2, 4, 5, sentinel], catch.offsets, "offered by the next leader")
     await consumer.acked(*(accept(offset) for offset in catch.offsets))
-    found = set(letter_offsets(await box.arrived([0, 1, 3])))
-    judge.equal({0, 1, 3}, found, "archiving offsets with a letter")
+    without = {0, 1, 3} - set(letter_offsets(await box.arrived([0, 1, 3])))
+    judge.equal(set(), without, "archiving offsets without a letter")
     await judge_beyond(judge, box.queue, consumer, sentinel)
 
 
@@ -96,7 +97,7 @@ async def test_written_twice(env: Env, judge: Judge) -> None:
     box = await _movable(env, 4, batches=4)
     consumer = await box.queue.holder(4)
     await consumer.acked(reject(1, 3))
-    await box.arrived([1, 2, 3])
+    await box.due([1, 2, 3])
     # Offset 0 is held, so that the start offset stays and the state of the others is still told.
     # The higher count makes this the later word on them.
     await write_state(box.queue, 0, [(1, 3, ARCHIVING, 2)])

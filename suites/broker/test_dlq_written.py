@@ -19,7 +19,7 @@ async def test_rejected_records(env: Env, judge: Judge, batches: int) -> None:
 
     missing = sorted(set(rejected) - set(letter_offsets(await box.arrived(rejected))))
     judge["DLQ-01"].equal([], missing, "rejected offsets without a letter")
-    letters = await box.complete(judge["DLQ-04"], consumer, released)
+    letters = await box.complete(consumer, released)
     strays = sorted(set(letter_offsets(letters)) - set(rejected))
     judge["DLQ-04"].equal([], strays, "letters of accepted and released records")
 
@@ -111,14 +111,16 @@ async def test_one_topic_for_all(env: Env, judge: Judge) -> None:
             await box.arrived(range(partition + 1), partition=partition)
 
     letters = await dead_letters_in(env, dead)
+    if len(letters) < len(expected):
+        raise Undecided(f"{len(letters)} letters of {len(expected)} came, which is DLQ-01's matter")
     partitions = {(one.headers.get("partition") or "", one.partition) for one in letters}
     misplaced = [pair for pair in partitions if pair[0].isdecimal() and int(pair[0]) % 2 != pair[1]]
     judge["DLQ-14"].equal([], misplaced, "partitions of sources whose letters are elsewhere")
-    judge["DLQ-15"].equal(expected, {one.source for one in letters}, "sources named by letters")
     wanted = {f"__dlq.errors.{name}" for name in HEADERS}
     lacking = [wanted - {name for name, _ in letter.record.headers} for letter in letters]
     judge["DLQ-05"].equal(set(), set().union(*lacking), "context headers that letters lack")
     bare = {name for one in letters for name in HEADERS if not one.headers.get(name)}
     judge["DLQ-05"].equal(set(), bare, "context headers without a text")
+    judge["DLQ-15"].equal(expected, {one.source for one in letters}, "sources named by letters")
     for rule in ("DLQ-05", "DLQ-14"):
         judge[rule].saw(letters=len(letters))

@@ -11,8 +11,13 @@ SIZE = 10
 SHORT = 20.0  # Seconds; a letter is tried five times in 31 s, each pause a fifth longer or shorter.
 
 
-async def _stalled(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -> None:
-    """Reject the records of a group whose letters cannot be written; judge what that leads to."""
+async def _stalled(
+    judge: Judge, box: DeadLetterSetup, consumer: Consumer
+) -> tuple[dict[int, int], int]:
+    """Reject the records of a group whose letters cannot be written; return what is stored then.
+
+    That of letters which are not given up is judged: the stored states, and the start offset.
+    """
     part = await consumer.ack(*(reject(offset) for offset in range(SIZE)))
     judge["DLQ-29"].equal("NONE", error_name(part.ack_error), "result while letters cannot go out")
     stored = {
@@ -20,9 +25,7 @@ async def _stalled(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -> No
         for batch in (await read_state(box.queue)).state_batches
         for offset in range(batch.first_offset, batch.last_offset + 1)
     }
-    judge["DLQ-30"].equal(dict.fromkeys(range(SIZE), ARCHIVING), stored, "states stored meanwhile")
-    start = (await box.queue.offsets()).start
-    judge["DLQ-31"].equal(0, start, "start offset while no letter can be written")
+    return stored, (await box.queue.offsets()).start
 
 
 @check(
@@ -49,12 +52,13 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
     await neighbour.acquire(SIZE)
 
     await stage.stop(away)
-    await _stalled(judge, box, consumer)
+    states, start = await _stalled(judge, box, consumer)
     part = await neighbour.ack(*map(reject, range(SIZE)))
     judge["DLQ-37"].equal("NONE", result(part), "result in the other group")
     missing = set(range(SIZE)) - set(letter_offsets(await calm.arrived(range(SIZE))))
     judge["DLQ-37"].equal(set(), missing, "offsets without a letter of the other group")
-    await judge_beyond(judge["DLQ-37"], calm.queue, neighbour, SIZE, f"{SIZE} in the other group")
+    what = f"{SIZE} in the other group"
+    await judge_beyond(judge["DLQ-37"], calm.queue, neighbour, SIZE, what, again=SETTLED)
 
     began = time.monotonic()
     moved = await env.admin.move_leader(box.queue.topic, second)
@@ -77,6 +81,8 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
     if without and outage > SHORT:
         raise Undecided(f"the broker was away from the next leader for {outage:.0f} s")
     judge["DLQ-34"].equal([], without, "offsets without a letter though the broker is back")
+    judge["DLQ-30"].equal(dict.fromkeys(range(SIZE), ARCHIVING), states, "states stored meanwhile")
+    judge["DLQ-31"].equal(0, start, "start offset while no letter could be written")
     await judge_beyond(judge["DLQ-32"], box.queue, heir, SIZE)
     sources = {letter.source for letter in await box.letters()}
     topic, group = box.queue.topic.name, box.queue.group
@@ -95,6 +101,8 @@ async def test_leader_stops_with_letters_due(stage: FailoverCluster, judge: Judg
     box = await boxed(env, size, batches=5, dead=dead, assignments=[[leader, follower]])
     consumer = await box.queue.holder(size)
     await consumer.acked(reject(0, size - 1))
+    if finished := await settled_below(box.queue):
+        raise Undecided(f"the letters of {finished} records were given up at once")
     stopping = asyncio.create_task(stage.stop(leader))
     box = replace(box, queue=await located(box.queue))
     await configure_topic(stage.cluster, dead.name, {IN_SYNC: "1"})
