@@ -21,8 +21,7 @@ from suites.judge import Judge
 DELIVERY_LIMIT = "share.delivery.count.limit"
 
 
-SETTLED = Judge(("ACK-07",))
-"""Whom a settled record that comes again is charged to, where that is no matter of the check."""
+SETTLED = Judge(("ACK-07",))  # of what comes again, where a check is about something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +91,10 @@ async def beyond(
 
 
 async def judge_beyond(
-    judge: Judge,
-    queue: Queue,
-    consumer: Consumer,
-    end: int,
-    of: object = None,
-    *,
-    again: Judge | None = None,
-    within: float = WITHIN,
+    judge: Judge, queue: Queue, consumer: Consumer, end: int, of: object = None, **how: Any
 ) -> None:
     """Demand that the start offset gets beyond what was settled: ``of`` in the sentence."""
-    start = await beyond(again or judge, queue, consumer, end, within)
+    start = await beyond(how.pop("again", judge), queue, consumer, end, **how)
     judge.holds(start >= end, f"the start offset stays at {start} of {end if of is None else of}")
 
 

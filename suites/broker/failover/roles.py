@@ -21,7 +21,7 @@ from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.acknowledgements import result
-from suites.broker.env import Consumer, Queue
+from suites.broker.env import Consumer, Queue, demand_bystander
 from suites.broker.failover.cluster import STATE, FailoverCluster
 from suites.broker.groups import in_session
 from suites.broker.leaders import (
@@ -100,8 +100,9 @@ class Pulse:
         """Look at a member's group before the change; ``session_ms``: 0 where none was set."""
         return cls(stage, member, await stage.env.admin.describe_group(member.group), session_ms)
 
-    async def beat(self, within: float = TAKEN_OVER) -> Struct:
-        """Heartbeat until a coordinator answers for itself; return that answer."""
+    async def beat(self) -> Struct:
+        """Heartbeat until a coordinator answers for itself; return that answer, or the last."""
+        responses: list[Struct] = []
 
         async def ask() -> Struct | None:
             cluster = self.stage.cluster
@@ -114,10 +115,19 @@ class Pulse:
                     self.session_ms or self.stage.env.bounds.sessions.default,
                 )
                 self.told.add(error_name(response.error_code))
+                responses.append(response)
                 return None if response.error_code in RETRIABLE else response
             return None
 
-        return await eventually(f"a response to {self.member.member_id}'s heartbeat", ask, within)
+        what = f"a response to {self.member.member_id}'s heartbeat"
+        try:
+            return await eventually(what, ask, TAKEN_OVER)
+        except Undecided:
+            cluster = self.stage.cluster
+            await demand_bystander(cluster, min(cluster.brokers.keys() - cluster.away), what)
+            if not responses:
+                raise
+            return responses[-1]
 
 
 async def judge_member(judge: Judge, pulse: Pulse) -> None:

@@ -50,8 +50,7 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     for scene, task in zombies:
         # Nothing comes where our patience, or the connection, ended first.
         told = scene.answered([12, 13], await task)
-        what = "ACCEPT at a leader that was replaced was answered NONE"
-        judge["COO-28"].holds(told != "NONE", what)
+        judge["COO-28"].holds(told != "NONE", "a leader that was replaced answered NONE")
     for scene, heir in zip((roles.led, roles.whole), heirs, strict=False):
         await _judge_settled(judge["COO-28"], scene, heir)
     for scene in (roles.led, roles.whole, expiring):

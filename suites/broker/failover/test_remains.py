@@ -37,10 +37,11 @@ async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> No
     finally:
         await configure_topic(stage.cluster, OFFSETS, dict.fromkeys(EAGER))
 
+    pulse = await Pulse.of(stage, consumer.member)
     await stage.led_by(OFFSETS, partition, other)
     await stage.led_by(OFFSETS, partition, home)
 
-    response = await (await Pulse.of(stage, consumer.member)).beat()
+    response = await pulse.beat()
     judge.equal("NONE", error_name(response.error_code), "heartbeat after the load")
     await consumer.acquire(3)
     judge.equal("NONE", result(await consumer.ack(accept(0, 2))), "ACCEPT after the load")
