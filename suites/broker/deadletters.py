@@ -79,7 +79,7 @@ async def beyond(
     record is acquired and accepted, with whatever else lies behind ``end``.
     """
     start = -1
-    async for _ in attempts(within, pause=0.1):
+    async for _ in attempts(within, pause=within / 200):
         catch = await consumer.drain(until=await queue.produce(1))
         again = [offset for offset in catch.offsets if offset < end]
         judge.equal([], again, f"settled offsets below {end} that were delivered again")
