@@ -9,7 +9,7 @@ EAGER = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.0"}
 """Topic configs that let the cleaner work at once on all but the newest records."""
 
 
-@check("COO-05", timeout=90)
+@check("COO-05", timeout=120)
 async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> None:
     home, other = stage.nodes[:2]
     kept = await stage.queue(*stage.nodes, group=home)
