@@ -95,8 +95,7 @@ async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
     seen = [error_name(parts[k.partition].error_code) if k.partition in parts else "" for k in keys]
     if NONE in (seen[index] for index in range(len(keys)) if index not in good):
         raise Undecided(f"{api} serves what was never initialised: {seen}")
-    told = {index: seen[index] for index in good}
-    judge.equal(dict.fromkeys(good, NONE), told, f"errors of the good ones in one {api}")
+    judge.equal(dict.fromkeys(good, NONE), {i: seen[i] for i in good}, f"{api}: the good ones")
     for index in good:
         start = (await keys[index].read()).start_offset
         judge.equal(3 if api == WRITE else 1, start, "start offset of a served one")
