@@ -2,8 +2,7 @@
 
 from suites.broker.kit import *
 
-KEPT = {accept: ACKNOWLEDGED, reject: ARCHIVED, release: AVAILABLE}
-"""The state that an acknowledgement leaves behind."""
+KEPT = {accept: ACKNOWLEDGED, reject: ARCHIVED, release: AVAILABLE}  # what is left behind
 
 
 @check("PER-39", fast=True)

@@ -15,6 +15,7 @@ from suites.broker.kit import *
     "COO-22",
     "COO-23",
     "COO-27",
+    "COO-31",
     meets="reload",
     timeout=120,
 )
@@ -32,7 +33,7 @@ async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
         await traffic.flowing()
         for scene, task in racing:
             scene.answered([12, 13], await task)
-            await judge_progress(judge["COO-21"], await judge_new_leader(judge, scene))
+            await judge_progress(judge["COO-31"], await judge_new_leader(judge, scene))
         for pulse in pulses:
             await judge_member(judge, pulse)
         await stage.start(roles.victim)
