@@ -21,7 +21,7 @@ from suites.judge import Judge
 DELIVERY_LIMIT = "share.delivery.count.limit"
 
 
-SETTLED = Judge(("ACK-07",))  # of what comes again, where a check is about something else
+GIVEN_AGAIN = Judge(("ACK-07",))  # of what comes again, where a check is about something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class DeadLetterSetup:
 
     async def complete(self, consumer: Consumer, end: int) -> list[DeadLetter]:
         """Return the letters of partition 0 once all below ``end`` is behind the group for good."""
-        start = await beyond(SETTLED, self.queue, consumer, end)
+        start = await beyond(GIVEN_AGAIN, self.queue, consumer, end)
         if start < end:
             raise Undecided(f"the start offset is {start}, not {end}: letters may be under way")
         return await self.own()

@@ -61,8 +61,8 @@ async def test_wait_ends_with_its_topic(env: Env, judge: Judge) -> None:
         raise Undecided(f"the fetch did not wait: {waiting.result()}")
 
     await env.admin.delete_topics(queue.topic.name)
-    if (told := await _until_gone(holder)) not in GONE:
-        raise Undecided(f"the leader does not hear of the deletion: {told}")
+    if (heard := await _until_gone(holder)) not in GONE:
+        raise Undecided(f"the leader does not hear of the deletion: {heard}")
 
     done, _ = await asyncio.wait([waiting], timeout=NOTICED)
     waiting.cancel()

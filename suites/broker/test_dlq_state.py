@@ -16,7 +16,7 @@ async def test_what_is_stored(env: Env, judge: Judge) -> None:
     consumer = await box.queue.holder(8)
     await consumer.acked(*(reject(o) if o in rejected else accept(o) for o in range(8)))
     await box.arrived(rejected)
-    await judge_beyond(judge["DLQ-31"], box.queue, consumer, 8, again=SETTLED)
+    await judge_beyond(judge["DLQ-31"], box.queue, consumer, 8, again=GIVEN_AGAIN)
 
     history = [
         (

@@ -106,7 +106,7 @@ async def test_trouble_of_one_group(env: Env, judge: Judge, trouble: str) -> Non
         judge.equal(0, part.ack_error, f"error of rejecting in the other group, {trouble}")
     letters = await box.arrived(range(50))
     judge.equal(list(range(50)), letter_offsets(letters), f"rejected and written, {trouble}")
-    await judge_beyond(judge, box.queue, second, 50, again=SETTLED)
+    await judge_beyond(judge, box.queue, second, 50, again=GIVEN_AGAIN)
     judge.saw(letters=len(letters), failing_letters=50)
 
 
@@ -157,7 +157,7 @@ async def test_topic_of_its_own_letters(env: Env, judge: Judge) -> None:
         rejected += len(catch.offsets)
     rest = await consumer.drain(until=13)
     await consumer.acked(*(accept(offset) for offset in rest.offsets))
-    await judge_beyond(judge, queue, consumer, 14, again=SETTLED)
+    await judge_beyond(judge, queue, consumer, 14, again=GIVEN_AGAIN)
     judge.saw(rejected=rejected)
 
 

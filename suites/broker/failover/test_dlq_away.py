@@ -52,7 +52,7 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
     judge["DLQ-37"].equal("NONE", result(part), "result in the other group")
     missing = set(range(SIZE)) - set(letter_offsets(await calm.arrived(range(SIZE))))
     judge["DLQ-37"].equal(set(), missing, "offsets without a letter of the other group")
-    await judge_beyond(judge["DLQ-37"], calm.queue, neighbour, SIZE, again=SETTLED)
+    await judge_beyond(judge["DLQ-37"], calm.queue, neighbour, SIZE, again=GIVEN_AGAIN)
 
     began = time.monotonic()
     moved = await env.admin.move_leader(box.queue.topic, second)
