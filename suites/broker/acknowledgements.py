@@ -136,18 +136,18 @@ async def given_anew(queue: Queue, partition: int = 0, *, join: bool = True) -> 
     return (await up_to_new(queue, consumer, partition))[1].counts
 
 
-async def begun_by_latest(queue: Queue) -> dict[int, int]:
+async def begun_by_latest(queue: Queue, partition: int = 0, *, join: bool = True) -> dict[int, int]:
     """Return what a new member is given first, with its counts, where a group begins by latest.
 
     Only what comes after the policy was asked: one record is not enough.
     """
-    consumer, catch = await queue.consumer(), Catch()
+    consumer, catch = await queue.consumer(partition, join=join), Catch()
     async for _ in attempts():
-        await queue.produce(1)
+        await queue.produce(1, partition)
         catch.add(consumer.sound(await consumer.fetch()))
         if catch.counts:
-            break
-    return catch.counts
+            return catch.counts
+    raise await consumer.stopped("nothing comes to a group that begins by latest")
 
 
 async def judge_final(

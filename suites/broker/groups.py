@@ -23,7 +23,7 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.env import BYSTANDING, Env, Queue, demand_bystander, poll
-from suites.broker.state import batches_of, read_state
+from suites.broker.state import PASSING, batches_of, read_state
 
 NONE, NO_GROUP, NON_EMPTY = "NONE", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"
 
@@ -78,11 +78,17 @@ def fields_of(
 
 
 async def ask_coordinator(env: Env, group: str, api: str, **fields: Any) -> Struct:
-    """Ask the coordinator of a group, again while any part of its response is a passing error."""
+    """Ask the coordinator of a group, again while any part of its response is a passing error.
+
+    What is deleted already is not there the second time, so that is not asked for again.
+    """
 
     async def ask() -> Struct | None:
         response = await env.cluster.at_coordinator(group, api, **fields)
-        return None if RETRIABLE & set(codes_in(response)) else response
+        codes = set(codes_in(response))
+        if RETRIABLE & codes and api.startswith("Delete") and codes - PASSING:
+            raise Undecided(f"{api} of {group} is done in part, or may be: {response}")
+        return None if RETRIABLE & codes else response
 
     return await eventually(f"a response to {api} of {group}", ask)
 
@@ -103,6 +109,11 @@ async def described(env: Env, groups: Sequence[str], **fields: Any) -> dict[str,
         env, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields
     )
     return {found.group_id: found for found in response.groups}
+
+
+def is_gone(found: Struct) -> bool:
+    """Tell whether a group is described as not there, by whichever error or as Dead."""
+    return bool(found.error_code) or found.group_state == "Dead"
 
 
 async def described_offsets(
@@ -137,6 +148,11 @@ def starts(group: Struct) -> dict[Place, int]:
 
 async def group_offsets(env: Env, group: str) -> dict[Place, int]:
     return starts((await described_offsets(env, {group: None}))[group])
+
+
+async def shown_starts(env: Env, group: str) -> set[int]:
+    """Return the start offsets that a group shows, where -1 is none."""
+    return {*(await group_offsets(env, group)).values()} - {UNSET}
 
 
 async def alter_offsets(

@@ -99,11 +99,8 @@ async def test_each_group_has_its_own_entry(env: Env, judge: Judge) -> None:
 
     found = await described(env, [unknown, *rest])  # the first has to name the coordinator
 
-    entries = {
-        group: (error_name(entry.error_code), entry.group_state, len(entry.members))
-        for group, entry in found.items()
-    }
-    good = {live: ("NONE", "Stable", 1), empty: ("NONE", "Empty", 0)}
+    entries = {g: (error_name(one.error_code), bool(one.members)) for g, one in found.items()}
+    good = {live: (NONE, True), empty: (NONE, False)}
     judge["ADM-04"].equal(good, {g: entries.get(g) for g in good}, "groups that exist")
     judge["ADM-04"].equal({unknown, *rest}, set(entries), "groups that are answered")
     judge["ADM-02"].equal(NO_GROUP, entries[unknown][0], "error of the unknown group")
@@ -112,7 +109,7 @@ async def test_each_group_has_its_own_entry(env: Env, judge: Judge) -> None:
 @check("ADM-04", fast=True)
 async def test_offsets_of_each_group(env: Env, judge: Judge) -> None:
     live, empty, unknown, topic = await _three(env)
-    wanted = {live: {topic.name: [1]}, unknown: None, empty: None}
+    wanted = {live: {topic.name: [1]}, unknown: None, empty: {topic.name: [0, 1]}}
 
     found = await described_offsets(env, wanted)
 
@@ -232,6 +229,8 @@ async def test_a_group_needs_an_id(env: Env, judge: Judge, request_kind: str) ->
         errors.add(_error(await connection.call(api, **fields)))
 
     # Those that look for the coordinator of "" first may say that they are not the one.
-    errors -= {ErrorCode.NOT_COORDINATOR.name}
+    errors -= {*map(error_name, RETRIABLE)}
+    if not errors:
+        raise Undecided("no broker has more to say than that it does not, or cannot yet")
     invalid = {ErrorCode.INVALID_GROUP_ID.name}
     judge.equal(invalid, errors, f"errors of {request_kind} without a group id")

@@ -22,6 +22,8 @@ async def test_no_committed_offsets(env: Env, judge: Judge, *, empty: bool) -> N
     )
     errors["OffsetDelete"] = next(filter(None, codes_in(response)), 0)
 
+    if not empty:  # who is silent for longer is removed
+        in_time(member.beaten, env.bounds.sessions.default)
     for api, error in errors.items():
         judge.holds(error not in SILENT, f"{api} on a share group got {error_name(error)}")
     judge.equal({}, await committed_offsets(env, queue.group), "committed offsets afterwards")

@@ -31,8 +31,8 @@ async def test_one_unknown_group(env: Env, judge: Judge, position: str) -> None:
     told = await delete_groups(env, *among(known, unknown, position))
     expected = dict.fromkeys(known, NONE) | {unknown: NO_GROUP}
     judge["ADM-36"].equal(expected, told, "errors of the deletion")
-    codes = {g: error_name(f.error_code) for g, f in (await described(env, known)).items()}
-    judge["ADM-36"].equal(dict.fromkeys(known, NO_GROUP), codes, "groups described afterwards")
+    left = [group for group, one in (await described(env, known)).items() if not is_gone(one)]
+    judge["ADM-36"].equal([], left, "groups described afterwards")
 
 
 async def _judge_described(
@@ -125,6 +125,8 @@ async def test_offsets_beside_no_partition(env: Env, judge: Judge) -> None:
         "DescribeShareGroupOffsets", groups=[{"group_id": group, "topics": named}], timeout=90
     )
     expected = {place: index + 1 for index, place in enumerate(_places(matrix.topics))}
+    if response.groups[0].error_code in RETRIABLE:
+        raise Undecided(f"DescribeShareGroupOffsets was answered {response.groups[0]}")
     found = starts(response.groups[0])
     seen = {place: start for place, start in found.items() if place[1] != 1000}
     judge.equal(expected, seen, "start offsets, in each topic beside one not there")
@@ -158,6 +160,5 @@ async def test_deleting_many(env: Env, judge: Judge, position: str) -> None:
     bad = env.cluster.fresh_name("t")
     told = await delete_offsets(env, matrix.member.group, *among(names, bad, position))
     judge["ADM-29"].equal((NONE, dict.fromkeys(names, NONE) | {bad: NO_TOPIC}), told, "errors")
-    judge["ADM-27"].equal(
-        {}, await group_offsets(env, matrix.member.group), "offsets shown afterwards"
-    )
+    left = await shown_starts(env, matrix.member.group)
+    judge["ADM-27"].equal(set(), left, "offsets shown afterwards")

@@ -33,17 +33,18 @@ async def test_group_keys(env: Env, judge: Judge) -> None:
         }
         judge.one_of(defaults, setting.default, f"default shown of {name}")
 
-    await env.admin.group_config(group, {LOCK: "20001"})
+    lock = str(env.bounds.lock(20_001))
+    await env.admin.group_config(group, {LOCK: lock})
     setting = (await describe(env.cluster, GROUP_RESOURCE, group))[LOCK]
     seen = (setting.value, setting.source)
-    judge.equal(("20001", Source.GROUP), seen, f"{LOCK} and its source, once set")
+    judge.equal((lock, Source.GROUP), seen, f"{LOCK} and its source, once set")
 
 
 @check("CFG-27", fast=True)
 async def test_configured_groups_are_listed(env: Env, judge: Judge) -> None:
     group = env.cluster.fresh_name("g")
     judge.equal(False, group in await _listed(env), "whether it is listed before")
-    await env.admin.group_config(group, {LOCK: "20001"})
+    await env.admin.group_config(group, {LOCK: str(env.bounds.lock(20_001))})
     names = await poll(lambda: _listed(env), lambda names: group in names)
     judge.equal(True, group in names, "whether a configured group is listed")
 

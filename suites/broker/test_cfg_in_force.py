@@ -15,13 +15,17 @@ async def _told(queue: Queue, member: Member, partition: int = 0) -> Told:
     """Return what a member is told by a partition's leader and by the group coordinator."""
     session = await member.session(queue.topic.leaders[partition])
     named = ((queue.topic, partition),) if session.epoch == 0 else ()
-    fetched = await session.fetch(*named, max_records=0, max_wait_ms=0)
-    return fetched.lock_ms, int((await member.heartbeat()).heartbeat_interval_ms)
+    fetched = Consumer.sound(await session.fetch(*named, max_records=0, max_wait_ms=0))
+    return fetched.lock_ms, int((await good_beat(member)).heartbeat_interval_ms)
 
 
 async def _until_told(queue: Queue, member: Member, told: Told, partition: int = 0) -> Told:
     """Return the expected values, or what the member is still told after a while."""
-    return await poll(lambda: _told(queue, member, partition), lambda seen: seen == told)
+    seen = await poll(lambda: _told(queue, member, partition), lambda seen: seen == told)
+    if seen != told:
+        node = queue.topic.leaders[partition]
+        await demand_bystander(queue.env.cluster, node, f"{told} did not come into force")
+    return seen
 
 
 async def _broker_defaults(env: Env) -> Told:
@@ -77,7 +81,8 @@ async def test_change_reaches_every_broker(env: Env, judge: Judge) -> None:
         await _until_told(queue, member, before, partition)
 
     after, configs = _own(env, *before)
-    await env.admin.try_group_config(queue.group, configs)
+    response = await env.admin.try_group_config(queue.group, configs)
+    require_ok(f"configs of group {queue.group}", response.error_code)
     for partition, node in enumerate(nodes):
         seen = await _until_told(queue, member, after, partition)
         judge.equal(after, seen, f"lock and heartbeat with broker {node} leading")

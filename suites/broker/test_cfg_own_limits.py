@@ -40,8 +40,7 @@ async def test_effects(env: Env, judge: Judge) -> None:
     judge.equal(list(range(window)), seen, f"offsets held with {WINDOW}={window}")
 
     part = await consumer.ack(renew(0), is_renew_ack=True)
-    refused = ErrorCode.INVALID_RECORD_STATE.name
-    judge.equal(refused, error_name(part.ack_error), f"a renewal with {RENEW}=false")
+    judge.holds(part.ack_error, f"a renewal succeeds with {RENEW}=false")
 
     for delivery in range(1, limit):
         await consumer.acked(release(0))

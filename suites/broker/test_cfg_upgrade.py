@@ -99,11 +99,8 @@ async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
             cluster.away.discard(broker.node_id)
             topic = await cluster.topic(queue.topic.name, len(queue.topic.leaders))
             queue = dataclasses.replace(queue, topic=topic)
-            code, usual = 0, env.bounds.sessions.default
-            async for _ in attempts(WITHIN):  # a coordinator may be on the move
-                code = in_session(member, await member.heartbeat(), usual).error_code
-                if code not in RETRIABLE:
-                    break
+            usual = env.bounds.sessions.default
+            code = in_session(member, await beat(member), usual).error_code
             what = f"response to a member with {number + 1} brokers upgraded"
             judge["CFG-21"].equal("NONE", error_name(code), what)
             await _judge_part(judge, queue, number)

@@ -64,8 +64,7 @@ async def test_first_version_is_served(env: Env, judge: Judge) -> None:
     judge.equal(ErrorCode.INVALID_REQUEST.name, error_name(part.ack_error), "response to a renewal")
 
     again = await watch(consumer, [1, 2], WITHIN, version=1)
-    counts = {offset: seen.count for offset, seen in again.items()}
-    judge.equal({1: 2, 2: 2}, counts, "deliveries of what was released")
+    judge.equal([1, 2], sorted(again), "offsets that come again, of what was released")
     carried = await consumer.fetch(accept(1), version=1, max_wait_ms=0)
     judge.equal((), carried.errors, "errors of a fetch that acknowledges")
     closed = await consumer.session.acknowledge({consumer.where: [accept(2)]}, epoch=-1, version=1)

@@ -84,7 +84,7 @@ async def test_alter_to_uninitialised(env: Env, judge: Judge, reset: str) -> Non
     if reset == "earliest":
         judge.equal(dict.fromkeys(range(11), 1), await given_anew(queue), "delivered by earliest")
         return
-    begins = min(await begun_by_latest(queue), default=None)
+    begins = min(await begun_by_latest(queue))
     late = begins is not None and begins >= 10
     judge.holds(late, f"delivery by latest began at {begins}, the end was at 10")
 

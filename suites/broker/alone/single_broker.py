@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 
-from fixtures.clients.cluster import eventually
+from fixtures.clients.cluster import RETRIABLE, eventually
 from fixtures.clients.features import share_version
 from fixtures.targets import Target
 from fixtures.targets.broker import Broker
@@ -79,11 +79,16 @@ class SingleBroker:
             self._level = before
         kind = _UPGRADE if level > before else _DOWNGRADE
         update = {"feature": FEATURE, "max_version_level": level, "upgrade_type": kind}
-        response = await (await self.env.cluster.any()).call(
-            "UpdateFeatures", timeout_ms=15_000, feature_updates=[update]
-        )
-        inner = [result.error_code for result in getattr(response, "results", None) or []]
-        code = next((code for code in [response.error_code, *inner] if code), 0)
+
+        async def updated() -> int | None:
+            response = await (await self.env.cluster.any()).call(
+                "UpdateFeatures", timeout_ms=15_000, feature_updates=[update]
+            )
+            inner = [result.error_code for result in getattr(response, "results", None) or []]
+            code = next((code for code in [response.error_code, *inner] if code), 0)
+            return None if code in RETRIABLE else code
+
+        code = await eventually(f"a response to UpdateFeatures of {FEATURE}", updated)
         if code == ErrorCode.NONE:
 
             async def reached() -> bool | None:

@@ -38,7 +38,7 @@ async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> No
     member = await env.member(queue.group)
     response = await member.join(topic)
     session = await member.session(topic.leaders[0])
-    fetched = await session.fetch((topic, 0), max_wait_ms=0)
+    fetched = Consumer.sound(await session.fetch((topic, 0), max_wait_ms=0))
     told = fetched.lock_ms, int(response.heartbeat_interval_ms)
     judge["CFG-16"].equal((40_000, 9000), told, "ms of lock and of heartbeat in force")
     consumer = await queue.consumer()
@@ -63,7 +63,8 @@ async def test_other_keys_can_be_altered(lone: SingleBroker, judge: Judge) -> No
 
     response = await admin.try_group_config(alone, {LOCK: None})
     judge.equal(NONE, error_name(response.error_code), f"taking {LOCK} back")
-    shown = await describe_group(lone.env.cluster, alone)
+    look = partial(describe_group, lone.env.cluster, alone)
+    shown = await poll(look, lambda shown: shown.get(LOCK) != STORED_VALUES[LOCK])
     judge.holds(shown.get(LOCK) != STORED_VALUES[LOCK], f"{LOCK} is as it was, taken back")
     response = await admin.try_group_config(group, {other: "read_committed"})
     shown = await describe_group(lone.env.cluster, group)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fixtures.clients.acls import Operation, Resource
 from fixtures.clients.admin import GROUP_RESOURCE
-from fixtures.clients.cluster import RETRIABLE, Topic, eventually
+from fixtures.clients.cluster import Topic
 from fixtures.clients.member import Member, Session, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
@@ -58,16 +58,11 @@ class Permissions:
     session: Session
 
     async def ask(self, api: str, **fields: object) -> Struct:
-        """Send a good request by the user, again as long as the coordinator is not ready."""
+        """Send a good request by the user."""
         if not fields:
             names = [topic.name for topic in self.topics]
             fields = fields_of(api, self.group, *names, member_id=self.session.member_id)
-
-        async def attempt() -> Struct | None:
-            response = await self.user.call(api, **fields)
-            return None if response.to_dict().get("error_code") in RETRIABLE else response
-
-        return await eventually(f"a ready coordinator for {api}", attempt)
+        return await self.user.call(api, **fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from typing import Any
 
 from fixtures.clients.acls import EVERY, THE_CLUSTER, Acls, Entry, Operation, Resource
 from fixtures.clients.admin import Admin
-from fixtures.clients.cluster import Cluster, Topic
+from fixtures.clients.cluster import RETRIABLE, Cluster, Topic, eventually
 from fixtures.clients.member import Member, Session
 from fixtures.clients.users import create_user, set_quotas
 from fixtures.interface.info import ClusterInfo
@@ -38,6 +38,7 @@ from fixtures.wire.state_records import partition_of
 from spec.verdict import OutOfReach
 from suites.broker.env import Env, Queue, open_env
 from suites.broker.failover.cluster import OFFSETS, described, leaders
+from suites.broker.groups import codes_in
 
 SECURED, TLS, BARE_TLS, RENEWED = "SECURED", "TLS", "BARE_TLS", "RENEWED"
 
@@ -87,7 +88,13 @@ class User:
     realm: Realm
 
     async def call(self, api: str, **fields: Any) -> Struct:
-        return await (await self.cluster.any()).call(api, **fields)
+        """Send a request, again while any part of its response is a passing error."""
+
+        async def ask() -> Struct | None:
+            response = await (await self.cluster.any()).call(api, **fields)
+            return None if RETRIABLE & set(codes_in(response)) else response
+
+        return await eventually(f"a response to {api} of {self.name}", ask)
 
     async def connection(self) -> Connection:
         return await self.cluster.any()

@@ -115,8 +115,8 @@ async def test_permissions_take_effect_at_once(realm: Realm, judge: Judge) -> No
     user = await realm.user()
     place = await scene(realm.env, user)
     refused = await walk(place)
-    expected = {row.api: (row.refusal,) for row in ROWS}
-    judge.equal(expected, refused, "what a user without any entry meets")
+    if refused != {row.api: (row.refusal,) for row in ROWS}:
+        raise Undecided(f"a user without any entry meets {refused}")
 
     await user.allow(Operation.ALL, TOPIC, *(topic.name for topic in place.topics))
     await user.allow(Operation.ALL, GROUP, place.group)
