@@ -8,6 +8,12 @@ from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("lag")
 
+OF_TWO = pytest.param(
+    {"share.delivery.count.limit": "2"},
+    marks=pytest.mark.feature("group-delivery-limit"),
+    id="of-two",
+)
+
 
 @check("LAG-01", fast=True, crossed=(BESIDE, RELOADED))
 async def test_mixed_states(env: Env, judge: Judge) -> None:
@@ -15,7 +21,7 @@ async def test_mixed_states(env: Env, judge: Judge) -> None:
     queue, consumer = await env.with_holder(count, batches=env.rng.choice([1, 4]))
     fates = {o: env.rng.choice([accept, reject, release, None]) for o in range(1, count)}
     await consumer.acked(*(fate(offset) for offset, fate in fates.items() if fate))
-    end = await queue.produce(env.rng.randint(1, 9)) + 1
+    await queue.produce(env.rng.randint(1, 9))
     end = await env.admin.log_offset(queue.topic)
     finished = sum(fate in (accept, reject) for fate in fates.values())
 
@@ -42,15 +48,16 @@ async def test_drained(env: Env, judge: Judge) -> None:
         async for _ in attempts():
             got = await members[number].fetch(max_records=7, max_wait_ms=100)
             if got.offsets:
-                await members[number].acked(*(accept(r.first, r.last) for r in got.only.ranges))
+                finish = env.rng.choice([accept, reject])
+                await members[number].acked(*(finish(r.first, r.last) for r in got.only.ranges))
                 done += len(got.offsets)
             if done >= count:
                 return
 
     await asyncio.gather(*map(work, range(3)))
     if done < count:
-        raise await members[0].stopped(f"only {done} of {count} records were accepted")
-    judge.equal(0, await queue.lag(0), f"lag with all {count} records accepted")
+        raise await members[0].stopped(f"only {done} of {count} records were finished")
+    judge.equal(0, await queue.lag(0), f"lag with all {count} records finished")
 
 
 @check("LAG-14", crossed=(BESIDE, RELOADED))
@@ -89,19 +96,24 @@ async def test_finished_do_not_count(
         await hold_at(helper, 4, await delivery_limit(env))
         await helper.acked(*(release(offset) for offset in range(1, 5)))
     judge.equal(1, await queue.lag(1), "lag with the first record held, four finished")
-    judge.equal(0, (await queue.offsets()).start, "start offset of the admin's view")
 
 
 @check("LAG-04", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("way", ["closed", "expired"])
-async def test_let_go_at_the_limit(env: Env, judge: Judge, way: str) -> None:
-    """What was held for the last time is finished when it is let go, of a batch in parts, too."""
-    queue, consumer = await env.with_holder(5, lock_ms=env.bounds.longest_lock)
+@pytest.mark.parametrize("own", [pytest.param({}, id="shipped"), OF_TWO])
+async def test_let_go_at_the_limit(env: Env, judge: Judge, way: str, own: dict[str, str]) -> None:
+    """What was held for the last time is finished when it is let go, of a batch in parts or whole.
+
+    On the way to a limit above 2 a broker may deliver a batch in parts (KAFKA-17541).
+    """
+    limit, longest = 2 if own else await delivery_limit(env), env.bounds.longest_lock
+    batches = 5 if own else 1
+    queue, consumer = await env.with_holder(5, batches=batches, lock_ms=longest, group_config=own)
     helper = await queue.consumer(join=False)
     await consumer.acked(release(1, 4))
     if way == "expired":
         await reconfigure(queue, helper, lock_ms=env.bounds.prompt_lock)
-    await hold_at(helper, 4, await delivery_limit(env))
+    await hold_at(helper, 4, limit)
     fresh = await queue.produce(1)
     await helper.acquire(1)
     await helper.acked(accept(2))
@@ -118,8 +130,8 @@ async def test_expired_locks(env: Env, judge: Judge) -> None:
     lock = env.bounds.short_lock
     queue, consumer = await env.with_holder(10, lock_ms=lock)
     await consumer.acked(accept(5, 6))
-    judge.equal(8, await queue.lag(8), "lag with eight held")
-
+    if await queue.lag(8) != 8:
+        raise Undecided("the lag is not 8 with eight held, which is LAG-03's")
     other = await queue.consumer(join=False)
     back = await watch(other, [0], lock / 1000 + SLACK)
     if 0 not in back:
