@@ -30,8 +30,10 @@ async def test_batch_with_holes(env: Env, judge: Judge) -> None:
 
     # Offset 0 stays open: below the start offset a response would prove nothing.
     del catch.counts[0]
-    for ack in acknowledge(catch, seen):
-        judge["GAP-21"].equal("NONE", result(await consumer.ack(ack)), f"result of {ack}")
+    await consumer.acked(*(accept(offset) for offset in catch.offsets if offset in seen))
+    for offset in sorted(catch.counts.keys() - seen):
+        told = result(await consumer.ack(gap(offset)))
+        judge["GAP-21"].equal("NONE", told, f"result of a gap at {offset}")
     judge["GAP-21"].saw(acquired_holes=len(set(catch.offsets) & set(holes)))
     await consumer.close()
     stranger = await gapped.queue.consumer(join=False)
@@ -39,8 +41,8 @@ async def test_batch_with_holes(env: Env, judge: Judge) -> None:
     if 0 not in (freed := await watch(stranger, [0], SLACK)):
         raise Undecided("the close let go of nothing")
     rest = await gapped.next_catch(stranger)
-    free = sorted({*freed, *rest.offsets})
-    judge["GAP-21"].equal([0], free, "offsets that another member can acquire")
+    free = sorted({*freed, *rest.offsets} & {*holes})
+    judge["GAP-21"].equal([], free, "holes that another member can acquire")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ async def _passed(env: Env) -> Passed:
 @check("GAP-23", crossed=AMONG)
 async def test_batches_gone_between_fetches(env: Env, judge: Judge) -> None:
     log = await _passed(env)
-    expected = [offset for offset in range(log.last + 1) if offset not in log.holes]
-    judge.equal(expected, sorted(log.records), "records delivered")
+    missing = set(range(log.last + 1)) - {*log.holes} - log.records
+    judge.equal([], sorted(missing), "records behind the hole that were not delivered")
     judge.saw(removed=len(log.holes))
 
 
@@ -130,7 +132,7 @@ async def test_held_records_gone(env: Env, judge: Judge, finish: Callable[[int, 
     part = await consumer.ack(finish(gone.start, gone.stop - 1))
     judge.equal("NONE", result(part), f"result of {finish.__name__}")
     again = result(await consumer.ack(accept(gone.start, gone.stop - 1)))
-    judge.equal("INVALID_RECORD_STATE", again, "accepting them after that")
+    judge.holds(again != "NONE", "accepting them after that got NONE")
     # The pin is still held, so that the results were about these records.
     await consumer.acked(release(0))
     rest = await gapped.next_catch(consumer)

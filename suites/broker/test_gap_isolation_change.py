@@ -21,13 +21,14 @@ async def test_to_committed(env: Env, judge: Judge) -> None:
     seen = await consumer.acquire(before.stop - 1)
     if not set(before) <= set(seen.offsets):
         raise Undecided(f"only {seen.offsets} came before the change")
+    after = {*await aborted(queue, 2)}
     await _change(queue, consumer, COMMITTED)
 
     # Records around them, so that a range that is too wide would take them along.
     await queue.produce(1)
-    after = await aborted(queue, env.rng.randint(1, 4))
+    after |= {*await aborted(queue, env.rng.randint(1, 4))}
     caught = await next_catch(queue, consumer)
-    judge.equal(set(), set(after) & set(caught.offsets), "aborted offsets acquired")
+    judge.equal(set(), after & set(caught.offsets), "aborted offsets acquired")
     judge.saw(aborted=len(after))
 
 
@@ -92,5 +93,5 @@ async def test_released_around_the_change(
         await consumer.acked(freed)
 
     caught = await next_catch(queue, consumer)
-    counts = {offset: caught.counts.get(offset) for offset in good}
-    judge.equal(dict.fromkeys(good, 2), counts, "delivery counts of what was released")
+    low = {o: count for o in good if (count := caught.counts.get(o, 0)) < 2}
+    judge.equal({}, low, "counts of what was released that are no higher, 0 if it did not come")

@@ -12,7 +12,9 @@ async def test_markers_are_no_records(env: Env, judge: Judge, level: dict[str, s
     outcomes = await jumble(queue)
     catch = await (await queue.consumer()).drain(until=max(outcomes.plain))
 
-    markers = outcomes.markers & offered(catch.responses)
+    parts = (part for response in catch.responses for part in response.parts)
+    shown = data_offsets(batch for part in parts for batch in decode_batches(part.records))
+    markers = outcomes.markers & shown
     judge["GAP-01"].equal(set(), markers, "markers that came as data records")
     judge["GAP-01"].saw(markers=len(outcomes.markers))
     # Which holes are acquired is the broker's choice; that all of them are offsets of the log
@@ -42,7 +44,7 @@ async def test_marker_acknowledged_as_gap(env: Env, judge: Judge) -> None:
         part = await consumer.ack(each(1, [1] * len(done) + [0, 1, 1]))
     judge.equal("NONE", result(part), "acknowledging the marker as a gap")
     again = await consumer.ack(gap(marker))
-    judge.equal("INVALID_RECORD_STATE", result(again), "acknowledging it once more")
+    judge.holds(result(again) != "NONE", "acknowledging it once more got NONE")
     await judge_final(judge, queue, consumer, [marker])
 
 
@@ -60,7 +62,6 @@ async def test_nothing_but_markers(env: Env, judge: Judge, level: dict[str, str]
         empty = consumer.sound(await consumer.fetch())
         if empty.offsets:
             break
-    judge.equal(set(), offered([empty]), "records in a log of markers")
     if empty.offsets:
         first, last = min(empty.offsets), max(empty.offsets)
         part = await consumer.ack(each(first, [0] * (last - first + 1)))
