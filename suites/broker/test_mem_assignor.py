@@ -64,7 +64,7 @@ async def test_mixed_subscriptions(env: Env, judge: Judge) -> None:
             names = None if member.joined else [topic.name for topic in topics]
             await good_beat(member, subscribed_topic_names=names)
             wrong += member.assigned - every(*topics)
-        if covered(members) == every(left, right):
+        if covered(members) == every(left, right) and all(each.assigned for each in members):
             break
 
     judge.equal([], wrong, "assigned partitions of topics not subscribed to")
@@ -83,7 +83,6 @@ async def test_last_member_takes_over(env: Env, judge: Judge) -> None:
     await beating([last], lambda: last.assigned == every(queue.topic))
 
     judge.equal(every(queue.topic), last.assigned, "assignment of the last member")
-    judge.equal([last.member_id], await member_ids(env, queue.group), "members left")
 
 
 @check("MEM-21")

@@ -26,14 +26,16 @@ async def _intrusion(env: Env, judge: Judge, kind: str, joined: Any, beats: Beat
     insider = await joined(env, queue, queue.group)
     intruder, name = await env.member(queue.group), queue.topic.name
 
-    response = await beat(intruder, member_epoch=0, subscribed_topic_names=[name])
+    for who, epoch in ((intruder.member_id, 0), (insider, -1)):
+        fields = {"member_id": who, "member_epoch": epoch, "subscribed_topic_names": [name]}
+        response = await beat(intruder, **fields)
+        refusal = f"a share heartbeat on a {kind} group got {error_name(response.error_code)}"
+        judge.holds(response.error_code not in SILENT, refusal)
     described = f"{kind.title()}GroupDescribe"
     after = await ask_coordinator(env, queue.group, described, group_ids=[queue.group])
     seen = await kind_of(env, queue.group)
     await beats(env, queue.group, insider, name, -1)
 
-    refusal = f"a share heartbeat on a {kind} group got {error_name(response.error_code)}"
-    judge.holds(response.error_code not in SILENT, refusal)
     listed = [member.member_id for member in after.groups[0].members]
     judge.equal(([kind], [insider]), (seen, listed), "kind and members")
 
