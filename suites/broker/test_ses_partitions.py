@@ -125,6 +125,7 @@ async def test_session_without_partitions(env: Env, judge: Judge) -> None:
 
     judge.equal({first: [0, 1]}, held, "records once a partition was named")
     judge.equal(((), ()), (emptied.errors, last.errors), "errors once it was forgotten")
+    judge.equal([], last.offsets, "offsets once it was forgotten")
 
 
 async def _beside(

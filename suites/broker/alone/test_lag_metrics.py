@@ -195,7 +195,7 @@ async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
         told = [s.value for s in await lone.samples(STATE) if s.attribute == attribute]
         judge.holds(told and min(told) >= 0, f"{attribute} is {told} after state writes")
     topic = await lone.env.cluster.topic(STATE_TOPIC)
-    served = await lone.number(STATE, "num_partitions", state="active")
+    served = await lone.until(len(topic.leaders), STATE, "num_partitions", state="active")
     judge.equal(len(topic.leaders), served, "partitions of the state topic that are served")
     # A ratio is measured over windows of time, and may be a little more than 1.
     for attribute, high in (("thread_idle_ratio_avg", 2), ("partition_load_time_max", 60_000)):
