@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts
 from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
@@ -32,6 +32,13 @@ def result(part: Part | None) -> str:
     if part is None or (part.partition < 0 and not part.ack_error):
         return LEFT_OUT
     return error_name(part.ack_error)
+
+
+def lasting(*errors: int) -> int:
+    """Return the first error; Undecided if one passes by itself, as of a state write may."""
+    if passing := RETRIABLE & {*errors}:
+        raise Undecided(f"an acknowledgement got {sorted(map(error_name, passing))}, which pass")
+    return next(filter(None, errors), 0)
 
 
 def result_in(response: Response, consumer: Consumer) -> str:
