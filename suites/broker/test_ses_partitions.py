@@ -54,30 +54,6 @@ async def test_partition_added_later(env: Env, judge: Judge) -> None:
     judge.equal(expected, again, "records of both, later, by fetches that name neither")
 
 
-@check("SES-23", fast=True)
-async def test_forgotten_partition(env: Env, judge: Judge) -> None:
-    queue, consumer, first, second = await consumer_of_two(env, records=0)
-    await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
-    await queue.produce(2, 0)
-    await queue.produce(2, 1)
-
-    responses = [await consumer.session.fetch(forget=[first])]
-    served: set[int] = set()
-    async for _ in attempts(WITHIN):
-        responses.append(await consumer.session.fetch())
-        served |= {o for response in responses for o in offsets_in(response, second)}
-        if len(served) > 1:
-            break
-    else:
-        raise await consumer.stopped(f"the partition that stayed gave {served}, not two records")
-    left = (await next_catch(queue, await queue.consumer(join=False))).counts
-
-    taken = [offsets_in(response, first) for response in responses]
-    judge.equal([[]] * len(taken), taken, "offsets of the forgotten partition")
-    judge.equal({0, 1}, served, "offsets of the partition that stayed")
-    judge.equal([0, 1], sorted(left), "offsets of the forgotten partition for others")
-
-
 @check("SES-24", crossed=RELOADED)
 async def test_forgetting_releases_nothing(env: Env, judge: Judge) -> None:
     queue, consumer, first, _ = await consumer_of_two(env)
