@@ -104,8 +104,7 @@ async def test_finished_do_not_count(
 async def test_let_go_at_the_limit(env: Env, judge: Judge, way: str, own: dict[str, str]) -> None:
     """What was held for the last time is finished when it is let go, of a batch in parts or whole.
 
-    On the way to a limit above 2 a broker may deliver a batch in parts (KAFKA-17541), and what is
-    fetched together may be one batch to it: the pin is acquired before.
+    Above a limit of 2 batches may come in parts (KAFKA-17541). The pin is of a fetch of its own.
     """
     limit, longest = 2 if own else await delivery_limit(env), env.bounds.longest_lock
     queue, consumer = await env.with_holder(1, lock_ms=longest, group_config=own)
