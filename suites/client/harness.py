@@ -190,6 +190,13 @@ class Harness:
             records = await self.queue(records, **of_queue)
         return records, await self.consumer(records, **options)
 
+    async def ready(self, queue: Queue) -> Handle:
+        """Return one more consumer, which fetches: what another lets go of comes to it at once."""
+        made = await self.consumer(queue)
+        if await self.polls_until(made, lambda: self.seen(made, "ShareFetch"), READY):
+            return made
+        raise Undecided(f"one more consumer did not come to fetch within {READY:g} s")
+
     async def holding(
         self,
         records: int | Sequence[bytes] | Queue,

@@ -227,16 +227,17 @@ async def test_without_leader_for_a_moment(hostile: Harness, judge: Judge) -> No
     """Metadata that another partition asks for knows no leader of the one that is fetched."""
     topic = await hostile.admin.create_topic(assignments=[[3], [2]])
     queue = await hostile.queue_of(topic, 1)
-    consumer = await hostile.consumer(queue, max_wait_ms=2000)
+    consumer = await hostile.consumer(queue, max_wait_ms=6000)
     got = await hostile.take(consumer, 1, kind="accept")
     moved = {"on": "ShareFetch", "when": {"node": 2}, "do": "partition-error", "only": 1}
     nobody = {"on": "Metadata", "do": "metadata-error", "level": "partition", "only": 0}
-    (_, asked) = hostile.play(
+    (met, asked) = hostile.play(
         {**moved, "code": "NOT_LEADER_OR_FOLLOWER"},
         {**nobody, "code": "LEADER_NOT_AVAILABLE", "times": 0},
     )
-    await queue.produce(1, 1)  # which ends the fetch there; the other one waits
-    got += (await hostile.polls(consumer, lambda _: asked.taken)).records
+    for step in (met, asked):
+        await queue.produce(1, 1)  # which ends the fetch there; the other one waits
+        got += (await hostile.polls(consumer, lambda _, step=step: step.taken)).records
     if not asked.taken:
         raise OutOfReach(f"it asks for no metadata {ARRIVES:g} s after NOT_LEADER_OR_FOLLOWER")
     await queue.produce(2)

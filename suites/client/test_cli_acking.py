@@ -63,12 +63,12 @@ async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judg
 
 @check("CLI-68", needs="implicit")
 async def test_implicit_close_releases(harness: Harness, judge: Judge) -> None:
-    queue, consumer = await harness.reading(5, mode="implicit")
+    queue, consumer = await harness.reading(5, mode="implicit", lock_ms=60000)
     _, last = await _polled(consumer)
+    other = await harness.ready(queue)
     await consumer.close()
     accepted = [str(a) for a in harness.acks(consumer, AckType.ACCEPT) if a.offset in last]
     judge.equal([], accepted, "accepted by close")
-    other = await harness.consumer(queue)
     again = await harness.arrival(other, max(last))
     judge.equal(sorted(last), sorted(again.offsets), "delivered to another")
 
@@ -113,7 +113,6 @@ async def test_last_word_counts(harness: Harness, judge: Judge) -> None:
 async def test_not_held(harness: Harness, judge: Judge, case: str) -> None:
     _, consumer, got = await harness.holding(2, kind="accept")
     await harness.settle(consumer)
-    before = len(harness.acks(consumer))
     place = got[0].place | ({} if case == "settled" else {"offset": 999})
     refused = await refusal(consumer.acknowledge([place], "release"))
     allowed = {
@@ -122,7 +121,8 @@ async def test_not_held(harness: Harness, judge: Judge, case: str) -> None:
     }
     judge.one_of(allowed, refused, f"acknowledging, record {case}")
     await harness.polls(consumer, within=0.6)
-    judge.equal(before, len(harness.acks(consumer)), "acknowledgements on the wire")
+    sent = [*map(str, harness.acks(consumer, AckType.RELEASE))]
+    judge.equal([], sent, "acknowledgements on the wire")
 
 
 @check("CLI-73", "CLI-74", "CLI-75", needs="explicit|mixed")
@@ -145,7 +145,8 @@ async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
     requests = [one for one in harness.seen(consumer) if carries_acks(one)]
     for ack in acked(requests):
         first.setdefault(ack.offset, ack.kind)
-    judge["CLI-75"].equal(said, first, "what was said of each record, and what was sent")
+    mine = {offset: said.get(offset) for offset in first}
+    judge["CLI-75"].equal(mine, first, "what was said of each record, and what was sent")
     final, twice = set[int](), list[str]()
     for ack in acked(requests):
         if ack.offset in final:
@@ -236,7 +237,7 @@ async def test_omitted_partition(hostile: Harness, judge: Judge) -> None:
 async def test_retries_end(hostile: Harness, judge: Judge) -> None:
     _, consumer, got = await hostile.holding(2)
     refused = {"do": "partition-error", "code": "REQUEST_TIMED_OUT"}
-    steps = hostile.play({"on": "ShareAcknowledge", "times": 0, "applied": False, **refused})
+    hostile.play({"on": "ShareAcknowledge", "times": 0, "applied": False, **refused})
     await consumer.acknowledge(got)
     took, _ = await hostile.timed(consumer.commit_sync(2.0))
     judge.holds(took <= 6, f"commit of 2 s took {took:.1f} s")
@@ -246,8 +247,7 @@ async def test_retries_end(hostile: Harness, judge: Judge) -> None:
     judge.holds(sent, "no acknowledgement was sent")
     judge.holds(busiest(sent) <= 60, f"{busiest(sent)} attempts within a second")
     last = len(hostile.seen(consumer, "ShareAcknowledge"))
-    hostile.tap.script.drop(steps)
-    await hostile.polls(consumer, within=1.0)
+    await hostile.polls(consumer, within=2.5)
     late = [o for o in hostile.seen(consumer, "ShareAcknowledge")[last:] if carries_acks(o)]
     judge.holds(len(late) <= 1, f"{len(late)} attempts after the deadline")
 
@@ -279,7 +279,10 @@ async def test_change_of_subscription(harness: Harness, judge: Judge) -> None:
     offsets = sorted({a.offset for a in sent})
     if offsets != [0, 1, 2] and harness.adapter.has("callback"):
         told = [one for one in consumer.settled if one.topic == queue.topic.name]
-        judge["CLI-30"].holds(told, f"owed 0, 1 and 2; sent {offsets}, and nothing was reported")
+        # Without offsets it is about all of the partition.
+        known = {n for one in told for n in ((0, 1, 2) if one.offsets is None else one.offsets)}
+        said = f"owed 0, 1 and 2; sent {offsets}, and reported {sorted(known)}"
+        judge["CLI-30"].holds({0, 1, 2} <= {*offsets} | known, said)
     else:
         judge["CLI-30"].equal([0, 1, 2], offsets, "acknowledged of the topic that was left")
 
@@ -296,7 +299,7 @@ async def test_commit_results(harness: Harness, judge: Judge) -> None:
     wanted = dict.fromkeys({0, 1} - (early - results.keys()))
     judge["CLI-34"].equal(wanted, results, "results of the commit")
     judge["CLI-34"].equal([], await consumer.commit_sync(), "results of a second commit")
-    sent = sorted(a.partition for a in harness.acks(consumer) if a.error == 0)
+    sent = sorted({a.partition for a in harness.acks(consumer) if a.error == 0})
     judge["CLI-86"].equal([0, 1], sent, "acknowledged on the wire when the commit had returned")
 
 

@@ -33,6 +33,8 @@ async def test_topic_created_later(harness: Harness, judge: Judge) -> None:
     topic = await harness.admin.create_topic(1, name=name)
     await harness.admin.produce(topic, 2)
     got = await harness.arrival(consumer, 1, within=30)
+    if topic.id not in {topic_id for topic_id, _ in assigned(harness.heartbeats(consumer))}:
+        raise Undecided("the new topic was not assigned within 30 s")
     judge.equal([0, 1], got.offsets, "records of a topic created later")
 
 
@@ -242,7 +244,7 @@ async def test_two_consumers(harness: Harness, judge: Judge) -> None:
             got[index] = seen.offsets
             return bool(seen.errors) or sum(map(len, got)) >= 40
 
-        for error in (await harness.polls(consumers[index], done, seconds=0.4)).errors:
+        for error in (await harness.polls(consumers[index], done, READY, seconds=0.4)).errors:
             raise error
 
     await asyncio.gather(consume(0), consume(1))

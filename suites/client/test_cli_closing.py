@@ -7,12 +7,12 @@ SLACK = 6.0  # Seconds beyond its limit that a close may take before it is calle
 
 @check("CLI-38", "CLI-90", needs="explicit|mixed", fast=True)
 async def test_close_settles(harness: Harness, judge: Judge) -> None:
-    queue, consumer, got = await harness.holding(6, lock_ms=30000)
+    queue, consumer, got = await harness.holding(6, lock_ms=60000)
+    other = await harness.ready(queue)
     await consumer.acknowledge(got[:3])
     await consumer.close()
     accepted = sorted({a.offset for a in harness.acks(consumer, AckType.ACCEPT)})
     judge["CLI-38"].equal([0, 1, 2], accepted, "accepted by closing")
-    other = await harness.consumer(queue)
     again = await harness.arrival(other, 5, within=12)
     judge["CLI-90"].equal([3, 4, 5], sorted(again.offsets), "delivered to another")
 
@@ -65,7 +65,7 @@ async def test_close_after_a_fatal_error(hostile: Harness, judge: Judge) -> None
     await consumer.acknowledge(got)
     denied = {"do": "error", "code": "GROUP_AUTHORIZATION_FAILED", "applied": False}
     hostile.play({"on": HEARTBEAT, "times": 0, **denied})
-    await hostile.until(lambda: any(one.scripted for one in hostile.heartbeats(consumer)))
+    await _beaten(hostile, consumer)
     await hostile.until(lambda: False, 0.5)
     await refusal(hostile.end(consumer, 40.0))
     accepted = sorted({a.offset for a in hostile.acks(consumer, AckType.ACCEPT)})
@@ -96,9 +96,14 @@ async def test_heartbeat_refused_while_closing(hostile: Harness, judge: Judge, c
     _, consumer = await hostile.consuming(1, settle=True)
     late = {"do": "error", "code": code, "applied": False, "delay": 1.0}
     hostile.play({"on": HEARTBEAT, **late})
-    await hostile.until(lambda: any(one.scripted for one in hostile.heartbeats(consumer)))
+    await _beaten(hostile, consumer)
     refused = await refusal(consumer.close(hostile.close_limit, within=60.0))
     judge.equal("", refused, f"close, a heartbeat under way being answered {code}")
+
+
+async def _beaten(hostile: Harness, consumer: Handle) -> None:
+    if not await hostile.until(lambda: any(o.scripted for o in hostile.heartbeats(consumer))):
+        raise Undecided(f"no heartbeat met the script within {ARRIVES:g} s")
 
 
 async def _closed(harness: Harness, consumer: Handle, limit: float | None, judge: Judge) -> float:
@@ -165,13 +170,13 @@ async def test_after_close(harness: Harness, judge: Judge) -> None:
 
 @check("CLI-84")
 async def test_crash(doomed: Harness, adapter: Adapter, judge: Judge) -> None:
-    queue = await doomed.queue(3, lock_ms=30000)
+    queue = await doomed.queue(3, lock_ms=60000)
     await doomed.holding(queue, 3)
-    await doomed.adapter.crash()
-    doomed.adapter = adapter
-    other = await doomed.consumer(queue)
+    own, doomed.adapter = doomed.adapter, adapter
+    other = await doomed.ready(queue)
+    await own.crash()
     began = time.monotonic()
     again = await doomed.arrival(other, 2, within=20)
     took = time.monotonic() - began
-    said = f"delivered to another within {took:.0f} s, the locks were for 30 s"
+    said = f"delivered to another within {took:.0f} s, the locks were for 60 s"
     judge.equal([0, 1, 2], sorted(again.offsets), said)

@@ -72,7 +72,7 @@ async def test_no_answer(hostile: Harness, judge: Judge, do: str) -> None:
     await queue.produce([b"after"])
     # Whatever the lost response had acquired comes when its connection, or its lock, is over.
     got = await hostile.arrival(consumer, 1, within=45)
-    judge.holds(got.records, "no record came for 45 s after a fetch without a response")
+    judge.holds(1 in got.offsets, "no record came for 45 s after a fetch without a response")
 
 
 @check("CLI-100")
@@ -80,5 +80,6 @@ async def test_slow_broker(hostile: Harness, judge: Judge) -> None:
     hostile.play({"on": ["ShareFetch", "ShareAcknowledge"], "do": "pass", "delay": 0.4, "times": 0})
     queue, consumer, got = await hostile.holding(6, batches=3, kind="accept")
     await hostile.settle(consumer)
+    got += (await hostile.polls(consumer, within=2.0)).records
     judge.equal(list(range(6)), sorted(got.offsets), "delivered")
     judge.equal(6, await queue.spso(6), "start offset of the share-partition")

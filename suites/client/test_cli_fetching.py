@@ -14,7 +14,7 @@ async def test_newer_hint(hostile: Harness, judge: Judge) -> None:
     moved = await hostile.admin.move_leader(topic, 2)
     last = len(hostile.tap.exchanges)
     await hostile.admin.produce(moved, [b"after"])
-    judge.equal([1], (await hostile.arrival(consumer)).offsets, "records once 2 leads")
+    judge.holds(1 in (await hostile.arrival(consumer, 1)).offsets, "nothing came once 2 leads")
     judge.equal({1, 2}, _asked(hostile, consumer, last) | {1}, "brokers asked since then")
 
 
@@ -40,7 +40,7 @@ async def test_stale_hint(hostile: Harness, judge: Judge, behind: int) -> None:
     hostile.play({**step, **stale, "applied": False})
     await hostile.meets(consumer)
     await queue.produce([b"after"])
-    judge.equal([1], (await hostile.arrival(consumer)).offsets, "records after a stale hint")
+    judge.holds(1 in (await hostile.arrival(consumer, 1)).offsets, "nothing came after a hint")
     fetches = hostile.seen(consumer, "ShareFetch")
     fetched = {one.node for one in fetches if (topic.id, 0) in named(one)}
     judge.equal({2}, fetched, "brokers that the partition was fetched from")
@@ -51,12 +51,15 @@ async def test_only_what_was_acquired(hostile: Harness, judge: Judge) -> None:
     hostile.play({"on": "ShareFetch", "do": "acquire-fewer", "keep": 2, "times": 0})
     _, consumer, got = await hostile.holding(6, 1, kind="accept")
     got += (await hostile.polls(consumer, within=1.5)).records
-    judge.equal([0, 1], got.offsets, "acquired: 0 and 1; delivered")
-    strays = sorted({a.offset for a in hostile.acks(consumer) if a.offset > 1})
+    mine = sorted({one.offset for one in acquired(hostile.seen(consumer))})
+    if len(mine) > 5:
+        raise OutOfReach("it acquires record by record, and gets none that it did not acquire")
+    judge.equal(mine, got.offsets, "delivered, of what was acquired")
+    strays = sorted({a.offset for a in hostile.acks(consumer)} - {*mine})
     judge.equal([], strays, "acknowledged although not acquired")
 
 
-@check("CLI-15", "CLI-76", needs="explicit|mixed")
+@check("CLI-15", "CLI-70", "CLI-76", needs="explicit|mixed")
 async def test_lower_offsets_come_again(harness: Harness, judge: Judge) -> None:
     _, consumer, got = await harness.holding(10)
     first = {r.offset: r for r in got}
@@ -67,7 +70,7 @@ async def test_lower_offsets_come_again(harness: Harness, judge: Judge) -> None:
     again = await harness.arrival(consumer, 4)
     judge["CLI-15"].equal(list(range(5)), sorted(again.offsets), "delivered again")
     gaps = [*map(str, harness.acks(consumer, AckType.GAP))]
-    judge["CLI-15"].equal([], gaps, "gap acknowledgements of records that exist")
+    judge["CLI-70"].equal([], gaps, "gap acknowledgements of records that exist")
     told = {r.offset: r.count for r in again.records if r.count is not None}
     wanted = dict.fromkeys(told, 2)
     judge["CLI-76"].equal(wanted, told, "delivery counts that the application was told")
@@ -134,7 +137,7 @@ async def test_record_limit(harness: Harness, judge: Judge) -> None:
     said = f"{len(got)} records that were there came by {len(sizes)} polls within {took:.1f} s"
     judge["CLI-132"].holds(not got or took <= SOON * len(sizes) / 2, said)
     judge["CLI-19"].holds(max(sizes, default=0) <= 2, f"polls returned {sizes}, the limit is 2")
-    judge["CLI-19"].equal(list(range(25)), sorted(got), "delivered in all")
+    judge["CLI-19"].equal(list(range(25)), sorted({*got}), "delivered in all")
     fetches = [one.request for one in harness.seen(consumer, "ShareFetch")]
     asking = [one for one in fetches if one["share_session_epoch"] >= 0 and one["max_records"]]
     modes = {one.get("share_acquire_mode") for one in asking}
@@ -214,9 +217,9 @@ async def test_unreadable_batch(hostile: Harness, judge: Judge) -> None:
     # What came along and was dropped with it may come again when its lock is over.
     hostile.play({"on": "ShareFetch", "do": "corrupt-batch", "offset": 1, "times": 0})
     queue, consumer = await hostile.reading(3, batches=3, lock_ms=3000)
-    first = await hostile.polls(consumer, lambda seen: {*seen.offsets} >= {0, 2})
-    sent = [a for a in acquired(hostile.seen(consumer)) if a.offset == 1]
-    judge.holds(sent, "an unreadable batch was sent")
+    first = await hostile.polls(consumer, lambda seen: {*seen.offsets} >= {0, 2}, READY)
+    if not any(one.offset == 1 for one in acquired(hostile.seen(consumer))):
+        raise Undecided("no unreadable batch was sent")
     await queue.produce([b"after"])
     delivered = sorted({*first.offsets, *(await hostile.arrival(consumer, 3)).offsets})
     judge.equal([0, 2, 3], delivered, "delivered, where the batch of 1 is unreadable")
@@ -263,7 +266,9 @@ async def test_record_fields(harness: Harness, judge: Judge) -> None:
 
 @check("CLI-66")
 async def test_large_record(harness: Harness, judge: Judge) -> None:
-    value = bytes(range(256)) * 3600
+    value = (
+        bytes(range(256)) * 4095
+    )  # With its batch 1 048 392 bytes; message.max.bytes is 1 048 588.
     _, consumer = await harness.reading([value])
     got = await harness.polls(
         consumer, lambda seen: seen.errors[9:] or seen.records, READY, payload="full"
@@ -292,7 +297,7 @@ async def test_polls_of_no_length(harness: Harness, judge: Judge) -> None:
 @check("CLI-62", needs="max-poll-records")
 async def test_successive_polls_bring_everything_once(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.reading(30, batches=10, max_poll_records=3)
-    got = await harness.comes(consumer, 30, ARRIVES, "accept")
+    got = await harness.comes(consumer, 30, READY, "accept")
     judge.equal(list(range(30)), sorted(got.offsets), "delivered")
     wire = sorted(one.offset for one in acquired(harness.seen(consumer)))
     judge.equal(wire, sorted(got.offsets), "acquired, and delivered")
@@ -352,7 +357,7 @@ async def test_committed(harness: Harness, judge: Judge) -> None:
         await producer.abort()
     await queue.produce([b"last"])
     consumer = await harness.consumer(queue)
-    got = await harness.arrival(consumer, 7)
+    got = await harness.arrival(consumer, 7, READY)
     # A marker stands behind each transaction: 0, 1 2 (3), aborted 4 5 (6), 7.
     judge.equal([0, 1, 2, 7], sorted(got.offsets), "delivered")
 

@@ -57,7 +57,7 @@ async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, fl
 
 
 async def _polled(hostile: Harness, consumer: Handle) -> Polled:
-    first = await hostile.polls(consumer, lambda seen: 2 in seen.offsets, 8.0, payload="full")
+    first = await hostile.polls(consumer, lambda seen: 2 in seen.offsets, READY, payload="full")
     later = await hostile.polls(consumer, within=1.5, payload="full")
     return Polled(Records(first.records + later.records), first.errors + later.errors)
 
