@@ -87,8 +87,7 @@ def _judges(rule: str) -> Callable[[Judge], Judge]:
 def _failed_is_not_accepted(seen: ScenarioResult, found: Finding) -> None:
     for one, deliveries in seen.records(poison=True):
         for each in (each for each in deliveries if each.kind is not None):
-            buried = seen.dead.get(one.key, math.inf) <= each.acked
-            holds = each.kind is not AckType.ACCEPT or buried
+            holds = each.kind is not AckType.ACCEPT or one.key in seen.dead
             found.saw(holds, f"{one}: accepted {_when(each)}, and could not be processed", "failed")
 
 

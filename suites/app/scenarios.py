@@ -118,13 +118,16 @@ async def partition_added(env: Environment) -> None:
 
 @_scenario("permission-lost", "FRM-11")
 async def permission_lost(env: Environment) -> None:
-    """READ on the group is taken away, and given back after three seconds."""
+    """READ on the group is taken away, and given back after three seconds, or when it has ended."""
     if await _begun(env):
         env.note("permission taken away")
         deny = {"do": "error", "code": "GROUP_AUTHORIZATION_FAILED", "times": 0, "applied": False}
         denied = env.tap.script.add({"on": GROUP_READS, **deny})
         await env.let_last(DENIED)
         env.tap.script.drop(denied)
+        if not env.programs[-1].running:  # a program may end when it is denied
+            env.programs[-1].asked = True
+            await env.start()
     await _rest(env)
 
 

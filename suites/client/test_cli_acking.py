@@ -329,7 +329,7 @@ async def test_commit_async(harness: Harness, judge: Judge) -> None:
 LONG = 3.0  # Seconds that a fetch waits at the broker.
 
 
-@check("CLI-78", needs=("explicit|mixed", "commit-async"))
+@check("CLI-58", "CLI-78", needs=("explicit|mixed", "commit-async"))
 async def test_commit_behind_a_long_poll(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(2, lock_ms=30000)
     consumer = await harness.consumer(queue, max_wait_ms=round(LONG * 1000))
@@ -352,7 +352,10 @@ async def test_commit_behind_a_long_poll(harness: Harness, judge: Judge) -> None
     await harness.until(sent, LONG + 8)
     took = min((ack.by.sent for ack in sent()), default=inf) - began + late - harness.delay.late
     said = f"{len(under_way)} fetches of {LONG:g} s were under way; it was sent after {took:.1f} s"
-    judge.holds(took <= LONG + 2.5, said)
+    for session in by_session(harness.seen(consumer)):
+        both = [f"#{b.number}" for a, b in pairwise(session) if b.sent < a.responded]
+        judge["CLI-58"].equal([], both, "sent while another request of the session was under way")
+    judge["CLI-78"].holds(took <= LONG + 2.5, said)
 
 
 @check("CLI-79", needs=("explicit|mixed", "commit-sync|callback"))

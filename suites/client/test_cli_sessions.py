@@ -1,18 +1,6 @@
 """A client's share sessions: epochs, what is in them, what ends them."""
 
-from collections import defaultdict
-
 from suites.client.kit import *
-
-
-def by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:
-    found: dict[tuple[str, int], list[list[Exchange]]] = defaultdict(list)
-    for one in exchanges:
-        sessions = found[one.request["member_id"], one.node]
-        if one.request["share_session_epoch"] == 0 or not sessions:
-            sessions.append([])
-        sessions[-1].append(one)
-    return [session for sessions in found.values() for session in sessions]
 
 
 @check("CLI-09", "CLI-55", "CLI-58")

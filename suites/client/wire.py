@@ -4,6 +4,7 @@ And in one line for each exchange, for findings and for whoever tries a program 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -134,6 +135,16 @@ def assigned(heartbeats: Iterable[Exchange]) -> set[Place]:
 
 def _indexes(topics: list[Body] | None) -> set[Place]:
     return {(topic["topic_id"], index) for topic in topics or [] for index in topic["partitions"]}
+
+
+def by_session(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
+    found: dict[tuple[str, int], list[list[Exchange]]] = defaultdict(list)
+    for one in exchanges:
+        sessions = found[one.request["member_id"], one.node]
+        if one.request["share_session_epoch"] == 0 or not sessions:
+            sessions.append([])
+        sessions[-1].append(one)
+    return [session for sessions in found.values() for session in sessions]
 
 
 def hasty(
