@@ -266,9 +266,7 @@ async def test_record_fields(harness: Harness, judge: Judge) -> None:
 
 @check("CLI-66")
 async def test_large_record(harness: Harness, judge: Judge) -> None:
-    value = (
-        bytes(range(256)) * 4095
-    )  # With its batch 1 048 392 bytes; message.max.bytes is 1 048 588.
+    value = bytes(range(256)) * 4095  # 1 048 392 bytes with its batch, of 1 048 588.
     _, consumer = await harness.reading([value])
     got = await harness.polls(
         consumer, lambda seen: seen.errors[9:] or seen.records, READY, payload="full"
