@@ -29,6 +29,7 @@ async def test_topic_created_later(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue()
     name = harness.env.cluster.fresh_name("t")
     consumer = await harness.consumer(queue.group, name)
+    await harness.polls(consumer, lambda _: harness.heartbeats(consumer), READY)
     await harness.polls(consumer, within=1.0)
     topic = await harness.admin.create_topic(1, name=name)
     await harness.admin.produce(topic, 2)
