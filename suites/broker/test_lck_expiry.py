@@ -33,10 +33,9 @@ async def test_expired_records_come_back_to_their_own_member(env: Env, judge: Ju
     lock = env.bounds.short_lock
     _, consumer = await env.with_consumer(3, lock_ms=lock)
     held = await consumer.acquire(3)
-
-    seen = await watch(consumer, held.offsets, lock / 1000 + SLACK)
-
-    judge.equal(held.offsets, sorted(seen), "offsets that came back to their member")
+    for number in (1, 2)[: await delivery_limit(env) - 1]:
+        seen = await watch(consumer, held.offsets, lock / 1000 + SLACK)
+        judge.equal(held.offsets, sorted(seen), f"offsets that came back, time {number}")
 
 
 @check("LCK-03", "LCK-04", fast=True, crossed=(BESIDE, RELOADED))
@@ -59,18 +58,18 @@ async def test_late_acknowledgement_is_refused(env: Env, judge: Judge) -> None:
 @check("LCK-03", "LCK-04", crossed=(BESIDE, RELOADED))
 async def test_late_acknowledgement_spares_the_next_holder(env: Env, judge: Judge) -> None:
     lock = env.bounds.short_lock
-    queue, late, holder = await env.with_pair(1, lock_ms=lock)
-    await late.acquire(1)
+    queue, late, holder = await env.with_pair(3, lock_ms=lock)
+    await late.acquire(3)
     # The next holder shall have time enough, however slow we are.
     await reconfigure(queue, late, lock_ms=env.bounds.longest_lock)
-    await holder.acquire(1, within=lock / 1000 + SLACK)
+    if len(await watch(holder, range(3), lock / 1000 + SLACK)) < 3:
+        raise Undecided("the locks did not end, which LCK-01 demands")
 
-    refused = await late.ack(reject(0))
-    part = await holder.ack(accept(0))
+    refused = [(await late.ack(how)).ack_error for how in (accept(0), reject(1), release(2))]
+    part = await holder.ack(accept(0, 2))
 
-    judge["LCK-03"].equal(
-        ErrorCode.INVALID_RECORD_STATE, refused.ack_error, "error of the late REJECT"
-    )
+    told = "errors of late ACCEPT, REJECT and RELEASE"
+    judge["LCK-03"].equal([ErrorCode.INVALID_RECORD_STATE] * 3, refused, told)
     judge["LCK-04"].equal(0, part.ack_error, "error of the new holder's ACCEPT")
 
 
@@ -86,7 +85,7 @@ async def test_part_of_an_acquisition_expires(env: Env, judge: Judge) -> None:
     in_time(sent, lock)
 
     rest = [offset for offset in range(count) if offset not in done]
-    seen = await watch(other, rest, lock / 1000 + SLACK)
+    seen = await ending(env, other, rest, lock)
     sentinel = await queue.produce(1)
     seen |= await watch(other, [sentinel], SLACK)
 
@@ -145,26 +144,28 @@ async def test_heartbeats_do_not_prolong_a_lock(env: Env, judge: Judge) -> None:
     _, holder, other = await env.with_pair(2, lock_ms=lock)
     held = await holder.acquire(2)
 
-    beats, came = 0, False
+    beats, missing = 0, set(held.offsets)
     async for _ in attempts(lock / 1000 + SLACK, pause=0.001):
-        await holder.member.heartbeat()
+        await good_beat(holder.member)
         beats += 1
-        came = bool(other.sound(await other.fetch(max_wait_ms=50)).offsets)
-        if came:
+        missing -= {*other.sound(await other.fetch(max_wait_ms=50)).offsets}
+        if not missing:
             break
+    else:
+        await plain_locks(env, lock)
 
-    judge.holds(came, f"{held.offsets} stayed locked under {beats} heartbeats")
+    judge.holds(not missing, f"{missing} stayed locked under {beats} heartbeats")
     judge.saw(heartbeats=beats)
 
 
 @check("LCK-10", crossed=(BESIDE, BEHIND))
 async def test_fetching_does_not_prolong_a_lock(env: Env, judge: Judge) -> None:
     lock = env.bounds.short_lock
-    queue, consumer = await env.with_consumer(1, lock_ms=lock)
-    await consumer.acquire(1)
+    queue, consumer = await env.with_consumer(80, lock_ms=lock)
+    await consumer.acquire(80)
 
     fetches, back = 0, None
-    async for _ in attempts(lock / 1000 + SLACK, pause=0.001):
+    async for _ in attempts(lock / 1000 + SLACK):
         await queue.produce(1)
         response = consumer.sound(await consumer.fetch(max_wait_ms=50))
         fetches += 1
@@ -172,6 +173,10 @@ async def test_fetching_does_not_prolong_a_lock(env: Env, judge: Judge) -> None:
         if back:
             break
         await consumer.acked(*(accept(offset) for offset in response.offsets))
+        # The others of its batch count, too; they may be free by now.
+        await consumer.ack(env.rng.choice((accept, reject, release))(fetches))
+    else:
+        await plain_locks(env, lock)
 
     judge.holds(back, f"the first record did not come again in {fetches} fetches, lock {lock} ms")
     judge.saw(fetches=fetches)

@@ -13,13 +13,14 @@ async def test_closed_session_frees_interleaved_records(env: Env, judge: Judge) 
     await leaver.acked(release(first, last))
     between = await stayer.acquire(last - first + 1)
     begun = time.monotonic()
-    await leaver.close()
+    await leaver.session.close(by_fetch=env.rng.choice([True, False]))
 
     freed = sorted(set(held.offsets) - set(between.offsets))
     seen = await watch(other, freed, SLACK)
 
     took = time.monotonic() - begun
-    judge.equal(freed, sorted(seen), f"offsets freed {took:.1f} s after the close")
+    back = sorted(seen.keys() & set(freed))  # what another one holds is ACQ-20's
+    judge.equal(freed, back, f"offsets freed {took:.1f} s after the close")
     judge.saw(freed=len(freed))
 
 
@@ -37,7 +38,8 @@ async def test_dropped_connection_frees_interleaved_records(env: Env, judge: Jud
 
     if not seen:
         raise OutOfReach("the end of a connection ends no session here (SES-36)")
-    judge.equal(freed, sorted(seen), "offsets freed by the dropped connection")
+    back = sorted(seen.keys() & set(freed))
+    judge.equal(freed, back, "offsets freed by the dropped connection")
 
 
 @check("LCK-16", crossed=(BESIDE, BEHIND))
@@ -58,6 +60,8 @@ async def test_acknowledgement_races_with_the_end_of_the_lock(env: Env, judge: J
     wanted = [*sorted(set(range(count)) - accepted), sentinel]
     seen = await watch(other, wanted, SLACK, max_records=2000)
 
+    if passing := RETRIABLE & set(errors.values()):
+        raise Undecided(f"some acknowledgements could not be stored: {passing}")
     allowed = {0, int(ErrorCode.INVALID_RECORD_STATE)}
     judge.equal(set(), set(errors.values()) - allowed, "other errors around the end")
     refused = errors.keys() - accepted
@@ -70,6 +74,7 @@ async def test_acknowledgement_races_with_the_end_of_the_lock(env: Env, judge: J
 async def test_expiry_does_not_need_the_share_coordinator(env: Env, judge: Judge) -> None:
     lock = env.bounds.lock(1500)
     queue, holder, other = await env.with_pair(5, lock_ms=lock)
+    began = time.monotonic()
     await holder.acquire(5)
     other.sound(await other.fetch(max_wait_ms=0))  # joins where it has to, which begins a new state
     # Delete the share-partition's durable state, so that its leader's writes are refused.
@@ -77,9 +82,10 @@ async def test_expiry_does_not_need_the_share_coordinator(env: Env, judge: Judge
         raise Undecided("DeleteShareGroupState is not served to clients here")
     if not (await holder.ack(accept(4))).ack_error:
         raise Undecided("the state was written although the share coordinator had deleted it")
+    in_time(began, lock)
 
     # The refused ACCEPT was rolled back, so the lock of its record is among those that end.
-    seen = await watch(other, range(5), lock / 1000 + SLACK)
+    seen = await ending(env, other, range(5), lock)
 
     judge.equal([*range(5)], sorted(seen), "offsets that came after the lock's end")
 

@@ -16,7 +16,10 @@ async def _renewed(consumer: Consumer, since: float, *acks: Ack, lock_ms: int) -
 
 
 @check("LCK-21", "LCK-24", fast=True, crossed=AMONG)
-async def test_renewed_record_outlives_its_first_lock(env: Env, judge: Judge) -> None:
+@pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
+async def test_renewed_record_outlives_its_first_lock(
+    env: Env, judge: Judge, by_fetch: bool
+) -> None:
     lock, count = env.bounds.prompt_lock, env.rng.randint(1, 10)
     _, holder, other = await env.with_pair(count, lock_ms=lock)
     began = time.monotonic()
@@ -24,22 +27,26 @@ async def test_renewed_record_outlives_its_first_lock(env: Env, judge: Judge) ->
     await linger(other, lock / 1000 * 0.5)
 
     sent = time.monotonic()
-    part = await holder.ack(renew(0, count - 1), is_renew_ack=True)
+    if by_fetch:
+        response = await holder.fetch(renew(0, count - 1), is_renew_ack=True, **RENEW_ONLY)
+    else:
+        acks = {holder.where: [renew(0, count - 1)]}
+        response = await holder.session.acknowledge(acks, is_renew_ack=True)
     in_time(began, lock)
-    judge["LCK-21"].equal(0, part.ack_error, "error of a RENEW in time")
-    seen = await watch(other, held.offsets, lock / 1000 + SLACK)
+    judge["LCK-21"].equal((), response.errors, "errors of a RENEW in time")
+    seen = await ending(env, other, held.offsets, lock)
 
     judge["LCK-24"].equal(held.offsets, sorted(seen), "offsets that came back after the new lock")
     after = min(sighting.at for sighting in seen.values()) - sent
-    judge["LCK-21"].holds(
-        after >= lock / 1000 * EARLY,
-        f"a record came back {after:.3f} s after its renewal, the lock is {lock} ms",
-    )
+    if is_early := after < lock / 1000 * EARLY:
+        await plain_locks(env, lock)
+    told = f"a record came back {after:.3f} s after its renewal, the lock is {lock} ms"
+    judge["LCK-21"].holds(not is_early, told)
 
 
 @check("LCK-22", crossed=(BESIDE, BEHIND))
 async def test_renewal_is_no_delivery(env: Env, judge: Judge) -> None:
-    _, holder = await env.with_holder(2, lock_ms=env.bounds.longest_lock)
+    _, holder = await env.with_holder(2, batches=2, lock_ms=env.bounds.longest_lock)
     times = env.rng.randint(6, 12)
     for _ in range(times):
         await holder.acked(renew(0), is_renew_ack=True)
@@ -47,7 +54,8 @@ async def test_renewal_is_no_delivery(env: Env, judge: Judge) -> None:
 
     again = await holder.acquire(2)
 
-    judge.equal({0: 2, 1: 2}, again.counts, f"counts after {times} renewals of the first")
+    told = f"count of what was renewed {times} times, and released like a record that was not"
+    judge.equal(again.counts[1], again.counts[0], told)
     judge.saw(renewals=times)
 
 
@@ -76,7 +84,7 @@ async def test_renewal_of_a_part(env: Env, judge: Judge) -> None:
     await reconfigure(queue, holder, lock_ms=long)
     sent = await _renewed(holder, began, *(renew(offset) for offset in kept), lock_ms=lock)
 
-    seen = await watch(other, freed, lock / 1000 + SLACK)
+    seen = await ending(env, other, freed, lock)
 
     judge.equal(freed, sorted(seen.keys() - set(kept)), "offsets that were not renewed and freed")
     in_time(sent, long)
@@ -95,6 +103,8 @@ async def test_renewals_have_no_bound(env: Env, judge: Judge) -> None:
         before, sent = sent, time.monotonic()
         part = await holder.ack(renew(0), is_renew_ack=True)
         in_time(before, lock)
+        if lost and not number:
+            raise Undecided("the first lock was over early, which LCK-02 forbids")
         judge.equal([], lost, f"what another member got before renewal {number + 1}")
         judge.equal(0, part.ack_error, f"error of renewal {number + 1}")
 
@@ -114,35 +124,22 @@ async def test_renewed_lock_lasts_as_configured_then(env: Env, judge: Judge) -> 
     await reconfigure(queue, holder, lock_ms=lock)
     sent = await _renewed(holder, began, renew(0), lock_ms=long)
 
-    seen = await watch(other, [0], lock / 1000 + SLACK)
-
+    await judge_end(env, judge, other, [0], since=sent, lock_ms=lock)
     in_time(began, long)
-    judge.equal([0], sorted(seen), "offsets freed by the shorter lock of a renewal")
-    after = seen[0].at - sent
-    early = f"it was freed {after:.3f} s after the renewal, not {lock} ms"
-    judge.holds(after >= lock / 1000 * EARLY, early)
 
 
-@check("LCK-34", "LCK-21", fast=True, crossed=(BESIDE, BEHIND))
+@check("LCK-34", fast=True, crossed=(BESIDE, BEHIND))
 async def test_fetch_that_renews_brings_no_records(env: Env, judge: Judge) -> None:
-    lock, long = env.bounds.short_lock, env.bounds.long_lock
-    queue, holder, other = await env.with_pair(3, lock_ms=long)
-    began = time.monotonic()
+    queue, holder, other = await env.with_pair(3, lock_ms=env.bounds.longest_lock)
     await holder.acquire(3)
-    await reconfigure(queue, holder, lock_ms=lock)
     await queue.produce(2)
 
     response = await holder.fetch(renew(0), release(1), is_renew_ack=True, **RENEW_ONLY)
     late = (await other.take([1, 3, 4])).counts
-    judge["LCK-34"].equal((), response.errors, "errors of a fetch that renews")
-    judge["LCK-34"].equal([], response.offsets, "offsets it acquired")
+    judge.equal((), response.errors, "errors of a fetch that renews")
+    judge.equal([], response.offsets, "offsets it acquired")
     free = sorted(late.keys() & {1, 3, 4})
-    judge["LCK-34"].equal([1, 3, 4], free, "what was there for others, 1 being released")
-
-    seen = await watch(other, [0], lock / 1000 + SLACK)
-    in_time(began, long)
-    # Without the renewal the first lock would still hold it: this shorter lock is the new one.
-    judge["LCK-21"].equal(True, 0 in seen, "that the renewal began a new lock")
+    judge.equal([1, 3, 4], free, "what was there for others, 1 being released")
 
 
 @check("LCK-38", crossed=(BESIDE, BEHIND))

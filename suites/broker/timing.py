@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts, gather_all
 from fixtures.clients.member import renew
-from spec.verdict import OutOfReach, Stalled, Undecided
+from spec.verdict import OutOfReach, Undecided
 from suites.broker.env import BYSTANDING, Consumer, Env, Queue, demand_bystander
 from suites.broker.groups import good_beat, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
@@ -118,7 +118,40 @@ async def outlast(queue: Queue, lock_ms: int) -> None:
     await holder.acquire(1)
     other = await queue.consumer(1, join=False)
     if offset not in await watch(other, [offset], lock_ms / 1000 + SLACK):
-        raise Stalled("the lock of the sentinel on partition 1 never ran out")
+        raise Undecided("the lock of the sentinel on partition 1 never ran out, see LCK-01")
+
+
+async def ending(
+    env: Env, consumer: Consumer, wanted: Collection[int], lock_ms: int
+) -> dict[int, Sighting]:
+    """Watch for what comes when locks end; Undecided if nobody's end, which is LCK-01's."""
+    seen = await watch(consumer, wanted, lock_ms / 1000 + SLACK)
+    if not seen.keys() >= set(wanted):
+        await plain_locks(env, lock_ms)
+    return seen
+
+
+async def judge_end(
+    env: Env, judge: Judge, consumer: Consumer, wanted: Sequence[int], *, since: float, lock_ms: int
+) -> None:
+    """Judge that locks which began after ``since`` end, and not before their duration is over."""
+    seen = await ending(env, consumer, wanted, lock_ms)
+    judge.equal(wanted, sorted(seen.keys() & set(wanted)), f"what came after locks of {lock_ms} ms")
+    after = min(seen[offset].at for offset in wanted) - since
+    if is_early := after < lock_ms / 1000 * EARLY:
+        await plain_locks(env, lock_ms)
+    judge.holds(not is_early, f"a lock of {lock_ms} ms was over after {after:.3f} s")
+
+
+async def plain_locks(env: Env, lock_ms: int) -> None:
+    """Raise Undecided unless locks with which nothing is done last as long as configured.
+
+    No other rules than LCK-01 and LCK-02 are to be charged with that.
+    """
+    spans = await locks_of(env, lock_ms / 1000)
+    least, most = min(span.least for span in spans), min(span.most for span in spans)
+    if most < lock_ms / 1000 * EARLY or least > lock_ms / 1000 * LONGER:
+        raise Undecided(f"all locks of {lock_ms} ms last between {least:.3f} and {most:.3f} s")
 
 
 async def reconfigure(queue: Queue, consumer: Consumer, lock_ms: int, **more: str | None) -> None:
