@@ -240,10 +240,7 @@ def ladder(limit: int, size: int) -> list[int]:
 
 
 async def descend(consumer: Consumer, deliveries: int) -> list[int]:
-    """Fetch and release that many times; return how many records each delivery brought.
-
-    A delivery that does not come counts as none and is the last one.
-    """
+    """Fetch and release that many times; return how many records each delivery brought."""
     sizes: list[int] = []
     for _ in range(deliveries):
         ranges: tuple[Range, ...] = ()
@@ -251,9 +248,9 @@ async def descend(consumer: Consumer, deliveries: int) -> list[int]:
             ranges = consumer.sound(await consumer.fetch(max_records=1000)).only.ranges
             if ranges:
                 break
-        sizes.append(sum(len(acquired.offsets) for acquired in ranges))
         if not ranges:
-            break
+            raise await consumer.stopped(f"nothing came after deliveries of {sizes} records")
+        sizes.append(sum(len(acquired.offsets) for acquired in ranges))
         await consumer.acked(*releases(ranges))
     return sizes
 

@@ -63,7 +63,8 @@ async def _counts_of(env: Env, judge: Judge, *, drop: bool) -> None:
     """
     lock_ms = env.bounds.lock(10_000)
     queue = await env.queue(4, lock_ms=lock_ms)
-    members = [await queue.consumer(join=number == 0) for number in range(4)]
+    times = min(4, await delivery_limit(env))
+    members = [await queue.consumer(join=number == 0) for number in range(times)]
     bystander = await queue.consumer(join=False)
     for count, member in enumerate(members, start=1):
         caught = await comes_again(member, range(4), lock_ms)
@@ -74,7 +75,7 @@ async def _counts_of(env: Env, judge: Judge, *, drop: bool) -> None:
             member.session.connection.abort()
         else:
             await member.close()
-    judge.saw(vanished=3)
+    judge.saw(vanished=times - 1)
 
 
 @check("DLV-04", crossed=AMONG, timeout=150)
@@ -103,6 +104,8 @@ async def test_records_of_a_batch_count_apart(env: Env, judge: Judge) -> None:
 
     caught = await second.acquire(total)
 
+    if {*caught.counts.values()} == {1}:
+        raise Undecided("nobody's releases are counted, which DLV-02 demands")
     expected = {offset: count + 1 for offset, count in counts.items()}
     judge["DLV-06"].equal(expected, caught.counts, "counts after partial releases")
     for response in caught.responses:

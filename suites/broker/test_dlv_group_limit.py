@@ -51,8 +51,8 @@ async def test_lowered_limit_grants_one_more_delivery(env: Env, judge: Judge) ->
     counts = await _deliveries(queue, consumer)
 
     # KIP-1240 permits that final delivery without demanding it.
-    more = {offset: seen for offset, seen in counts.items() if seen != [before + 1]}
-    judge.equal({}, more, f"other deliveries than one after {before}, limit {after} now")
+    more = {offset: seen for offset, seen in counts.items() if len(seen) > 1}
+    judge.equal({}, more, f"more than one delivery after {before}, limit {after} now")
     judge.saw(final_deliveries=len(counts))
 
 

@@ -102,8 +102,7 @@ async def test_crashing_member_cannot_keep_a_record_alive(env: Env, judge: Judge
     bystander = await queue.consumer(join=False)
     for crash in range(1, limit + 1):
         member = await queue.consumer(join=crash == 1)
-        counts = await comes_again(member, [0], lock_ms)
-        judge.equal(crash, counts[0], "count of a delivery after one crash less")
+        await comes_again(member, [0], lock_ms)
         if crash == 1:
             await bystander.fetch(max_wait_ms=0)
         if crash == limit:
@@ -127,27 +126,18 @@ async def test_archived_records_let_the_start_move(env: Env, judge: Judge) -> No
     total = env.rng.randint(1, 5)
     queue = await env.queue(total)
     consumer = await held_at(queue, total, await delivery_limit(env))
-    before = (await queue.offsets()).start
     await consumer.acked(release(0, total - 1))
 
-    start = await beyond(judge, queue, consumer, total)
-
-    moved = f"start offset {before}, then {start} with 0..{total - 1} archived"
-    judge.holds(before <= 0 and start >= total, moved)
+    await judge_beyond(judge, queue, consumer, total)
 
 
 @check("DLV-14", crossed=(BESIDE, RELOADED))
 async def test_expired_records_let_the_start_move(env: Env, judge: Judge) -> None:
     queue, consumer, _ = await _hold_last(env, env.bounds.short_lock)
-    # The record was locked or waiting until here, so the start offset cannot be behind it yet.
-    before = (await queue.offsets()).start
     await outlast(queue, lock_ms=env.bounds.short_lock)
     await reconfigure(queue, consumer, lock_ms=env.bounds.longest_lock)
 
-    start = await beyond(judge, queue, consumer, 1)
-
-    moved = f"start offset {before}, then {start} with offset 0 expired at the limit"
-    judge.holds(start >= 1, moved)
+    await judge_beyond(judge, queue, consumer, 1)
 
 
 @check("DLV-15", fast=True, crossed=(BESIDE, RELOADED))

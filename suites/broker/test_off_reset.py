@@ -62,7 +62,8 @@ async def test_earliest(env: Env, judge: Judge, deleted: int) -> None:
 @check("OFF-03", crossed=AMONG)
 async def test_by_duration(env: Env, judge: Judge) -> None:
     hours = env.rng.randint(1, 5)
-    queue = await env.queue(reset=f"by_duration:PT{hours}H30M")
+    times = {"message.timestamp.type": "CreateTime"}
+    queue = await env.queue(reset=f"by_duration:PT{hours}H30M", topic_config=times)
     now = int(time.time() * 1000)
     for age in range(6, 0, -1):
         record = Record(offset=0, timestamp=now - age * 3_600_000, value=b"%d hours old" % age)

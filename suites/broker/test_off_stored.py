@@ -12,7 +12,9 @@ async def test_impossible_state_is_not_served(solo_env: Env, judge: Judge, lie: 
     try:
         await write_state(queue, 0, [backwards if lie.startswith("ends") else unknown])
     except Undecided as refusal:  # Then there is nothing that could be served.
-        judge.holds("INVALID_REQUEST" in str(refusal), f"the lie is refused by {refusal}")
+        if "INVALID_REQUEST" not in str(refusal):
+            raise
+        judge.saw(refusals=1)
         return
 
     async for _ in attempts():
