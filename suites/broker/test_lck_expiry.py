@@ -110,6 +110,25 @@ async def test_each_acquisition_has_its_own_lock(env: Env, judge: Judge) -> None
     _judge_apart(judge, lock, {n: seen[n].at - at for n, at in sent.items() if n in seen})
 
 
+@check("LCK-06", crossed=AMONG)
+@pytest.mark.parametrize("given", [1, 3, None], ids=["part", "all", "close"])
+async def test_former_lock_ends_no_later_one(env: Env, judge: Judge, given: int | None) -> None:
+    lock = env.bounds.prompt_lock
+    if await delivery_limit(env) < 3:
+        raise OutOfReach("the second delivery is the last one here")
+    queue, former, other = await env.with_pair(3, lock_ms=lock)
+    holder = await queue.consumer(join=False)
+    began = time.monotonic()
+    await former.acquire(3)
+    await linger(other, lock / 1000 * 0.5)
+    await (former.acked(release(0, given - 1)) if given else former.close())
+    sent = time.monotonic()
+    held = await holder.acquire(given or 3)
+    in_time(began, lock)
+
+    await judge_end(env, judge, other, held.offsets, since=sent, lock_ms=lock)
+
+
 def _judge_apart(judge: Judge, lock: int, lasted: Mapping[Any, float]) -> None:
     early = {which: seconds for which, seconds in lasted.items() if seconds < lock / 1000 * EARLY}
     if len(early) > 1:
