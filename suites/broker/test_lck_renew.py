@@ -16,10 +16,8 @@ async def _renewed(consumer: Consumer, since: float, *acks: Ack, lock_ms: int) -
 
 
 @check("LCK-21", "LCK-24", fast=True, crossed=AMONG)
-@pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
-async def test_renewed_record_outlives_its_first_lock(
-    env: Env, judge: Judge, by_fetch: bool
-) -> None:
+@pytest.mark.parametrize("fetch", [False, True], ids=["acknowledge", "fetch"])
+async def test_renewed_record_outlives_its_first_lock(env: Env, judge: Judge, fetch: bool) -> None:
     lock, count = env.bounds.prompt_lock, env.rng.randint(1, 10)
     _, holder, other = await env.with_pair(count, lock_ms=lock)
     began = time.monotonic()
@@ -27,11 +25,9 @@ async def test_renewed_record_outlives_its_first_lock(
     await linger(other, lock / 1000 * 0.5)
 
     sent = time.monotonic()
-    if by_fetch:
-        response = await holder.fetch(renew(0, count - 1), is_renew_ack=True, **RENEW_ONLY)
-    else:
-        acks = {holder.where: [renew(0, count - 1)]}
-        response = await holder.session.acknowledge(acks, is_renew_ack=True)
+    own = holder.session
+    call: Any = partial(own.fetch, **RENEW_ONLY) if fetch else own.acknowledge
+    response = await call(acks={holder.where: [renew(0, count - 1)]}, is_renew_ack=True)
     in_time(began, lock)
     judge["LCK-21"].equal((), response.errors, "errors of a RENEW in time")
     seen = await ending(env, other, held.offsets, lock)

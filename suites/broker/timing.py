@@ -100,11 +100,8 @@ def in_time(since: float, lock_ms: int) -> None:
 
 async def two_partitions(env: Env, records: int, lock_ms: int, **group_config: str) -> Queue:
     """Return a queue for :func:`outlast`: two partitions with one leader, records in the first."""
-    node = min(env.cluster.brokers)
-    assigned = [[node], [node]]
-    return await env.queue(
-        records, assignments=assigned, lock_ms=lock_ms, group_config=group_config
-    )
+    where = env.together(2)
+    return await env.queue(records, assignments=where, lock_ms=lock_ms, group_config=group_config)
 
 
 async def outlast(queue: Queue, lock_ms: int) -> None:
@@ -124,7 +121,7 @@ async def outlast(queue: Queue, lock_ms: int) -> None:
 async def ending(
     env: Env, consumer: Consumer, wanted: Collection[int], lock_ms: int
 ) -> dict[int, Sighting]:
-    """Watch for what comes when locks end; Undecided if nobody's end, which is LCK-01's."""
+    """Watch for what comes when locks end; Undecided if nobody's do, which is LCK-01's."""
     seen = await watch(consumer, wanted, lock_ms / 1000 + SLACK)
     if not seen.keys() >= set(wanted):
         await plain_locks(env, lock_ms)
