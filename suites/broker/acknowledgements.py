@@ -184,6 +184,12 @@ async def delivery_limit(env: Env) -> int:
     return int((await env.admin.broker_configs()).get("group.share.delivery.count.limit") or 5)
 
 
+async def limit_above_two(env: Env) -> int:
+    if (limit := await delivery_limit(env)) < 3:
+        raise OutOfReach(f"with a delivery limit of {limit} the second delivery is the last")
+    return limit
+
+
 async def window(env: Env) -> int:
     return int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
 

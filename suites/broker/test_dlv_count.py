@@ -63,8 +63,7 @@ async def _counts_of(env: Env, judge: Judge, *, drop: bool) -> None:
     """
     lock_ms = env.bounds.lock(10_000)
     queue = await env.queue(4, lock_ms=lock_ms)
-    times = min(4, await delivery_limit(env))
-    members = [await queue.consumer(join=number == 0) for number in range(times)]
+    members = [await queue.consumer(join=not n) for n in range(min(4, await delivery_limit(env)))]
     bystander = await queue.consumer(join=False)
     for count, member in enumerate(members, start=1):
         caught = await comes_again(member, range(4), lock_ms)
@@ -75,7 +74,7 @@ async def _counts_of(env: Env, judge: Judge, *, drop: bool) -> None:
             member.session.connection.abort()
         else:
             await member.close()
-    judge.saw(vanished=times - 1)
+    judge.saw(vanished=len(members) - 1)
 
 
 @check("DLV-04", crossed=AMONG, timeout=150)

@@ -49,15 +49,9 @@ async def test_limit_of_two_is_not_throttled(env: Env, judge: Judge) -> None:
     judge.equal([total, total], sizes, "records per delivery under a limit of 2")
 
 
-async def _throttling_limit(env: Env) -> int:
-    if (limit := await delivery_limit(env)) < 3:
-        raise OutOfReach(f"with a limit of {limit} nothing is throttled")
-    return limit
-
-
 @check("DLV-23", crossed=(BESIDE, RELOADED))
 async def test_last_delivery_comes_alone(env: Env, judge: Judge) -> None:
-    limit = await _throttling_limit(env)
+    limit = await limit_above_two(env)
     total = env.rng.randint(3, 6)
     queue = await env.queue(total)
     consumer = await held_at(queue, total, limit - 1)
@@ -96,7 +90,7 @@ async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> di
 @check("DLV-25", crossed=AMONG)
 @pytest.mark.parametrize("crash", [False, True], ids=["release", "close"])
 async def test_poison_takes_no_neighbours_along(env: Env, judge: Judge, crash: bool) -> None:
-    limit = await _throttling_limit(env)
+    limit = await limit_above_two(env)
     total = env.rng.randint(30, 80)
     poison = env.rng.randrange(total)
     queue = await env.queue(total)

@@ -41,8 +41,7 @@ async def test_longer_value_wins_over_the_broker(env: Env, judge: Judge) -> None
     took = seen[0].at - sent if 0 in seen else lock / 1000
     if took < default / 1000 * EARLY:
         raise Undecided(f"the lock was over after {took:.3f} s, which LCK-02 forbids")
-    told = f"a lock of {lock} ms was over when the broker's {default} ms were"
-    judge.holds(took >= lock / 1000 * EARLY, told)
+    judge.holds(took >= lock / 1000 * EARLY, f"a lock of {lock} ms was over when the broker's is")
 
 
 async def _judge_locks(
@@ -56,16 +55,10 @@ async def _judge_locks(
     renewed: bool = False,
 ) -> None:
     durations = apart(shortest, env.bounds.locks.high)
+    measure = partial(locks_of, env, renewed=renewed, holders=holders)
+    late, rules = partial(waits_end_late, env), {"shorter": shorter, "longer": longer or shorter}
     try:
-        await judge_span(
-            judge,
-            "renewed lock" if renewed else "lock",
-            durations,
-            partial(locks_of, env, renewed=renewed, holders=holders),
-            partial(waits_end_late, env),
-            shorter=shorter,
-            longer=longer or shorter,
-        )
+        await judge_span(judge, "renewed " * renewed + "lock", durations, measure, late, **rules)
     except Violation:
         if not longer:  # a rule about what changes a lock
             await gather_all(plain_locks(env, int(each * 1000)) for each in durations)

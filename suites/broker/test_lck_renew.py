@@ -50,8 +50,7 @@ async def test_renewal_is_no_delivery(env: Env, judge: Judge) -> None:
 
     again = await holder.acquire(2)
 
-    told = f"count of what was renewed {times} times, and released like a record that was not"
-    judge.equal(again.counts[1], again.counts[0], told)
+    judge.equal(again.counts[1], again.counts[0], f"count of what was renewed {times} times")
     judge.saw(renewals=times)
 
 

@@ -118,13 +118,11 @@ async def outlast(queue: Queue, lock_ms: int) -> None:
         raise Undecided("the lock of the sentinel on partition 1 never ran out, see LCK-01")
 
 
-async def ending(
-    env: Env, consumer: Consumer, wanted: Collection[int], lock_ms: int
-) -> dict[int, Sighting]:
+async def ending(env: Env, who: Consumer, wanted: Collection[int], ms: int) -> dict[int, Sighting]:
     """Watch for what comes when locks end; Undecided if nobody's do, which is LCK-01's."""
-    seen = await watch(consumer, wanted, lock_ms / 1000 + SLACK)
+    seen = await watch(who, wanted, ms / 1000 + SLACK)
     if not seen.keys() >= set(wanted):
-        await plain_locks(env, lock_ms)
+        await plain_locks(env, ms)
     return seen
 
 
@@ -141,10 +139,7 @@ async def judge_end(
 
 
 async def plain_locks(env: Env, lock_ms: int) -> None:
-    """Raise Undecided unless locks with which nothing is done last as long as configured.
-
-    No other rules than LCK-01 and LCK-02 are to be charged with that.
-    """
+    """Raise Undecided where even locks left alone are not as long as LCK-01 and LCK-02 demand."""
     spans = await locks_of(env, lock_ms / 1000)
     least, most = min(span.least for span in spans), min(span.most for span in spans)
     if most < lock_ms / 1000 * EARLY or least > lock_ms / 1000 * LONGER:
