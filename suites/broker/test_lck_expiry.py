@@ -91,7 +91,11 @@ async def test_part_of_an_acquisition_expires(env: Env, judge: Judge) -> None:
 
 
 @check("LCK-06", crossed=AMONG)
-async def test_each_acquisition_has_its_own_lock(env: Env, judge: Judge) -> None:
+@pytest.mark.parametrize("again", [0, 1, 3, None], ids=["none", "part", "all", "close"])
+async def test_each_acquisition_has_its_own_lock(env: Env, judge: Judge, again: int | None) -> None:
+    if again != 0:
+        await _judge_held_again(env, judge, again)
+        return
     lock = env.bounds.prompt_lock
     queue, holder, other = await env.with_pair(1, lock_ms=lock)
     sent = {0: time.monotonic()}
@@ -108,9 +112,7 @@ async def test_each_acquisition_has_its_own_lock(env: Env, judge: Judge) -> None
     _judge_apart(judge, lock, {n: seen[n].at - at for n, at in sent.items() if n in seen})
 
 
-@check("LCK-06", crossed=AMONG)
-@pytest.mark.parametrize("given", [1, 3, None], ids=["part", "all", "close"])
-async def test_former_lock_ends_no_later_one(env: Env, judge: Judge, given: int | None) -> None:
+async def _judge_held_again(env: Env, judge: Judge, given: int | None) -> None:
     lock = env.bounds.prompt_lock
     await limit_above_two(env)
     queue, former, other = await env.with_pair(3, lock_ms=lock)
