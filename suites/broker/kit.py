@@ -35,7 +35,7 @@ from fixtures.wire.records import Record, encode_batch
 from fixtures.wire.state_records import partition_of, share_key, wire_batches
 from spec.configs import Config, Scope
 from spec.model.durable import StateBatch
-from spec.verdict import OutOfReach, Undecided
+from spec.verdict import OutOfReach, Undecided, Violation
 from suites.broker.acknowledgements import *
 from suites.broker.check import *
 from suites.broker.deadletters import *
