@@ -15,7 +15,7 @@ from typing import Any
 import allure
 import pytest
 
-from spec.verdict import Stalled, Violation
+from spec.verdict import Stalled, Undecided, Violation
 
 REFUSED = pytest.StashKey[str]()
 """Where the target's refusal of a feature is kept: the verdict is then `unsupported`."""
@@ -79,6 +79,12 @@ class Judge:
         if _long(expected) or _long(actual):
             sentence = f"{what}: {_difference(expected, actual) or sentence}"
         self.holds(expected == actual, sentence, witness=witness, step=what)
+
+    def delivered(self, expected: Mapping[int, int], counts: Mapping[int, int], what: str) -> None:
+        """Demand that just these offsets came; how often they were delivered is DLV's to judge."""
+        self.equal(sorted(expected), sorted(counts), what)
+        if counts != expected:
+            raise Undecided(f"{what}: delivery counts are {_short(counts)}, not {_short(expected)}")
 
     def one_of(
         self, allowed: Mapping[Any, str], actual: object, what: str, *, witness: Witness = ()

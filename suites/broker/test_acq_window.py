@@ -79,7 +79,7 @@ async def test_released_inside_full_window(env: Env, judge: Judge) -> None:
     for back in (some, [LIMIT - 1]):  # the last one alone, too: nothing lies behind it
         await holder.acked(*(release(offset) for offset in back))
         catch = await other.take(len(back))
-        judge.equal(dict.fromkeys(back, 2), catch.counts, "acquired inside the window")
+        judge.delivered(dict.fromkeys(back, 2), catch.counts, "acquired inside the window")
     judge.equal([], await _nothing_more(other, holder), "acquired beyond that")
 
 
@@ -195,7 +195,9 @@ async def test_limit_below_what_is_in_flight(env: Env, judge: Judge) -> None:
 
     other = await queue.consumer(join=False)
     came = (await other.take(released)).counts
-    judge.equal(dict.fromkeys(released, 2), came, "released beyond the lowered limit, and given")
+    judge.delivered(
+        dict.fromkeys(released, 2), came, "released beyond the lowered limit, and given"
+    )
     judge.equal([], await _nothing_more(other, holder), "acquired beyond the lowered limit")
     await env.admin.group_config(queue.group, {LOCKS: str(size + 20)})
     later = await other.take(20)

@@ -78,7 +78,7 @@ async def test_alter_makes_the_group(env: Env, judge: Judge) -> None:
     made = await listed(env, [group])
     judge.equal({group: ("share", "Empty")}, made, "the group that was made")
     counts = await given_anew(queue)
-    judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
+    judge.delivered(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
 
 
 @check("ADM-19", crossed=AMONG)
@@ -145,7 +145,7 @@ async def test_the_leader_forgets(env: Env, judge: Judge, *, locked: bool) -> No
     counts = caught.counts
 
     expected = dict.fromkeys(range(start, 11), 1)
-    judge.equal(expected, counts, f"delivered to the old session from {start} on")
+    judge.delivered(expected, counts, f"delivered to the old session from {start} on")
 
 
 ROUNDS, TOGETHER = 24, 6

@@ -48,7 +48,7 @@ async def test_not_with_members(env: Env, judge: Judge) -> None:
     judge.equal(0, (await consumer.ack(accept(0, 9))).ack_error, "error of settling what was held")
     judge.equal(0, (await beat(consumer.member)).error_code, "error of the member's heartbeat")
     sentinel, rest = await up_to_new(queue, consumer)
-    judge.equal({sentinel: 1}, rest.counts, "delivered afterwards")
+    judge.delivered({sentinel: 1}, rest.counts, "delivered afterwards")
 
 
 @check("ADM-36", "ADM-51", fast=True)

@@ -53,4 +53,4 @@ async def test_repeating_finishes(solo_env: Env, judge: Judge) -> None:
     done = refusals(await alter_offsets(env, three.group, to))
     judge["ADM-53"].equal({NONE}, done, "errors of the repeated alteration")
     counts = await given_anew(three)
-    judge["ADM-53"].equal(dict.fromkeys(range(3, 11), 1), counts, "delivered from 3 on")
+    judge["ADM-53"].delivered(dict.fromkeys(range(3, 11), 1), counts, "delivered from 3 on")

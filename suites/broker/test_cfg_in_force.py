@@ -120,7 +120,7 @@ async def test_removal_brings_the_default_limit_back(env: Env, judge: Judge) -> 
     await consumer.acked(release(0))
     catch = await consumer.drain(until=await queue.produce(1))
 
-    judge.equal(lowest + 1, catch.counts.get(0), f"count of a record that a limit of {lowest} ends")
+    judge.holds(0 in catch.counts, f"a record that a limit of {lowest} ends did not come again")
 
 
 @check("CFG-17", fast=True)

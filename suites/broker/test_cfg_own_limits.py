@@ -48,4 +48,4 @@ async def test_effects(env: Env, judge: Judge) -> None:
     await consumer.acked(release(0))
     # With the first record given up there is room for one behind the window.
     came = await consumer.acquire(1, max_records=1)
-    judge.equal({window: 1}, came.counts, f"delivered behind {limit} deliveries of offset 0")
+    judge.delivered({window: 1}, came.counts, f"delivered behind {limit} deliveries of offset 0")

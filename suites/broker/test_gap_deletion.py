@@ -107,7 +107,7 @@ async def test_cut_through_a_held_batch(env: Env, judge: Judge) -> None:
     judge.equal("INVALID_RECORD_STATE", result(part), "accepting one more time")
     judge.equal("NONE", result(await holder.ack(release(cut))), "releasing the first record left")
     back = await next_catch(queue, stranger)
-    judge.equal({cut: 2}, back.counts, "delivery counts of what came back")
+    judge.delivered({cut: 2}, back.counts, "delivery counts of what came back")
 
 
 @check("GAP-31", fast=True, crossed=AMONG)

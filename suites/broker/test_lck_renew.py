@@ -150,4 +150,4 @@ async def test_log_start_passes_a_renewed_record(env: Env, judge: Judge) -> None
 
     judge.equal(0, part.ack_error, "error of releasing the records that are left")
     expected = dict.fromkeys(range(cut, 8), 2) | {sentinel: 1}
-    judge.equal(expected, after.counts, f"what comes after the log began at {cut}")
+    judge.delivered(expected, after.counts, f"what comes after the log began at {cut}")

@@ -71,7 +71,7 @@ async def test_alter_to_the_end(env: Env, judge: Judge) -> None:
     queue = await _used(env)
     await _alter(judge, queue, 10)
 
-    judge.equal({10: 1}, await given_anew(queue), "delivered")
+    judge.delivered({10: 1}, await given_anew(queue), "delivered")
 
 
 @check("OFF-32", crossed=AMONG)
@@ -82,7 +82,9 @@ async def test_alter_to_uninitialised(env: Env, judge: Judge, reset: str) -> Non
     await _alter(judge, queue, -1)
 
     if reset == "earliest":
-        judge.equal(dict.fromkeys(range(11), 1), await given_anew(queue), "delivered by earliest")
+        judge.delivered(
+            dict.fromkeys(range(11), 1), await given_anew(queue), "delivered by earliest"
+        )
         return
     begins = min(await begun_by_latest(queue))
     late = begins is not None and begins >= 10
@@ -118,8 +120,8 @@ async def test_alter_one_partition(env: Env, judge: Judge) -> None:
 
     altered, other = await given_anew(queue, 0), await given_anew(queue, 1, join=False)
 
-    judge.equal(dict.fromkeys(range(7), 1), altered, "the altered partition")
-    judge.equal({4: 2, 5: 2, 6: 1}, other, "the other partition")
+    judge.delivered(dict.fromkeys(range(7), 1), altered, "the altered partition")
+    judge.delivered({4: 2, 5: 2, 6: 1}, other, "the other partition")
 
 
 @check("OFF-38", crossed=RELOADED)
@@ -137,7 +139,7 @@ async def test_alter_holds_at_once(env: Env, judge: Judge, closed: bool) -> None
     counts = await given_anew(queue)
 
     expected = dict.fromkeys(range(to, 11), 1)
-    judge.equal(expected, counts, f"delivered to a new member, altered to {to}")
+    judge.delivered(expected, counts, f"delivered to a new member, altered to {to}")
 
 
 @check("OFF-39", crossed=RELOADED)
@@ -149,4 +151,4 @@ async def test_alter_below_the_log(env: Env, judge: Judge) -> None:
 
     counts = await given_anew(queue)
 
-    judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
+    judge.delivered(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")

@@ -37,8 +37,8 @@ async def test_closing_fetch_that_names_partitions(env: Env, judge: Judge) -> No
     judge.one_of(allowed, closed.error, "error of a final fetch with partitions")
     judge.equal([], closed.offsets, "offsets it acquired")
     back = (await other.take([more, more + 1, more + 2])).counts
-    first = {offset: back.get(offset) for offset in range(more, more + 3)}
-    judge.equal(dict.fromkeys(first, 1), first, "delivery counts of the others")
+    first = {offset: count for offset, count in back.items() if offset >= more}
+    judge.delivered(dict.fromkeys(range(more, more + 3), 1), first, "the others")
 
 
 @check("SES-16", fast=True, crossed=(BESIDE, BEHIND))

@@ -25,8 +25,8 @@ async def untouched(judge: Judge, consumer: Consumer, held: int) -> None:
     judge.equal(0, lasting(part.ack_error), "error of the held records' own ack")
     counts = dict.fromkeys(range(held), 2) | {held: 1}
     came = (await consumer.take(counts)).counts
-    seen = {offset: came.get(offset) for offset in counts}
-    judge.equal(counts, seen, "delivery counts of what comes then")
+    seen = {offset: came[offset] for offset in counts if offset in came}
+    judge.delivered(counts, seen, "delivery counts of what comes then")
 
 
 async def unaccepted(judge: Judge, queue: Queue, consumer: Consumer) -> None:
