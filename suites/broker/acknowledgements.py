@@ -26,6 +26,12 @@ GONE = {
 }
 """Results about a topic that was deleted, and what allows each; so also in a fetch."""
 
+NOT_HERE = {
+    "NOT_LEADER_OR_FOLLOWER": "ShareAcknowledgeResponse ErrorCode: not the partition's leader",
+    "UNKNOWN_TOPIC_OR_PARTITION": "ShareAcknowledgeResponse ErrorCode: this broker has no replica",
+}
+"""Results from a broker that does not lead the partition, and what allows each."""
+
 
 def result(part: Part | None) -> str:
     """Return the name of a partition's acknowledge error, or that the response leaves it out."""
@@ -44,6 +50,11 @@ def lasting(*errors: int) -> int:
 def result_in(response: Response, consumer: Consumer) -> str:
     part = response.part(consumer.where[0].id, consumer.where[1])
     return error_name(response.error) if response.error else result(part)
+
+
+def judge_refusal(judge: Judge, told: str, what: str) -> None:
+    """Demand that an acknowledgement was refused; with which error is for other rules to say."""
+    judge.holds(told not in {"NONE", LEFT_OUT}, f"{what} was answered {told}", step=what)
 
 
 PROBE = [accept(900)]

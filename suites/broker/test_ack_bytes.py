@@ -56,8 +56,7 @@ async def test_bytes_inside_a_fetch(env: Env, judge: Judge) -> None:
             response = await consumer.fetch(bearing(env, byte), version=version, max_wait_ms=0)
             seen = result_in(response, consumer)
             judge.equal("INVALID_REQUEST", seen, f"type byte {byte}, version {version}")
-            own = (response.error, response.only.error)
-            judge.equal((0, 0), own, f"errors of the fetch and of the partition, byte {byte}")
+            judge.equal(0, response.error, f"error of the whole fetch, byte {byte}")
     for byte in WITHOUT_RENEW:
         in_time(since, env.bounds.longest_lock)
         response = await consumer.fetch(Ack(4 + byte, 4 + byte, (byte,)), version=1, max_wait_ms=0)
@@ -87,7 +86,8 @@ async def test_renewing_fetch_may_ask_for_nothing(env: Env, judge: Judge) -> Non
         seen = error_name((await consumer.fetch(*mixed, is_renew_ack=True, **asked)).error)
         judge.equal("INVALID_REQUEST", seen, f"top-level error with {field} set")
     response = await consumer.fetch(renew(1, 2), is_renew_ack=True, **RENEW_ONLY)
-    judge.equal("NONE", result_in(response, consumer), "a renewing fetch for nothing")
+    if (told := result_in(response, consumer)) != "NONE":
+        raise Undecided(f"a renewing fetch for nothing is refused, too: {told}")
     await judge_held(judge, consumer, range(1, 6), "the refused fetches")
 
 
@@ -98,10 +98,7 @@ async def test_renewing_request_may_settle_too(env: Env, judge: Judge) -> None:
     judge.equal("NONE", result(part), "RENEW among others in a ShareAcknowledge")
     response = await consumer.fetch(each(5, (4, 2, 1, 4)), is_renew_ack=True, **RENEW_ONLY)
     judge.equal("NONE", result_in(response, consumer), "RENEW among others in a ShareFetch")
-    judge.equal([], response.offsets, "records acquired by a renewing fetch")
-
     again = await next_catch(queue, consumer)
     judge.delivered({3: 2, 6: 2}, again.counts, "the released records, and no other")
-    part = await consumer.ack(accept(2))
-    judge.equal("INVALID_RECORD_STATE", result(part), "accepting the accepted again")
+    judge_refusal(judge, result(await consumer.ack(accept(2))), "accepting the accepted again")
     await judge_held(judge, consumer, [1, 5, 8, 9], "renewing beside other types")

@@ -160,7 +160,7 @@ async def test_first_record_may_exceed_max_bytes(env: Env, judge: Judge) -> None
 @check("ACQ-38", crossed=AMONG)
 async def test_small_max_bytes_makes_progress(env: Env, judge: Judge) -> None:
     queue = await _spread(env, partitions=4, size=20, records=2)
-    for limit in range(1, 6):
+    for limit in (*range(1, 6), env.rng.randint(6, 400)):
         group = await env.sibling(queue)
         consumer = await group.consumer()
         named = [(queue.topic, index) for index in queue.topic.partitions]

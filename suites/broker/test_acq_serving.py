@@ -21,8 +21,8 @@ async def test_only_the_leader_serves(env: Env, judge: Judge) -> None:
     part = response.only
     got = await consumer.acquire(5)
 
-    refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    judge.equal((0, refused), (response.error, part.error), "errors of the other broker")
+    judge.equal(0, response.error, "error of the other broker's whole response")
+    judge.one_of(NOT_HERE, error_name(part.error), "its error for the partition")
     judge.equal([], part.offsets, "offsets acquired from the other broker")
     judge.delivered(dict.fromkeys(range(5), 1), got.counts, "counts at the leader afterwards")
 
@@ -117,6 +117,8 @@ async def test_first_fetches_at_once(env: Env, judge: Judge) -> None:
     responses = await asyncio.gather(*calls)
 
     errors = [code for response in responses for code in response.errors]
+    if PASSING & {*errors}:
+        raise Undecided(f"the share coordinator was not ready: {errors}")
     judge.equal([], errors, "errors of the first fetches")
     counts = [pair for response in responses for pair in response.only.counts.items()]
     once = sorted({(offset, 1) for offset, _ in counts})

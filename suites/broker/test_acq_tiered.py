@@ -116,6 +116,8 @@ async def test_remote_reads_that_fail(tiered: Env, tmp_path: Path, judge: Judge)
                 got[part.topic_id].update(part.counts)
             if all(len(got[topic.id]) >= RECORDS for topic in complete):
                 break
+        else:
+            await demand_bystander(tiered.cluster, near.topic.leaders[0], f"only {got} came")
         for topic in complete:
             counts = {o: count for o, count in got[topic.id].items() if o < RECORDS}
             judge.equal(expected, counts, f"counts where {off.name} is {off.exists()}")

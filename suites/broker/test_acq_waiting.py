@@ -48,7 +48,6 @@ async def test_empty_fetch_takes_max_wait(env: Env, judge: Judge) -> None:
 
     judge.equal(((), []), (response.errors, response.offsets), "errors and offsets")
     judge.holds(took > wait - WAKES_EARLY, f"answered after {took:.3f} s, MaxWaitMs {wait} s")
-    judge.holds(took < wait + WITHIN, f"answered after {took:.1f} s, MaxWaitMs {wait} s")
 
 
 @check("ACQ-60", crossed=AMONG)
