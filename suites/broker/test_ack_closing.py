@@ -50,3 +50,18 @@ async def test_refused_while_closing(env: Env, judge: Judge, by_fetch: bool) -> 
     free = (await (await queue.consumer(join=False)).take(rest)).counts.keys()
     judge.equal(sorted(rest), sorted(rest & free), "records that another member gets after it")
     judge.saw(freed=len(rest))
+
+
+@check("ACK-58")
+async def test_refused_in_one_of_three_while_closing(env: Env, judge: Judge) -> None:
+    several = await spread(env, 3, records=COUNT)
+    await several.acknowledge(*([accept(5)] for _ in range(3)))
+    bad = {several.where[env.rng.randrange(3)]: [release(1, 5)]}
+    closed = await several.session.close(bad, by_fetch=env.rng.random() < 0.5)
+    if {*several.results(closed)} <= {"NONE", LEFT_OUT}:
+        raise Undecided("the acknowledgement in the closing request was not refused")
+    rest = set(range(COUNT)) - {5}
+    for index in range(3):
+        other = await several.queue.consumer(index, join=False)
+        free = rest & (await other.take(rest)).counts.keys()
+        judge.equal(sorted(rest), sorted(free), f"records of partition {index} that are free")
