@@ -85,6 +85,14 @@ def test_sentences_stay_short(court: Judge) -> None:
     assert len(caught.value.sentence) < MAX_TEXT + 100
 
 
+def test_other_rules_judge_delivery_counts(court: Judge) -> None:
+    court["ACK-01"].delivered({3: 2}, {3: 2}, "records")
+    with pytest.raises(Undecided, match=r"delivery counts are \{3: 1\}, not \{3: 2\}"):
+        court["ACK-01"].delivered({3: 2}, {3: 1}, "records")
+    with pytest.raises(Violation, match=r"expected \[3\], got \[3, 4\]"):
+        court["ACK-01"].delivered({3: 2}, {3: 1, 4: 1}, "records")
+
+
 def test_choice_is_any_of_the_allowed(court: Judge) -> None:
     court["ACK-01"].one_of(CHOICE, 42, "error code")
     with pytest.raises(Violation, match="expected 6 or 42, got 3"):
