@@ -123,6 +123,7 @@ async def on_env(
     judge: Judge,
     info: ClusterInfo,
     schemas: Schemas,
+    *,
     rng: random.Random,
     frames: list[Transcript],
 ) -> None:
@@ -170,7 +171,7 @@ def play(target: str, case: Case, seed: int) -> Played:
         made = virtual_cluster(target, brokers=brokers, properties=properties, seed=seed)
         async with made as here:
             try:
-                await on_env(case, judge, here.info, here.schemas, rng, [])
+                await on_env(case, judge, here.info, here.schemas, rng=rng, frames=[])
             finally:
                 digests.append(here.digest())
 

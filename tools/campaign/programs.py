@@ -118,7 +118,7 @@ class Broker(Program):
     async def meet(self, case: Case, judge: Judge, rng: Random) -> None:
         frames: list[Transcript] = []
         self._frames.append(frames)
-        await on_env(case, judge, self._target.info, self._schemas, rng, frames)
+        await on_env(case, judge, self._target.info, self._schemas, rng=rng, frames=frames)
 
     async def look(self) -> Stalled | None:
         # What the broker is without the mutant is the control, on a machine that is as busy.
