@@ -61,7 +61,7 @@ def run(options: AppOptions, console: Console) -> Results:
         log = functools.partial(line, console)
         program = AppRun(info=info, spec=options, seed=options.seed, out=out, log=log)
         found = asyncio.run(program.play(scenarios, [*rules]))
-    ended, interrupted = time.monotonic(), program.interrupted.is_set()
+    ended, interrupted = time.monotonic(), program.interrupted
     troubled = {one.check for one in found if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
 
     def transcript(check: str, _first: bool) -> str:

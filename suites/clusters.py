@@ -39,18 +39,12 @@ def own_cluster(
         target.start()
         yield target
     except CallFailed as lost:
-        if death := _death(target):
+        try:
+            for broker in getattr(target, "brokers", ()):
+                if (broker.exit_code or 0) > 0:
+                    broker.check_alive()
+        except EnvironmentFault as death:
             raise Undecided(f"{lost}: {death}") from lost
         raise
     finally:
         target.stop()
-
-
-def _death(target: Target) -> str:
-    for broker in getattr(target, "brokers", ()):
-        if (broker.exit_code or 0) > 0:
-            try:
-                broker.check_alive()
-            except EnvironmentFault as death:
-                return str(death)
-    return ""

@@ -55,6 +55,11 @@ def _show(readable: int, screen: int) -> None:
                     shown.write(line)
 
 
+def _is_news(logged: logging.LogRecord) -> bool:
+    # After Ctrl-C Spark's own handler asks a connection in use, of which Py4J logs pages.
+    return "while sending command" not in logged.getMessage()
+
+
 _TASKS = "Executor task"
 _CALLED = "Thread-"
 """How the names of threads begin that run tasks, and of those that carry out calls from Python."""
@@ -209,8 +214,7 @@ def open_session(
         raise EnvironmentFault(
             f"Spark does not start; what Java said stands above: {error}"
         ) from None
-    # After Ctrl-C Spark's own handler asks a connection in use, of which Py4J logs pages.
-    logging.getLogger().addFilter(lambda one: "while sending command" not in one.getMessage())
+    logging.getLogger().addFilter(_is_news)
     if is_local(master):
         share_classes(spark)
     return spark

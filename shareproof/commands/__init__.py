@@ -6,6 +6,8 @@ completes a word imports all of them. What a command works with is imported when
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,3 +28,12 @@ def end(results: Results, out: str | Path, *, as_json: bool, what: str = "report
         show(results, screen())
         line(screen(stderr=True), f"{what} in {out}")
     raise typer.Exit(results.run.exit_code)
+
+
+@contextmanager
+def alone(out: str | Path) -> Iterator[None]:
+    """Refuse to write where another command of ours does."""
+    from fixtures.machine import storage
+
+    with storage.alone(storage.place(out)):
+        yield

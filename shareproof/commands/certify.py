@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 import typer
 
 from fixtures.targets import UsageFault
-from shareproof.commands import end
+from shareproof.commands import alone, end
 from shareproof.options import takes
 from suites.options import (
     FILE,
@@ -97,7 +97,6 @@ def finding(
     """Play findings again, and say which are still there: by rules, sweeps and programs."""
     from textwrap import shorten
 
-    from fixtures.machine.storage import alone
     from fixtures.targets.kafka import LEDGER
     from reports.console import screen
     from reports.verdicts import BROKEN, OK
@@ -143,9 +142,7 @@ def _tested(client: str, adapter: str) -> Client:
 
 
 def _certify(options: RunOptions, workers: int | None, *, as_json: bool) -> NoReturn:
-    from fixtures.machine.storage import alone
-
-    with alone(Path(options.out)):
+    with alone(options.out):
         end(_results(options, workers, as_json=as_json), options.out, as_json=as_json)
 
 
@@ -209,7 +206,6 @@ def sweep(
 
     With --client or --adapter a client is judged, with --target a broker.
     """
-    from fixtures.machine.storage import alone
     from reports.console import line, screen
 
     console = screen(stderr=True)
@@ -240,14 +236,14 @@ def sweep(
         line(console, f"seed {options.seed}, client {tested.option[1]}")
         if replay:
             raise typer.Exit(scripts.replay(options, replay, console))
-        with alone(Path(options.out)):
+        with alone(options.out):
             raise typer.Exit(scripts.search(options, minutes, console))
     options = introduced(options)
     if settings:
         cases = _listed(chosen(_trials(options), only, mark="="), only, list_cases)
     subject = SETTINGS if settings else ERRORS
     line(console, f"seed {options.seed}, client {client or adapter}, {len(cases)} cases")
-    with alone(Path(options.out)):
+    with alone(options.out):
         results = run(options, cases, only, hostile_brokers, console, subject=subject)
     end(results, options.out, as_json=as_json)
 
@@ -255,7 +251,6 @@ def sweep(
 def _sweep_broker(
     options: RunOptions, only: tuple[str, ...], console: Console, *, list_cases: bool, as_json: bool
 ) -> NoReturn:
-    from fixtures.machine.storage import alone
     from reports.console import line
     from shareproof.sweep.broker import cases_of, run
     from suites.sweep import chosen
@@ -263,7 +258,7 @@ def _sweep_broker(
     cases = _listed(chosen(cases_of(options.version), only, mark="."), only, list_cases)
     options = checked(options)
     line(console, f"seed {options.seed}, {options.subject}, {len(cases)} cases")
-    with alone(Path(options.out)):
+    with alone(options.out):
         end(run(options, cases, only, console), options.out, as_json=as_json)
 
 
@@ -292,7 +287,6 @@ def _listed(cases: Sequence[C], only: Sequence[str], list_cases: bool) -> Sequen
 @takes(AppOptions)
 def try_app(options: AppOptions) -> None:
     """Run your program against a cluster, inject faults, and judge it by the FRM rules."""
-    from fixtures.machine.storage import alone
     from reports.console import screen
     from shareproof import app
 

@@ -3,13 +3,14 @@
 import dataclasses
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fixtures.interface.names import ExternalName, UsageFault, innermost
-from shareproof.commands import end
+from shareproof.commands import alone, end
 from shareproof.options import (
     AnalyseOptions,
     ChaosOptions,
@@ -24,7 +25,6 @@ from suites.options import AsJson, Option
 @takes(LoadOptions)
 def load(options: LoadOptions) -> None:
     """Put a mixed load on a target, without faults, and record its history."""
-    from fixtures.machine.storage import alone
     from reports.console import line, screen
     from reports.verdicts import INTERRUPTED, OK
     from shareproof import histories
@@ -54,7 +54,6 @@ def analyse(options: AnalyseOptions) -> None:
 @takes(ChaosOptions)
 def chaos(options: ChaosOptions) -> None:
     """Inject faults into a cluster under load, heal it, and judge the whole history."""
-    from fixtures.machine.storage import alone
     from reports.console import screen
     from shareproof import histories
 
@@ -102,7 +101,8 @@ def night(options: NightOptions) -> None:
         raise typer.Exit(shrink_run(run, options.target, options.brokers, options.rate, log))
     archive = options.archive.absolute()
     site = (options.site or archive.with_name(f"{archive.name}-site")).absolute()
-    found, code = spend(dataclasses.replace(options, archive=archive, site=site), log)
+    with alone(archive):
+        found, code = spend(dataclasses.replace(options, archive=archive, site=site), log)
     if options.as_json:
         sys.stdout.write(text_of(found.summary()))
     else:
@@ -129,4 +129,7 @@ def rejudge(
     histories.require("pyarrow", "numpy", "pyspark")
     from shareproof.chaos.verdicts import rejudge_archive
 
-    raise typer.Exit(rejudge_archive(archive, replace=replace, as_json=as_json))
+    with ExitStack() as locks:
+        for place in {place for place in archive if replace and place.exists()}:
+            locks.enter_context(alone(place))
+        raise typer.Exit(rejudge_archive(archive, replace=replace, as_json=as_json))

@@ -16,6 +16,7 @@ from urllib.parse import quote
 import typer
 
 from fixtures.targets import UsageFault
+from shareproof.commands import alone
 from shareproof.options import place_of, takes
 from spec.rule import APP_AREA, Honesty, Level, Rule, load_rules
 from suites.options import AsJson, Only, Option, RunOptions, checked
@@ -61,7 +62,7 @@ def report(
         from shareproof.detected import detection
 
         nights = find_nights(*(path for path in runs if path.is_dir()))
-        with writing(), kept_at(site, partial(typer.echo, err=True)) as folder:
+        with alone(site), writing(), kept_at(site, partial(typer.echo, err=True)) as folder:
             first = build(archive, folder, detection(), nights=nights, watched=_watched)
         typer.echo(site / first.relative_to(folder).as_posix())
         return

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -21,14 +21,14 @@ USUAL_LOCK = 10_000
 SMALL_LOCK = 3_000  # Milliseconds that locks last at least; a target may want more.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class AppRun:
     info: ClusterInfo
     spec: AppOptions
     seed: int
     out: Path
     log: Callable[[str], None]
-    interrupted: asyncio.Event = field(default_factory=asyncio.Event)
+    interrupted: bool = False
 
     async def play(self, scenarios: Sequence[Scenario], rules: Sequence[str]) -> list[Observation]:
         found: list[Observation] = []
@@ -39,7 +39,7 @@ class AppRun:
             try:
                 seen = await self._play(scenario, wanted, schemas)
             except asyncio.CancelledError:  # by Ctrl-C; what was seen before is kept
-                self.interrupted.set()
+                self.interrupted = True
                 break
             took = round(time.monotonic() - began, 3)
             self.log(f"{scenario.name}: {took:.1f} s, {_described(seen)}")
