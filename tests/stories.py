@@ -1,30 +1,126 @@
 """Histories that the model makes, valid ones and such with one lie."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from heapq import heappop, heappush
 from random import Random
 from typing import Any
 
 from spec.model.durable import Coordinator
 from spec.model.leader import Leader
 from spec.model.log import Log
-from spec.model.operations import Batch, Error, Mode, Range
-from spec.model.partition import (
-    Acknowledged,
-    Closed,
-    Fetched,
-    LogStarted,
-    Produced,
-    Reloaded,
-    StartSeen,
-    Step,
+from spec.model.operations import (
+    FINE,
+    Acknowledge,
+    Batch,
+    Error,
+    Fetch,
+    Judgement,
+    Mode,
+    Range,
 )
+from spec.model.partition import SharePartition
 from spec.model.release import NEWEST, Release
 from spec.model.settings import Settings
 from spec.model.table import State
 
 MEMBERS = ("ann", "bob", "cid")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Something that happened between ``sent`` and ``received``, in milliseconds."""
+
+    sent: float
+    received: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produced(Step):
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched(Step):
+    fetch: Fetch
+    ranges: tuple[Range, ...] | None  # None: no response came.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledged(Step):
+    ack: Acknowledge
+    error: int | None  # None: no response came.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed(Step):
+    member: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloaded(Step):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStarted(Step):
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartSeen(Step):
+    offset: int
+
+
+Ending = Callable[[float], Judgement]
+
+
+def _begin(judge: SharePartition, step: Step) -> Ending:
+    """Tell the judge of what was sent; return what tells it of the response."""
+    ending: Callable[..., Judgement]
+    response: tuple[Any, ...] = ()
+    match step:
+        case Fetched():
+            begun = judge.begin_fetch(step.sent, step.fetch)
+            ending, response = (judge.fetched, (step.ranges,))
+        case Acknowledged():
+            begun = judge.begin_acknowledge(step.sent, step.ack)
+            ending, response = (judge.answered, (step.error,))
+        case Closed():
+            begun, ending = judge.begin_close(step.sent, step.member), judge.closed
+        case Reloaded():
+            begun, ending = judge.begin_reload(step.sent), judge.reload_done
+        case LogStarted():
+            begun, ending = judge.begin_log_start(step.sent, step.offset), judge.log_started
+        case StartSeen():
+            begun = judge.begin_look(step.sent)
+            ending, response = judge.start_shown, (step.offset,)
+        case Produced():
+            judge.produced(step.first, step.last)
+            return lambda _: FINE
+    if response == (None,):
+        ending, response = judge.lost, ()
+    return lambda received: ending(begun, received, *response)
+
+
+def refusals(judge: SharePartition, steps: Iterable[Step]) -> list[str]:
+    """Judge steps in the order in which they ended; one without a response is never refused."""
+    found: list[str] = []
+    pending: list[tuple[float, int, Ending]] = []
+
+    def end() -> None:
+        received, _, ending = heappop(pending)
+        found.extend(map(str, ending(received).refusals))
+
+    for number, one in enumerate(sorted(steps, key=lambda one: (one.sent, one.received))):
+        while pending and pending[0][0] < one.sent:
+            end()
+        heappush(pending, (one.received, number, _begin(judge, one)))
+    while pending:
+        end()
+    return found
 
 
 @dataclass(slots=True)
@@ -92,18 +188,9 @@ class Story:
         strict = self.release.record_limit and self.random.random() < 0.3
         mode = Mode.RECORD_LIMIT if strict else Mode.BATCH_OPTIMIZED
         most = self.random.choice((1, 3, 10, 500))
-        sent, received = self.around(member)
         taken = self.leader.acquire(self.now, member, max_records=most, mode=mode)
-        self.steps.append(
-            Fetched(
-                sent=sent,
-                received=received,
-                member=member,
-                ranges=None if self.lost() else tuple(taken),
-                mode=mode,
-                max_records=most,
-            )
-        )
+        fetch = Fetch(member=member, mode=mode, max_records=most)
+        self.add(Fetched, member, fetch=fetch, ranges=None if self.lost() else tuple(taken))
 
     def acknowledge(self) -> None:
         member = self.free()
@@ -111,18 +198,9 @@ class Story:
         if member is None or batch is None:
             return
         renew = 4 in batch.types
-        sent, received = self.around(member)
         error = self.leader.acknowledge(self.now, member, [batch], renew=renew)
-        self.steps.append(
-            Acknowledged(
-                sent=sent,
-                received=received,
-                member=member,
-                batches=(batch,),
-                error=None if self.lost() else error,
-                renew=renew,
-            )
-        )
+        ack = Acknowledge(member=member, batches=(batch,), renew=renew)
+        self.add(Acknowledged, member, ack=ack, error=None if self.lost() else error)
 
     def target(self, member: str) -> Batch | None:
         runs = [
@@ -226,10 +304,10 @@ def count_lowered(step: Fetched, random: Random) -> tuple[Step, ...]:
 
 @edit(ranges_of)
 def given_twice(step: Fetched, random: Random) -> tuple[Step, ...]:
-    other, moment = _another(step.member, random), step.received + 0.01
+    other, moment = _another(step.fetch.member, random), step.received + 0.01
     again = tuple(one._replace(deliveries=one.deliveries + 1) for one in ranges_of(step))
-    twin = replace(step, sent=moment, received=moment, member=other, ranges=again, max_records=None)
-    return step, twin
+    fetch = replace(step.fetch, member=other, max_records=None)
+    return step, Fetched(sent=moment, received=moment, fetch=fetch, ranges=again)
 
 
 def _accepted(step: Step) -> bool:
@@ -242,7 +320,7 @@ def _refused(step: Step) -> bool:
 
 @edit(_accepted)
 def wrong_holder(step: Acknowledged, random: Random) -> tuple[Step, ...]:
-    return (replace(step, member=_another(step.member, random)),)
+    return (replace(step, ack=replace(step.ack, member=_another(step.ack.member, random))),)
 
 
 @edit(_accepted)
@@ -258,7 +336,7 @@ def accepted_wrongly(step: Acknowledged, _: Random) -> tuple[Step, ...]:
 def _final(step: Step) -> list[int]:
     if not isinstance(step, Acknowledged) or not _accepted(step):
         return []
-    (batch,) = step.batches
+    (batch,) = step.ack.batches
     kinds = batch.types * (batch.last - batch.first + 1) if len(batch.types) == 1 else batch.types
     return [batch.first + place for place, kind in enumerate(kinds) if kind in {0, 1, 3}]
 
@@ -267,8 +345,8 @@ def _final(step: Step) -> list[int]:
 def redelivered(step: Acknowledged, random: Random) -> tuple[Step, ...]:
     offset, moment = random.choice(_final(step)), step.received + 0.01
     ranges = (Range(offset, offset, 2),)
-    ghost = Fetched(sent=moment, received=moment, member=random.choice(MEMBERS), ranges=ranges)
-    return step, ghost
+    fetch = Fetch(member=random.choice(MEMBERS))
+    return step, Fetched(sent=moment, received=moment, fetch=fetch, ranges=ranges)
 
 
 @edit(lambda step: isinstance(step, StartSeen))
@@ -276,10 +354,8 @@ def start_ahead(step: StartSeen, _: Random) -> tuple[Step, ...]:
     return (replace(step, offset=step.offset + 5),)
 
 
-def corruptions(
-    steps: list[Step], random: Random, edits: Sequence[Edit] = EDITS
-) -> Iterator[tuple[str, list[Step]]]:
-    for edit in edits:
+def corruptions(steps: list[Step], random: Random) -> Iterator[tuple[str, list[Step]]]:
+    for edit in EDITS:
         bad = edit(steps, random)
         if bad is not None:
             yield edit.__name__, bad

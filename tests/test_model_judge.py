@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from fixtures.targets import UsageFault
 from shareproof.cli import app
 from spec.model.operations import Acknowledge, Batch, Error, Fetch, Judgement, Mode, Span
-from spec.model.partition import SharePartition, StartSeen, Step, refusals
+from spec.model.partition import SharePartition
 from spec.model.release import RELEASES, Release
 from spec.model.settings import Settings, Slack
 from spec.verdict import Violation
 from suites.model.actions import Action, Do, from_text, to_text
-from tests.stories import EDITS, Story, corruptions
+from tests.stories import EDITS, StartSeen, Step, Story, corruptions, refusals
 
 ACCEPT, RELEASE, REJECT, RENEW, GAP = (1,), (2,), (3,), (4,), (0,)
 FINE, STATE, REQUEST = Error.NONE, Error.INVALID_RECORD_STATE, Error.INVALID_REQUEST
@@ -456,8 +456,3 @@ def test_mutants_are_found_and_shrunk(
     assert len(from_text(script.read_text(encoding="utf-8"))) <= 12
     assert main(["--replay", str(script), "--target", target]) == 1
     assert main(["--replay", str(script), "--target", "reference"]) == 0
-
-
-if __name__ == "__main__":
-    for circumstances in ((0.0, 0.0), (0.05, 0.5), (0.15, 1.0)):
-        print(circumstances, rates(*circumstances, 150))
