@@ -57,9 +57,9 @@ def show(results: Results, console: Console) -> None:
     _show_time(results, console)
 
 
-def render_text(results: Results, width: int = 100) -> str:
+def render_text(results: Results) -> str:
     buffer = io.StringIO()
-    show(results, Console(file=buffer, width=width, color_system=None))
+    show(results, Console(file=buffer, width=100, color_system=None))
     return buffer.getvalue()
 
 

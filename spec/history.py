@@ -496,13 +496,13 @@ def bucket_of(log: int, buckets: int = BUCKETS) -> int:
     return (mixed - 2**32 if mixed >= 2**31 else mixed) % buckets
 
 
-def log_numbers(buckets: int = BUCKETS) -> Iterator[int]:
+def log_numbers() -> Iterator[int]:
     """Yield rising numbers for logs that fill the buckets evenly, whatever their hash thinks."""
     number = 0
     while True:
-        waiting = set(range(buckets))
+        waiting = set(range(BUCKETS))
         while waiting:
-            bucket = bucket_of(number, buckets)
+            bucket = bucket_of(number)
             if bucket in waiting:
                 waiting.remove(bucket)
                 yield number

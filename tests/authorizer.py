@@ -65,8 +65,13 @@ class Refusing:
     target: Target
     files: Mapping[str, Path]
 
-    def create_topics(self, prefix: str, count: int, partitions: int = 1) -> None:
-        run_blocking(_create_topics(self.target, prefix, count, partitions))
+    def create_topics(self, prefix: str, count: int) -> None:
+        async def create() -> None:
+            async with Cluster(self.target.info) as cluster:
+                for number in range(count):
+                    await Admin(cluster).create_topic(1, name=f"{prefix}1-{number}")
+
+        run_blocking(create())
 
 
 @contextlib.contextmanager
@@ -111,12 +116,6 @@ def _entries() -> Iterator[Entry]:
 async def _grant(target: Target) -> None:
     async with Cluster(target.info) as cluster:
         await Acls(cluster).create(*_entries())
-
-
-async def _create_topics(target: Target, prefix: str, count: int, partitions: int) -> None:
-    async with Cluster(target.info) as cluster:
-        for number in range(count):
-            await Admin(cluster).create_topic(partitions, name=f"{prefix}{partitions}-{number}")
 
 
 def _file(folder: Path, user: str, target: Target) -> Path:

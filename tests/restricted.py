@@ -1,12 +1,10 @@
 """A cluster that refuses some requests, for checks that run on it as on a foreign one.
 
 The reference broker stands behind a proxy that responds to some requests itself, as a broker does
-that has an authorizer, policies and quotas, and that may not name some APIs. ``python -m
-tests.restricted REFUSAL...`` starts one, and goes on until its standard input ends.
+that has an authorizer, policies and quotas, and that may not name some APIs.
 """
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -145,9 +143,3 @@ def restricted(
             fronts.callback(front.stop)
             info = front.start()
         yield info
-
-
-if __name__ == "__main__":
-    with restricted(*sys.argv[1:]) as running:
-        print(",".join(running.bootstrap), flush=True)
-        sys.stdin.read()

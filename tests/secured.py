@@ -1,15 +1,10 @@
-"""A real broker with a listener for each way to log in, a token endpoint, and stores of each type.
-
-``python -m tests.secured DIR`` starts them, writes a client.properties for each way into DIR, and
-goes on until its standard input ends.
-"""
+"""A real broker with a listener for each way to log in, a token endpoint, and key stores."""
 
 import base64
 import contextlib
 import http.server
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -129,11 +124,11 @@ class Secured:
 
 
 @contextlib.contextmanager
-def secured(folder: Path, version: str = DEFAULT_TARGET.partition(":")[2]) -> Iterator[Secured]:
+def secured(folder: Path) -> Iterator[Secured]:
     endpoint = TokenEndpoint()
     _make_stores(folder)
     target = open_target(
-        f"kafka:{version}",
+        DEFAULT_TARGET,
         TargetOptions(
             properties=_broker_properties(folder, endpoint),
             listeners=LISTENERS,
@@ -271,9 +266,3 @@ def _client_files(
         files[name] = folder / f"{name}.properties"
         files[name].write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     return files
-
-
-if __name__ == "__main__":
-    with secured(Path(sys.argv[1])) as running:
-        print(*running.files, flush=True)
-        sys.stdin.read()

@@ -83,8 +83,8 @@ def nothing_of(run: Plain | None = None, spoiled: tuple[str, ...] = (), **facts:
     )
 
 
-def read_cases(file: Path = FILE) -> list[Case]:
-    by_rule = tomllib.loads(file.read_text(encoding="utf-8"))
+def read_cases() -> list[Case]:
+    by_rule = tomllib.loads(FILE.read_text(encoding="utf-8"))
     raw = [(rule, one) for rule, cases in by_rule.items() for one in cases]
     return [
         Case(

@@ -1,25 +1,79 @@
-"""Where share-partitions begin, and what administrators set."""
+"""Where share-partitions begin, and what administrators set; and what all programs are given."""
 
 import asyncio
+import random
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fixtures.clients.cluster import SHARE, attempts
 from fixtures.clients.member import Ack, Member, accept, release
-from fixtures.proxies.broker_proxies import FrameRule, state_write_refused
+from fixtures.interface.info import ClusterInfo
+from fixtures.proxies.broker_proxies import (
+    INTERNAL,
+    Direction,
+    FrameProxies,
+    FrameRule,
+    state_write_refused,
+)
 from fixtures.proxies.exchange import Action
+from fixtures.targets import Target
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.security import PLAINTEXT
 from fixtures.wire.state_records import share_key
-from shareproof.findings.program import Run, say, stored
 from spec.verdict import Undecided
-from suites.broker.env import Consumer, Queue
+from suites.broker.env import Consumer, Env, Queue, open_env
 from suites.broker.leaders import ReconnectingConsumer
-from suites.broker.state import DELETE, INITIALIZE, SUMMARY
+from suites.broker.state import DELETE, INITIALIZE, SUMMARY, Store, read_result
 
+DIRECT = "DIRECT"  # the listener that leads past the proxies
 OLD = 5  # how many records are older than the groups
 NEW = 5
+_BEGAN = time.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    target: Target
+    scenario: str
+    proxies: FrameProxies | None
+
+    def intercept(self, api: str, *nodes: int, **how: Any) -> FrameRule:
+        rule = FrameRule(apis=frozenset({api}), direction=Direction.REQUEST, **how)
+        self._set_rules(nodes, rule)
+        return rule
+
+    def let_pass(self, *nodes: int) -> None:
+        self._set_rules(nodes)
+
+    def _set_rules(self, nodes: Sequence[int], *rules: FrameRule) -> None:
+        assert self.proxies is not None, "the program's entry must ask for proxies"
+        for node in nodes:
+            self.proxies.set_rules(self.proxies.listener(node, INTERNAL), *rules)
+
+    @property
+    def info(self) -> ClusterInfo:
+        return self.target.info.at(DIRECT, PLAINTEXT) if self.proxies else self.target.info
+
+    def open_env(self) -> AbstractAsyncContextManager[Env]:
+        return open_env(self.info, random.Random(), [])
+
+
+def say(*what: object) -> None:
+    print(f"{time.monotonic() - _BEGAN:6.2f} s ", *what, flush=True)
+
+
+async def stored(queue: Queue, partition: int = 0) -> str:
+    """Return what the share coordinator has: state epoch, start offset, state batches."""
+    key = Store(queue.env).of(queue, partition)
+    epoch = (await key.summary()).leader_epoch
+    error, state_epoch, start, batches = read_result(await key.read(leader_epoch=epoch))
+    if error != "NONE":
+        return error
+    return f"state epoch {state_epoch}, start offset {start}, {[tuple(b) for b in batches]}"
 
 
 async def unstored_start(run: Run) -> bool:

@@ -38,8 +38,7 @@ from fixtures.wire.schema import SchemaError, Schemas
 from fixtures.wire.security import Security
 from shareproof.findings import offsets
 from shareproof.findings.fates import Fate, Played
-from shareproof.findings.offsets import refuse
-from shareproof.findings.program import DIRECT, Run, say
+from shareproof.findings.offsets import DIRECT, Run, refuse, say
 from shareproof.hostile import play_on
 from spec.verdict import EnvironmentFault, Undecided
 from suites.broker.deadletters import boxed, dead_topic, rejecting, verdicts

@@ -1,7 +1,11 @@
-"""What both judges say about one history, place by place, and where they differ."""
+"""What both judges say about one history, place by place, and where they differ.
+
+``python -m tools.histories.judges DIR...`` compares them on the histories of runs.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -65,13 +69,28 @@ def compare(spark: SparkSession, folder: Path, name: str) -> tuple[Verdicts, lis
 
 
 def disagreements(histories: Sequence[History]) -> list[str]:
-    from reports.analysis.session import SMALL, open_session  # noqa: PLC0415 - with the extra
-
     with tempfile.TemporaryDirectory(prefix="shareproof-histories-") as room:
         write(Path(room), histories)
         compact(Path(room))
-        spark = open_session("local[2]", "1g", SMALL)
-        try:
-            return compare(spark, Path(room), "random")[1]
-        finally:
-            spark.stop()
+        return differing([Path(room)])
+
+
+def differing(folders: Sequence[Path]) -> list[str]:
+    from reports.analysis.session import SMALL, open_session  # noqa: PLC0415 - with the extra
+
+    spark = open_session("local[2]", "1g", SMALL)
+    try:
+        found = [compare(spark, folder, f"run_{n}")[1] for n, folder in enumerate(folders)]
+    finally:
+        spark.stop()
+    return [f"{folder}: {one}" for folder, some in zip(folders, found, strict=True) for one in some]
+
+
+def main() -> int:
+    lines = differing([Path(name) for name in sys.argv[1:]])
+    print(f"{len(lines)} differences", *lines, sep="\n")
+    return int(bool(lines))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
