@@ -284,6 +284,36 @@ async def copies(_: Run, env: Env, avoided: bool) -> list[int]:
     return [offset for offset, value in enumerate(values) if letters.get(offset) != value]
 
 
+async def copies_in_memory(run: Run) -> bool:
+    """A broker that leads a dead-letter topic stands still, and what others copy: finding 144.
+
+    Exit code 1 if another broker, whose heap is 384 MB, ends of one batch of 900 kB.
+    """
+    count, nodes = 1000, {broker.node_id: broker for broker in run.target.brokers}
+    async with run.open_env() as env:
+        box = await boxed(
+            env, copy=True, assignments=[[1]], dead=await dead_topic(env, assignments=[[2]])
+        )
+        await box.queue.produce([bytes(900)] * count)
+        consumer = await box.queue.holder(count)
+        nodes[2].pause()
+        try:
+            part = await consumer.ack(*verdicts(count, range(0, count, 2)), timeout=60)
+            say("broker 2 stands still; rejecting every other record gets", part.ack_error)
+            async for _left in attempts(3 * PATIENCE):
+                if nodes[1].exit_code is not None:
+                    break
+        finally:
+            nodes[2].resume()
+        say(
+            "broker 1",
+            f"has ended with exit code {nodes[1].exit_code}"
+            if nodes[1].exit_code is not None
+            else "serves",
+        )
+        return nodes[1].exit_code is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     name: str  # The finding's number, and the scenario's name where the module has several.
@@ -335,6 +365,7 @@ PROGRAMS = (
     Program("123", offsets.unread, proxies=True),
     Program("135", behind_a_slow_broker, brokers=3),
     Program("136", beside_its_double),
+    Program("144", copies_in_memory, brokers=3),
 )
 
 
