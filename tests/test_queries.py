@@ -1,12 +1,14 @@
-"""Spark's queries: histories judged together, plans, timelines and stories."""
+"""Spark's queries: histories judged together, plans, timelines and stories, and an early start."""
 
 import json
 import shutil
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import Any
 
 import pytest
@@ -19,17 +21,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from fixtures.history.compaction import MANIFEST, checksum, compact, layout
+from fixtures.history.compaction import MANIFEST, checksum, compact, is_compacted, layout
 from fixtures.history.journal import Journal
+from fixtures.workload.load import DRAINING
+from fixtures.workload.plan import Load
+from reports.analysis import warm_up as spark_warming
 from reports.analysis.files import History, open_history, span, together
-from reports.analysis.judge import Found, judge
+from reports.analysis.judge import Found, Request, judge
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.rules import load_invariants
-from reports.analysis.session import IN_ONE_PART, configured
+from reports.analysis.session import IN_ONE_PART, MEDIUM_ROWS, SMALL_ROWS, configured
 from reports.analysis.stories import Hit, stories
 from reports.analysis.tables import register, unregister
 from reports.analysis.timeline import Course, distributions, marks, reached, timelines
+from reports.analysis.warm_up import Enough, try_on_one_row, try_on_run, warm
 from reports.html import TIMELINES, TIMELINES_SCHEMA, write_timelines
+from shareproof.chaos import run
+from shareproof.chaos.run import recorded
 from spec.history import BUCKETED, ROWS, TABLES, FaultSpan, Outcome, Phase, Produced
 from tests.small_histories import Case, read_cases, write_history
 from tools.histories.small import Deletion, Fetch, rows_of
@@ -253,6 +261,97 @@ def test_what_is_written_is_as_its_schema_says(
     written["runs"]["told/history"]["timeline"]["marks"][0]["rule"] = 2
     with pytest.raises(jsonschema.ValidationError, match="2 is not of type 'string'"):
         schema.validate(written)
+
+
+# --- Spark's start ----------------------------------------------------------------------------
+
+REQUEST = Request(runs=(Path("run"),), master="local[2]")
+
+
+def test_all_queries_run_on_one_row(spark: SparkSession, tmp_path: Path) -> None:
+    for rows in (1, SMALL_ROWS):
+        (tmp_path / str(rows)).mkdir()
+        (judged,) = try_on_one_row(spark, tmp_path / str(rows), rows, lambda _: None)
+        assert {one.fault for one in judged.found.values()} == {""}
+        assert {"timeline", "stories"} == set(judged.drawn)
+
+
+def _under_way(run: Path) -> Path:
+    history = run / "history"
+    history.mkdir(parents=True)
+    write_history(history, [case for case in read_cases() if case.rule == "INV-08"])
+    (journal,) = (history / "journal").iterdir()
+    for file in journal.glob("*.arrows"):
+        file.write_bytes(file.read_bytes()[: -20 if file.stem == "clocks" else -8])
+    return history
+
+
+def test_what_a_run_recorded_so_far_is_tried(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "out" / "earlier" / "history" / "journal").mkdir(parents=True)
+    history = _under_way(tmp_path / "out" / "now")
+
+    for rows in (1, SMALL_ROWS):
+        made = tmp_path / str(rows)
+        assert recorded(tmp_path / "out", made, Event())
+        (judged,) = try_on_run(spark, made, rows, lambda _: None)
+        assert sum(file.rows for file in judged.history.manifest.files) >= rows
+        assert judged.found["INV-08"].exercised
+        assert {one.fault for one in judged.found.values()} == {""}
+    assert not is_compacted(history)
+
+
+def test_without_anything_recorded_there_is_nothing_to_try(tmp_path: Path) -> None:
+    assert not recorded(tmp_path / "missing", tmp_path / "made", Event())
+    history = _under_way(tmp_path / "now")
+    hurried = Event()
+    hurried.set()
+    with pytest.raises(Enough):  # nobody waits for it
+        recorded(tmp_path, tmp_path / "made", hurried)
+    shutil.rmtree(history / "journal" / "0000")
+    (history / "run.json").unlink()
+    assert not recorded(tmp_path, tmp_path / "made", Event())
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_spark_starts_near_the_end_of_the_last_load(
+    monkeypatch: pytest.MonkeyPatch, *, early: bool
+) -> None:
+    done: list[object] = []
+
+    def started(_: Request, rows: int, __: object) -> Callable[[], None]:
+        done.append(rows)
+        return lambda: done.append("waited")
+
+    monkeypatch.setattr(run, "warm", started)
+    loads = [Load(seconds=10, rate=100), Load(seconds=10 if early else 60, rate=100)]
+    rows = sum(int(load.seconds * load.rate) * (1 + len(load.groups)) for load in loads)
+    logged: list[str] = []
+    log, wait = run.starting(loads, REQUEST, logged.append)
+
+    lines = ["producing for 10 s", DRAINING, "reading the stored state", "producing for 60 s"]
+    for line in lines:
+        assert done == []
+        log(line)
+    deadline = time.monotonic() + 10
+    while early and not done and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert done == ([rows] if early else [])
+    log(DRAINING)
+    wait()
+
+    assert done == [rows, "waited"]
+    assert logged == [*lines, DRAINING]
+
+
+@pytest.mark.parametrize(
+    ("request_", "rows"),
+    [(REQUEST, MEDIUM_ROWS), (Request(runs=(), master="spark://127.0.0.1:1"), 1)],
+)
+def test_other_jvms_are_not_started_early(
+    request_: Request, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_warming, "open_session", lambda *_: pytest.fail("it was opened"))
+    warm(request_, rows, lambda *_: False)()
 
 
 def test_a_cut_batch_is_known_though_its_response_got_lost(

@@ -1,14 +1,18 @@
 """What ``shareproof chaos`` does: play schedules or scenarios, judge the histories, list faults.
 
-It needs the extra ``judge``, and is imported only where that is there.
+It needs the extra ``judge``, and is imported only where that is there. Spark starts before the last
+load of a run drains, so that judging need not wait for it.
 """
 
 import shlex
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PosixPath
+from threading import Event, Lock, Timer
 
 from rich.console import Console
 from rich.table import Table
@@ -20,7 +24,6 @@ from chaos.run import (
     DELIVERY_LIMIT,
     RECORD,
     ChaosTest,
-    check,
     growth,
     is_keyed,
     needs_clocks,
@@ -36,13 +39,15 @@ from fixtures.targets import UsageFault
 from fixtures.targets.arguments import checked_prefix
 from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
+from fixtures.workload.load import DRAINING, PRODUCING
 from fixtures.workload.plan import KINDS, PLAIN, Group, Load
 from reports.analysis.judge import Request
+from reports.analysis.warm_up import Enough, warm
 from reports.console import line
 from reports.headlines import cases
 from reports.results import Results
 from reports.verdicts import INTERRUPTED
-from shareproof.chaos.verdicts import judge
+from shareproof.chaos.verdicts import judge, spark_settings
 from shareproof.options import ChaosOptions, Overlap
 from suites.chaos.scenarios import CALM, DYING, MIXED, SCENARIOS, SLOW, TARDY, Scenario, chosen
 
@@ -57,6 +62,8 @@ _GROUPS = {
 }
 
 Log = Callable[[str], None]
+Listening = Callable[[Sequence[Load]], tuple[Log, Callable[[], None]]]
+"""Gives for loads that will be played what logs lines, and what to wait for after them."""
 Played = tuple[tuple[Path, ...], bool]
 """The directories of runs, and whether the last one was interrupted."""
 
@@ -72,34 +79,46 @@ def run(options: ChaosOptions, console: Console) -> Results | None:
         settings=options.settings,
         strict=options.strict,
     )
-
-    def log(text: str) -> None:
-        line(console, text)
-
     if options.rejudge:
         runs = tuple(each for run in options.rejudge for each in _runs_in(run.absolute()))
         interrupted = False
     else:
-        runs, interrupted = _played(options, out, log)
+        line(console, f"seed {options.seed}, target {options.target}")
+        runs, interrupted = _played(options, request, console)
         if not options.judged:
             again = shlex.join(["shareproof", "chaos", "--rejudge", str(options.out)])
-            log(f"not judged: {again}")
+            line(console, f"not judged: {again}")
             if interrupted:
                 raise KeyboardInterrupt
             return None
-    found = judge(replace(request, runs=runs), out, log)
+    found = judge(replace(request, runs=runs), out, lambda text: line(console, text))
     # The verdicts stand, and their exit code is kept with them; this one is the command's.
     ended = INTERRUPTED if interrupted else found.run.exit_code
     return replace(found, run=replace(found.run, exit_code=ended))
 
 
-def _played(options: ChaosOptions, out: Path, log: Log) -> Played:
+def _played(options: ChaosOptions, request: Request, console: Console) -> Played:
+    (out,) = request.runs
     with reached(out):
         if out.exists() and any(out.rglob("history")):
             raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
-    play = _play_scenarios if options.scenario else _play_schedule
+
+    def log(text: str) -> None:
+        line(console, text)
+
+    def listening(loads: Sequence[Load]) -> tuple[Log, Callable[[], None]]:
+        # A JVM is started by a fork, which the locks of remote file systems do not survive.
+        # Nor is there to be a second one, where Spark runs the load.
+        if not options.judged or options.workers_on or not isinstance(out, PosixPath):
+            return log, lambda: None
+        settings = {**spark_settings([out], options.master), **options.settings}
+        return starting(loads, replace(request, settings=settings), log)
+
     with kept_at(out, log) as folder:
-        made, interrupted = play(options, folder, log)
+        if options.scenario:
+            made, interrupted = _play_scenarios(options, folder, listening)
+        else:
+            made, interrupted = _play_schedule(options, folder, console, listening)
         runs = [run.relative_to(folder) for run in made]
     return tuple(out / run.as_posix() if run.parts else out for run in runs), interrupted
 
@@ -114,8 +133,12 @@ def _runs_in(folder: Path) -> list[Path]:
     return inside
 
 
-def _play_schedule(options: ChaosOptions, out: Path, log: Log) -> Played:
+def _play_schedule(
+    options: ChaosOptions, out: Path, console: Console, listening: Listening
+) -> Played:
     schedule = _schedule(options)
+    for planned in schedule.injections:
+        line(console, f"{planned.at:5.1f} s  {planned.fault} for {planned.lasts:g} s")
     chaos = ChaosTest(
         target=options.target,
         brokers=options.brokers,
@@ -128,34 +151,56 @@ def _play_schedule(options: ChaosOptions, out: Path, log: Log) -> Played:
         prefix=checked_prefix(options.prefix, options.target),
         hosts=_hosts(options),
     )
-    check(chaos)
-    log(f"seed {options.seed}, target {options.target}")
-    for planned in schedule.injections:
-        log(f"{planned.at:5.1f} s  {planned.fault} for {planned.lasts:g} s")
+    log, wait = listening([chaos.load])
     with running(chaos, log) as ready:
-        return (out,), ready.play(chaos, out).loaded.interrupted
+        played = ready.play(chaos, out)
+    wait()
+    return (out,), played.loaded.interrupted
 
 
-def _play_scenarios(options: ChaosOptions, out: Path, log: Log) -> Played:
+def _play_scenarios(options: ChaosOptions, out: Path, listening: Listening) -> Played:
     if options.faults or options.no_faults or options.schedule:
         raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
-    seed, proxies, hosts = options.seed, options.proxies, _hosts(options)
     scenarios = chosen(options.scenario, options.target)
-    left = [as_chaos(scenario, options.target, seed, proxies) for scenario in scenarios]
+    loads = [as_chaos(one, options.target, options.seed, options.proxies).load for one in scenarios]
+    log, wait = listening(loads)
+    played = play_all(
+        scenarios,
+        target=options.target,
+        proxies=options.proxies,
+        seed=options.seed,
+        out=out,
+        log=log,
+        hosts=_hosts(options),
+        processes=options.processes,
+    )
+    wait()
+    return played
+
+
+def play_all(
+    scenarios: Sequence[Scenario],
+    *,
+    target: str,
+    seed: int,
+    out: Path,
+    log: Log,
+    proxies: str = "",
+    hosts: Hosts | None = None,
+    processes: int = 2,
+) -> Played:
+    runs: list[Path] = []
+    left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
     clocks = any(needs_clocks(chaos) for chaos in left)
     left = [
         replace(
             chaos,
             clocks=clocks,
-            load=replace(chaos.load, processes=options.processes),
+            load=replace(chaos.load, processes=processes),
             hosts=hosts and replace(hosts, out=hosts.out / chaos.scenario),
         )
         for chaos in left
     ]
-    for chaos in left:
-        check(chaos)
-    log(f"seed {seed}, target {options.target}")
-    runs: list[Path] = []
     while left:
         with running(left[0], log) as ready:
             stands = (left[0].target, left[0].proxies)
@@ -308,3 +353,62 @@ def show_injections(results: Results, console: Console) -> None:
         totals.update({state.state: state.count for state in states})
     for name, count in totals.items():
         console.print(f"{count or 'never':>8} {name}", highlight=False)
+
+
+# Seconds that starting and warming Spark takes beside a load and three brokers, at the lowest
+# priority; draining may take none.
+_TAKES = 45.0
+_EVERY = 0.05
+
+
+def starting(loads: Sequence[Load], request: Request, log: Log) -> tuple[Log, Callable[[], None]]:
+    """Return a ``log`` that starts Spark near the end of the last load, and what waits for Spark.
+
+    ``loads`` will be put on the target one after the other. The first run of ``request``, by which
+    their histories are judged, is the one under way, or the place where all are.
+    """
+    begun, waits = 0, list[Callable[[], None]]()
+    # One row for each record, and one for each of its deliveries; few come twice.
+    rows = sum(int(load.rate * load.seconds) * (1 + len(load.groups)) for load in loads)
+    lock = Lock()
+
+    def start() -> None:
+        with lock:
+            if not waits:
+                waits.append(warm(request, rows, partial(recorded, request.runs[0])))
+
+    timer = Timer(max(0.0, loads[-1].seconds - _TAKES), start)
+    timer.daemon = True
+
+    def listen(text: str) -> None:
+        nonlocal begun
+        log(text)
+        if text.startswith(PRODUCING):
+            begun += 1
+            if begun == len(loads):
+                timer.start()
+        elif text == DRAINING and begun == len(loads):
+            timer.cancel()
+            start()
+
+    def wait() -> None:
+        timer.cancel()
+        with lock:
+            for one in waits:
+                one()
+
+    return listen, wait
+
+
+def recorded(place: Path, run: Path, hurried: Event) -> bool:
+    found = [journal.parent for journal in place.rglob("journal") if journal.is_dir()]
+    if not found:
+        return False
+    history = max(found, key=lambda one: one.stat().st_mtime)
+    command = [sys.executable, "-m", "fixtures.history.compaction", str(history), str(run)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as making:
+        while making.poll() is None:
+            if hurried.wait(_EVERY):
+                making.kill()
+                raise Enough
+    return making.returncode == 0
