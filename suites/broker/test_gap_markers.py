@@ -1,5 +1,6 @@
 """Commit and abort markers: offsets of the log that hold nothing for an application."""
 
+from fixtures.wire.records import decode_batches
 from suites.broker.kit import *
 
 LEVEL = pytest.mark.parametrize("level", [UNCOMMITTED, COMMITTED], ids=["uncommitted", "committed"])

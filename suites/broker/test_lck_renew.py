@@ -26,8 +26,10 @@ async def test_renewed_record_outlives_its_first_lock(env: Env, judge: Judge, fe
 
     sent = time.monotonic()
     own = holder.session
-    call: Any = partial(own.fetch, **RENEW_ONLY) if fetch else own.acknowledge
-    response = await call(acks={holder.where: [renew(0, count - 1)]}, is_renew_ack=True)
+    call: Any = own.fetch if fetch else own.acknowledge
+    options = RENEW_ONLY if fetch else {}
+    renewal = {holder.where: [renew(0, count - 1)]}
+    response = await call(acks=renewal, is_renew_ack=True, **options)
     in_time(began, lock)
     judge["LCK-21"].equal((), response.errors, "errors of a RENEW in time")
     seen = await ending(env, other, held.offsets, lock)
