@@ -59,8 +59,7 @@ async def test_acknowledgement_races_with_the_end_of_the_lock(env: Env, judge: J
     wanted = [*sorted(set(range(count)) - accepted), sentinel]
     seen = await watch(other, wanted, SLACK, max_records=2000)
 
-    if passing := RETRIABLE & set(errors.values()):
-        raise Undecided(f"some acknowledgements could not be stored: {passing}")
+    lasting(*errors.values())
     allowed = {0, int(ErrorCode.INVALID_RECORD_STATE)}
     judge.equal(set(), set(errors.values()) - allowed, "other errors around the end")
     refused = errors.keys() - accepted
