@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 import psutil
 
@@ -61,16 +62,14 @@ async def _given(
     """Put a number into a response, of ranges into one that has a record."""
     times = 0 if number["do"] == "ranges" else 1  # some clients send acknowledgements by fetches
     for _ in range(3):
-        steps = doomed.play(
+        (step,) = doomed.play(
             {"on": "ShareFetch", "when": {"min_epoch": 0}, "times": times, **number}
         )
         if not times:  # a fetch that is under way would take the record past the script
-            await doomed.polls_until(
-                consumer, lambda: any(one.scripted for one in doomed.seen(consumer)), 6.0
-            )
+            await doomed.polls_until(consumer, partial(getattr, step, "taken"), 6.0)
         await queue.produce([b"odd"])
         told = await doomed.polls_until(consumer, lambda: _is_told(doomed.seen(consumer)), 6.0)
-        doomed.tap.script.drop(steps)
+        doomed.tap.script.drop([step])
         if told:
             return
 
