@@ -16,7 +16,6 @@ from fixtures.history.compaction import compact
 from fixtures.history.mirror import Mirror, brought, kept_at
 from fixtures.interface.names import UsageFault
 from fixtures.machine.storage import fetch, is_remote, place, send, settings
-from fixtures.targets import doctor
 from reports.analysis.files import open_history
 from spec.verdict import EnvironmentFault
 from tests.servers import BUCKET, KEY, SECRET, SPARK, Server, hdfs, s3, standalone, yarn
@@ -27,7 +26,6 @@ ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000
 FEW = ("--only", "INV-02,INV-05,INV-38")
 """Rules about deliveries, records and lags; every rule is asked in tests/test_analysis.py."""
-NO_S3 = pytest.mark.skipif(bool(doctor.missing("Go")), reason=doctor.missing("Go"))
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +162,6 @@ def test_a_spoiled_file_is_named(tmp_path: Path, cluster: str) -> None:
     assert "its checksum is another" in sentence
 
 
-@NO_S3
 @pytest.mark.usefixtures("bucket")
 def test_a_bucket(tmp_path: Path) -> None:
     run = _history(tmp_path / "run")
@@ -179,7 +176,6 @@ def test_a_bucket(tmp_path: Path) -> None:
         assert (history / "manifest.json").is_file()
 
 
-@NO_S3
 @pytest.mark.usefixtures("bucket")
 def test_a_cluster_reads_a_bucket(tmp_path: Path, executors: str) -> None:
     run = _history(tmp_path / "run", "INV-02: An accepted record comes again.")
@@ -196,7 +192,6 @@ def test_a_cluster_reads_a_bucket(tmp_path: Path, executors: str) -> None:
     assert [rule for rule, verdict in verdicts.items() if verdict == "fail"] == ["INV-02"], output
 
 
-@NO_S3
 @pytest.mark.usefixtures("bucket")
 def test_hosts_write_to_a_bucket(executors: str) -> None:
     away = place(f"s3a://{BUCKET}/nights/3")
@@ -216,7 +211,6 @@ def test_hosts_write_to_a_bucket(executors: str) -> None:
     assert 0 < history.manifest.clock_error < SECOND
 
 
-@NO_S3
 @pytest.mark.parametrize(
     ("uri", "secret", "sentence"),
     [
@@ -237,7 +231,6 @@ def test_a_refusal_is_one_sentence(
     assert SECRET not in str(fault.value)
 
 
-@NO_S3
 def test_a_server_that_dies_costs_nothing(bucket: Server) -> None:
     # After all others that need the server.
     with pytest.raises(EnvironmentFault, match=r"All of the run is in ") as fault:
