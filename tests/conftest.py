@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 # Tests call what records for tox, too; only the run itself may.
 _RECORD = os.environ.pop(RECORD_VARIABLE, "")
+
+# What a shell starts in the background ignores SIGINT, and so would all that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = (
     *("spark", "storage", "authorizer", "app", "histories", "kafka", "reach", "credentials"),
