@@ -76,9 +76,10 @@ async def test_empty_group_outlives_retention(solo_env: Env, judge: Judge) -> No
     await eventually("the end of a classic group's committed offsets", expired, 150.0)
     # Each partition of __consumer_offsets looks for what has expired by a clock of its own.
     found = await poll(lambda: listed(env, [queue.group]), lambda seen: not seen, 3 * NOT_FOR)
-    judge.equal({queue.group: ("share", "Empty")}, found, "the empty share group")
+    judge.equal([queue.group], [*found], "whether the empty share group is listed")
     left = await given_anew(queue)
-    judge.equal({7: 2, 8: 2, 9: 2, 10: 1}, left, "what is left once other offsets have expired")
+    what = "what is left once other offsets have expired"
+    await judge_counted(env, judge, {7: 2, 8: 2, 9: 2, 10: 1}, left, what)
 
 
 @check("COO-08", meets=IDLE, solo={"group.share.initialize.retry.interval.ms": "2000"})
