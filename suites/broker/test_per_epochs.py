@@ -85,7 +85,10 @@ async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
 
     late = StateBatch(12, 30, ARCHIVED, 9)
     error = await key.write(late, leader_epoch=epoch - 1, start=20)
-    judge["PER-07"].equal(FENCED_LEADER, error, "error of the former leader's Write")
+    raised = (await key.summary(epoch)).leader_epoch == epoch  # then it is PER-10 that is broken
+    told = f"the former leader's Write was answered {error}, and the epoch was not raised"
+    judge["PER-07"].holds(raised or error == FENCED_LEADER, told)
+    judge["PER-10"].equal(FENCED_LEADER, error, "error of the former leader's Write")
     newest = epoch + store.env.rng.randint(1, 5)
     await key.read(leader_epoch=newest)
     before = await trail.records()
@@ -93,12 +96,9 @@ async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
         error = await key.write(late, leader_epoch=older, start=20)
         judge["PER-10"].equal(FENCED_LEADER, error, f"error of a Write with {older} after {newest}")
     seen = read_result(await key.read(leader_epoch=newest))
-    judge["PER-10"].equal(("NONE", 0, 10, SOME), seen, "state after refused Writes")
+    judge["PER-10"].equal(read_result(part), seen, "state after refused Writes")
     written = (await trail.records())[len(before) :]
     judge["PER-10"].equal([], written, "records written by refused Writes")
-    fresh = StateBatch(40, 44, AVAILABLE, 1)  # what was acknowledged may stay so, whoever writes
-    await key.written(fresh, leader_epoch=newest)
-    judge["PER-07"].holds(fresh in joined(await key.read(newest)), "the new leader cannot write")
 
 
 @check("PER-08", fast=True, crossed=KEYS)
@@ -118,13 +118,14 @@ async def test_write_of_older_state(store: Store, judge: Judge) -> None:
     epoch = store.env.rng.randint(1, 1000)
     key = await store.initialized(epoch - 1, 10)
     await key.begun(epoch, 10)
+    if (before := read_result(await key.read()))[1] != epoch:
+        raise Undecided(f"Initialize with state epoch {epoch} left {before}, see PER-03")
     trail = await key.trail()
 
     for older in (0, epoch - 1):
         error = await key.write(*SOME, state_epoch=older, start=20)
         judge.equal(FENCED_STATE, error, f"error of a Write with {older} after {epoch}")
-    expected = ("NONE", epoch, 10, ())
-    judge.equal(expected, read_result(await key.read()), "state after refused Writes")
+    judge.equal(before, read_result(await key.read()), "state after refused Writes")
     judge.equal([], await trail.records(), "records written by refused Writes")
 
 
