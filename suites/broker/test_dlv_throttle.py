@@ -44,9 +44,12 @@ async def test_ladder_of_limit_ten(env: Env, judge: Judge) -> None:
 async def test_limit_of_two_is_not_throttled(env: Env, judge: Judge) -> None:
     total = env.rng.randint(20, 60)
     queue = await env.queue(total, group_config={LIMIT: "2"})
-    sizes = await descend(await queue.consumer(), 2)
+    consumer = await queue.consumer()
+    sizes = await descend(consumer, 2)
 
     judge.equal([total, total], sizes, "records per delivery under a limit of 2")
+    if (more := await next_catch(queue, consumer)).counts:
+        raise Undecided(f"the limit of 2 is not in force: {more.counts} came besides")
 
 
 @check("DLV-23", crossed=(BESIDE, RELOADED))
