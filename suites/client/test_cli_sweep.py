@@ -53,6 +53,7 @@ async def test_bounded_rate(hostile: Harness, judge: Judge, name: str) -> None:
     "name",
     [
         "ShareFetch/partition/TOPIC_AUTHORIZATION_FAILED/lasting",
+        "ShareFetch/top/GROUP_AUTHORIZATION_FAILED/lasting",
         "ShareGroupHeartbeat/joining/GROUP_AUTHORIZATION_FAILED/lasting",
         "ShareFetch/acknowledge/INVALID_RECORD_STATE/lasting",
     ],
