@@ -63,7 +63,6 @@ async def test_deleted_inside_available(env: Env, judge: Judge) -> None:
     queue, consumer = await _ten_of_twenty(env)
     await consumer.acked(release(0, 9))
     start = env.rng.randint(1, 9)
-
     counts = await _after_deletion(queue, start)
 
     expected = dict.fromkeys(range(start, 10), 2) | dict.fromkeys(range(10, 21), 1)
@@ -140,7 +139,6 @@ async def test_deleted_inside_finished(env: Env, judge: Judge) -> None:
     queue, consumer = await _ten_of_twenty(env)
     await consumer.acked(release(0, 4), accept(5, 9))
     start = env.rng.randint(1, 8)
-
     counts = await _after_deletion(queue, start)
 
     expected = dict.fromkeys(range(start, 5), 2) | dict.fromkeys(range(10, 21), 1)
