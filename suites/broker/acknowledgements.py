@@ -15,6 +15,7 @@ from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, 
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.env import Catch, Consumer, Env, Queue, goes_on, stopped
+from suites.broker.state import PASSING
 from suites.broker.timing import in_time
 from suites.judge import Judge
 
@@ -34,6 +35,13 @@ NOT_HERE = {
 
 
 def result(part: Part | None) -> str:
+    """Return what :func:`raw_result` does; Undecided of a coordinator's error that passes."""
+    if part and part.ack_error in PASSING:
+        raise Undecided(f"an acknowledgement got {error_name(part.ack_error)}, which passes")
+    return raw_result(part)
+
+
+def raw_result(part: Part | None) -> str:
     """Return the name of a partition's acknowledge error, or that the response leaves it out."""
     if part is None or (part.partition < 0 and not part.ack_error):
         return LEFT_OUT
@@ -93,7 +101,7 @@ class Spread:
     def results(self, response: Response) -> list[str]:
         if response.error:
             return [error_name(response.error)] * len(self.where)
-        return [result(response.part(topic.id, index)) for topic, index in self.where]
+        return [raw_result(response.part(topic.id, index)) for topic, index in self.where]
 
     async def left(self, partition: int) -> dict[int, int]:
         stranger = await self.queue.consumer(partition, join=False)

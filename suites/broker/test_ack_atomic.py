@@ -205,7 +205,7 @@ async def test_acknowledgement_that_is_not_durable(env: Env, judge: Judge) -> No
     await consumer.acked(accept(0, 1))
     await replace_state(queue, consumer)
     part = await consumer.ack(accept(2, 4), reject(5))
-    judge_refusal(judge, result(part), "the acknowledgement after the state was replaced")
+    judge_refusal(judge, raw_result(part), "the acknowledgement after the state was replaced")
     stranger = await queue.consumer(join=False)
     catch = await stranger.acquire(8)
     # The new state begins at 0 again and knows nothing of what was settled before it.

@@ -60,7 +60,7 @@ class _Asked:
         parts = [p for group in shown.groups for t in group.topics for p in t.partitions]
         starts = {part.start_offset for part in parts if not part.error_code}
         changed, gone = ({error_name(c) for c in codes_in(one)} for one in (altered, deleted))
-        return result(acked), got, changed, gone, starts
+        return raw_result(acked), got, changed, gone, starts
 
     async def _fetch(self) -> dict[int, int]:
         catch = Catch()

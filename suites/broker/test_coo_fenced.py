@@ -49,7 +49,7 @@ async def test_fenced_leader(
     _queue, consumer, key = await _held(env)
     await fence(key)
 
-    seen = result(await consumer.ack(accept(1, 3)))
+    seen = raw_result(await consumer.ack(accept(1, 3)))
 
     judge.equal("NOT_LEADER_OR_FOLLOWER", seen, "result from a leader that is fenced")
 
@@ -122,7 +122,7 @@ async def test_failed_write_changes_nothing(env: Env, judge: Judge) -> None:
     before = await key.summary()
     await _done(key.delete(), "Delete")
 
-    seen = result(await consumer.ack(accept(1, 3)))
+    seen = raw_result(await consumer.ack(accept(1, 3)))
 
     await _failed(judge["COO-14"], key, seen)
     judge["COO-15"].one_of(KNOWN, seen, "result of an acknowledgement that cannot be stored")
@@ -143,7 +143,7 @@ async def test_failed_write_does_not_keep_the_lock(env: Env, judge: Judge) -> No
     queue, consumer, key = await _held(env, lock_ms)
     before = await key.summary()
     await _done(key.delete(), "Delete")
-    seen = result(await consumer.ack(accept(1, 3)))
+    seen = raw_result(await consumer.ack(accept(1, 3)))
     await _failed(judge, key, seen)
     await _done(key.initialize(before.state_epoch, start=0), "Initialize")
 

@@ -129,7 +129,7 @@ async def test_last_lock_ends_while_writes_fail(solo_env: Env, judge: Judge) -> 
     await consumer.acked(release(0, 3))
     await consumer.acquire(4)
     await limit_state(env, "1")
-    if (told := result(await consumer.ack(reject(0)))) == NONE:
+    if (told := raw_result(await consumer.ack(reject(0)))) == NONE:
         raise Undecided("the state was to be refused, and a REJECT was answered with NONE")
     other = await box.queue.consumer(join=False)
     await linger(other, lock_ms / 1000 + 1)

@@ -103,7 +103,7 @@ async def test_failed_write(solo_env: Env, judge: Judge) -> None:
         raise Undecided("the lag is not 8 before anything failed")
     await limit_state(env, "1")
     final = env.rng.choice([accept, reject])(0, 4)
-    told = result(await consumer.ack(final, timeout=2 * WITHIN + 40))
+    told = raw_result(await consumer.ack(final, timeout=2 * WITHIN + 40))
     if told == "NONE":
         raise Undecided("state was taken although the topic takes none")
     judge.equal(8, await queue.lag(8), f"lag after {told}")

@@ -197,7 +197,7 @@ async def test_deleted_while_an_acknowledgement_fails(between: Proxied, judge: J
         await other.acquire(3)
         if pending.done():
             raise Undecided("the acknowledgement failed before the log's start had moved")
-        if (told := result(await pending)) == "NONE":
+        if (told := raw_result(await pending)) == "NONE":
             raise Undecided("an acknowledgement that could not be stored was answered with NONE")
     await holder.close()
     sentinel = await queue.produce(1)

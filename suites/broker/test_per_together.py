@@ -33,7 +33,7 @@ async def test_none_means_stored(between: Proxied, judge: Judge) -> None:
     large = [await _holder(queue, RECORDS) for _ in range(PAIRS)]
     small = [await _holder(queue, 1) for _ in range(PAIRS)]
     await limit_state(between.env, SMALL)
-    if (refused := result(await alone.ack(each(first, IN_TURNS)))) == "NONE":
+    if (refused := raw_result(await alone.ack(each(first, IN_TURNS)))) == "NONE":
         raise OutOfReach(f"the state of {RECORDS} records fits into {SMALL} bytes")
 
     # A leader has one state write under way at its coordinator; what comes meanwhile gathers, and
@@ -49,7 +49,7 @@ async def test_none_means_stored(between: Proxied, judge: Judge) -> None:
     with between.disturbed(held_up):
         late = asyncio.create_task(acknowledge_small())
         parts = await gather_all(one.ack(each(at, IN_TURNS), timeout=60.0) for one, at in large)
-        told = [result(part) for part in (*parts, *await late)]
+        told = [raw_result(part) for part in (*parts, *await late)]
 
     good = [begin for (_, begin), one in zip(large, told[:PAIRS], strict=True) if one == "NONE"]
     wanted = [offset for begin in good for offset in range(begin, begin + RECORDS)]

@@ -15,7 +15,7 @@ NOT_READY = dict.fromkeys(
 async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
     queue, consumer = await lone.env.with_holder(2, lock_ms=60_000)
     part = await consumer.ack(accept(0))
-    judge["CFG-25"].equal("NONE", result(part), "response with one replica, one wanted")
+    judge["CFG-25"].equal("NONE", raw_result(part), "response with one replica, one wanted")
 
     # A client produces to the state topic, and deletes its records.
     before = await stored(queue)

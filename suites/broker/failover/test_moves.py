@@ -107,10 +107,12 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
         for number, node in enumerate([*stage.nodes[1:], home, *stage.nodes[1:]]):
             moving, offset = asyncio.create_task(move(node)), 20 * number
             while not moving.done() and offset < 20 * number + 19:
-                results.append(result(await consumer.ack(accept(offset))))
+                results.append(raw_result(await consumer.ack(accept(offset))))
                 offset += 1
             slowest = max(slowest, await moving)
-            results.append(result(await consumer.ack(accept(offset))))  # at first NOT_COORDINATOR
+            results.append(
+                raw_result(await consumer.ack(accept(offset)))
+            )  # at first NOT_COORDINATOR
     judge["COO-12"].none_but(MOVING, told, "what else a state RPC was told meanwhile")
     judge["COO-12"].saw(loads=len(told - {"NONE", "NOT_COORDINATOR"}))
     # A leader gives up after some attempts, which a slow machine's election may outlast.
