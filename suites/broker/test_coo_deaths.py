@@ -39,6 +39,7 @@ async def test_others_get_what_the_dead_left(env: Env, judge: Judge, how: str) -
         await demand_bystander(env.cluster, queue.topic.leaders[0], f"no more came than {came}")
         if (await heirs[0].take(1, 2.0)).counts:
             raise Undecided(f"more than {came} was still coming")
+        await plain_locks(env, lock_ms)
     judge.equal(wanted, came, f"offsets inherited from a consumer that was {how}")
 
 
