@@ -27,15 +27,16 @@ async def _deliveries(queue: Queue, consumer: Consumer) -> dict[int, list[int]]:
 @check("DLV-26", fast=True, crossed=AMONG)
 async def test_group_limit_wins_over_the_broker(env: Env, judge: Judge) -> None:
     default = await delivery_limit(env)
-    limit = env.rng.choice([other for other in range(2, 8) if other != default])
-    queue = await env.queue(3, group_config={LIMIT: str(limit)})
-    consumer = await held_at(queue, 3, limit)
-    await consumer.acked(release(0, 2))
+    for some in (range(2, default), range(default + 1, default + 3)):
+        limit = env.rng.choice([*some] or [default + 1])
+        queue = await env.queue(3, group_config={LIMIT: str(limit)})
+        consumer = await held_at(queue, 3, limit)
+        await consumer.acked(release(0, 2))
 
-    new, came = await up_to_new(queue, consumer)
+        new, came = await up_to_new(queue, consumer)
 
-    judge.equal([new], came.offsets, f"offsets delivered after {limit} deliveries")
-    judge.saw(deliveries=3 * limit)
+        judge.equal([new], came.offsets, f"offsets delivered after {limit} deliveries")
+        judge.saw(deliveries=3 * limit)
 
 
 @check("DLV-28", crossed=AMONG)
@@ -53,6 +54,7 @@ async def test_lowered_limit_grants_one_more_delivery(env: Env, judge: Judge) ->
     # KIP-1240 permits that final delivery without demanding it.
     more = {offset: seen for offset, seen in counts.items() if len(seen) > 1}
     judge.equal({}, more, f"more than one delivery after {before}, limit {after} now")
+    await judge_beyond(judge, queue, consumer, total, f"{total} at the limit")
     judge.saw(final_deliveries=len(counts))
 
 
