@@ -56,8 +56,17 @@ async def test_no_letters_below_level_two(lone: SingleBroker, judge: Judge) -> N
     dead = await dead_topic(lone.env)
     if code := await lone.set_level(1):
         raise OutOfReach(f"share.version cannot be lowered to 1: {error_name(code)}")
-    queue, consumer = await lone.env.with_holder(4, group_config=naming(dead.name))
-    await consumer.acked(reject(0, 1), accept(2), reject(3))
+    config = naming(dead.name) | {DELIVERY_LIMIT: "2"}
+    queue = await lone.env.queue(5, group_config=config)
+    consumer = await held_at(queue, 5, 2)
+    await consumer.acked(reject(0, 1), accept(2), reject(3), release(4))
 
-    await judge_beyond(judge, queue, consumer, 4, "4 rejected")
-    judge.equal([], await dead_letters_in(lone.env, dead), "dead letters")
+    await judge_beyond(judge, queue, consumer, 5, "5 settled", again=GIVEN_AGAIN)
+    # One that is owed by now shows where the others would be.
+    require_ok("raising share.version to 2", await lone.set_level(2))
+    await lone.env.admin.in_force()
+    box, owed = DeadLetterSetup(queue, dead), await queue.produce(1)
+    await consumer.drain(until=owed)
+    await consumer.acked(reject(owed))
+    await box.due([owed])
+    judge.equal([owed], letter_offsets(await box.letters()), "offsets of dead letters")
