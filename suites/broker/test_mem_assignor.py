@@ -87,12 +87,8 @@ async def test_last_member_takes_over(env: Env, judge: Judge) -> None:
 
 @check("MEM-21")
 async def test_joins_are_assigned_together(env: Env, judge: Judge) -> None:
-    queue = await env.queue(partitions=2)
     config = {"share.assignment.interval.ms": str(int(INTERVAL * 1000))}
-    response = await env.admin.try_group_config(queue.group, config)
-    if response.error_code == ErrorCode.INVALID_CONFIG:
-        raise OutOfReach(f"no share.assignment.interval.ms here: {response.error_message}")
-    await env.admin.group_config(queue.group, config)
+    queue = await env.queue(partitions=2, group_config=config)
     first = await env.member(queue.group)
     await good_beat(first, subscribed_topic_names=[queue.topic.name])
 
