@@ -3,6 +3,7 @@
 from suites.client.kit import *
 
 STOPS = 1.0  # Seconds after it was fenced in which a fetch may still be sent.
+OTHER_MS = 1617  # A heartbeat interval that later responses give.
 RECOVERY = 12.0  # Seconds within which a client has to be back after a trouble that has passed.
 
 
@@ -14,7 +15,8 @@ def _after_script(hostile: Harness, consumer: Handle) -> list[Exchange]:
 
 def _good(hostile: Harness, consumer: Handle) -> list[Exchange]:
     later = _after_script(hostile, consumer)
-    return [one for one in later if one.response and not one.response["error_code"]]
+    good = [one for one in later if one.response and not one.response["error_code"]]
+    return [one for one in good if one.request["member_epoch"] >= 0]
 
 
 def _ids(hostile: Harness, consumer: Handle) -> set[str]:
@@ -25,20 +27,24 @@ def _ids(hostile: Harness, consumer: Handle) -> set[str]:
 async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(1)
     await harness.polls(consumer, lambda _: len(harness.heartbeats(consumer)) > 7, READY)
+    other = {"do": "field", "name": "heartbeat_interval_ms", "value": OTHER_MS, "times": 0}
+    harness.play({"on": HEARTBEAT, **other})
+    enough = len(harness.heartbeats(consumer)) + 5
+    await harness.polls(consumer, lambda _: len(harness.heartbeats(consumer)) > enough, READY)
     beats = [one for one in harness.heartbeats(consumer) if one.response]
-    steady = [one for one in beats if (one.request["member_epoch"] or 0) > 0]
-    interval = (beats[0].response or {})["heartbeat_interval_ms"] / 1000
-    gaps = [b.sent - a.sent for a, b in pairwise(steady)]
-    judge.holds(gaps, f"{len(steady)} heartbeats in {READY:g} s, interval {interval} s")
-    longest, usual = max(gaps), sorted(gaps)[len(gaps) // 2]
-    said, between = f"the interval is {interval} s, and", "between two heartbeats"
-    most = interval * 2 + 1 + harness.delay.late
-    judge.holds(longest <= most, f"{said} {longest:.2f} s passed {between}")
-    judge.holds(usual >= interval * 0.4, f"{said} {usual:.2f} s are usual {between}")
-    limit = 2 * (beats[-1].sent - beats[0].sent) / interval + 4
+    gaps: dict[float, list[float]] = {}
+    for a, b in pairwise(one for one in beats if one.request["member_epoch"] > 0):
+        interval = (a.response or {})["heartbeat_interval_ms"] / 1000
+        gaps.setdefault(interval, []).append(b.sent - a.sent)
+    judge.holds(len(gaps) == 2, f"{len(beats)} heartbeats in {READY:g} s twice, with {gaps}")
+    for interval, some in gaps.items():
+        longest, usual = max(some), sorted(some)[len(some) // 2]
+        said, between = f"the interval is {interval} s, and", "between two heartbeats"
+        most = interval * 2 + 1 + harness.delay.late
+        judge.holds(longest <= most, f"{said} {longest:.2f} s passed {between}")
+        judge.holds(usual >= interval * 0.4, f"{said} {usual:.2f} s are usual {between}")
+    limit = 2 * (beats[-1].sent - beats[0].sent) / min(gaps) + 4
     judge.holds(len(beats) <= limit, f"{len(beats)} heartbeats, at most {limit:.0f}")
-    overlapping = [(a.number, b.number) for a, b in pairwise(beats) if b.sent < a.responded]
-    judge.equal([], overlapping, "heartbeats sent while another was under way")
     judge.saw(heartbeats=len(beats))
 
 
@@ -67,7 +73,7 @@ async def test_identity(harness: Harness, judge: Judge) -> None:
 @check("CLI-03")
 @pytest.mark.parametrize("code", ["FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"])
 async def test_fenced(hostile: Harness, judge: Judge, code: str) -> None:
-    queue, consumer = await hostile.consuming(1, settle=True)
+    _, consumer = await hostile.consuming(1, settle=True)
     hostile.play(
         {"on": HEARTBEAT, "do": "error", "code": code, "applied": False},
         {"on": HEARTBEAT, "when": {"member_epoch": 0}, "do": "pass", "delay": 5 * STOPS},
@@ -82,9 +88,6 @@ async def test_fenced(hostile: Harness, judge: Judge, code: str) -> None:
     sent = [o for o in hostile.seen(consumer, "ShareFetch") if since < o.sent < later[0].responded]
     wrong = [o for o in sent if o.request["share_session_epoch"] >= 0 and not forgotten(o)]
     judge.equal([], wrong, f"fetches more than {STOPS:g} s after {code}, and not joined again")
-    await queue.produce([b"after"])
-    came = await hostile.arrival(consumer, 1)
-    judge.holds(1 in came.offsets, "nothing came after joining again")
 
 
 @check("CLI-04")
@@ -140,8 +143,11 @@ async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
     hostile.play({"on": HEARTBEAT, "when": {"member_epoch": -1}, **refused})
     await refusal(consumer.close())  # it may say that leaving failed
     members, left = await _members(hostile, queue), hostile.leaves(consumer)
-    judge.holds(left, "no heartbeat with epoch -1 was sent")
+    if not left:
+        raise Undecided("no heartbeat with epoch -1 was sent")
     judge.equal([], members, f"members after {len(left)} leaves, the first of which was refused")
+    looked = [o for o in hostile.tap.of("FindCoordinator") if o.sent > left[0].responded]
+    judge.holds(looked, "no FindCoordinator was sent after a leave was refused")
 
 
 @check("CLI-06", needs="max-poll-interval")
