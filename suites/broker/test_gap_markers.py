@@ -44,8 +44,8 @@ async def test_marker_acknowledged_as_gap(env: Env, judge: Judge) -> None:
     else:
         part = await consumer.ack(each(1, [1] * len(done) + [0, 1, 1]))
     judge.equal("NONE", result(part), "acknowledging the marker as a gap")
-    again = await consumer.ack(gap(marker))
-    judge.holds(result(again) != "NONE", "acknowledging it once more got NONE")
+    if result(await consumer.ack(gap(marker))) == "NONE":
+        raise Undecided("acknowledging it once more got NONE, so that the first proves nothing")
     await judge_final(judge, queue, consumer, [marker])
 
 
