@@ -13,12 +13,8 @@ async def crowded(env: Env) -> tuple[Queue, list[Consumer], Consumer]:
     inside = [await queue.consumer(join=number == 0) for number in range(LIMIT)]
     for consumer in inside:
         consumer.sound(await consumer.fetch(epoch=OPEN, max_wait_ms=0))
-    return queue, inside, await _one_more(queue)
-
-
-async def _one_more(queue: Queue) -> Consumer:
-    """Return a member of another group: a broker may serve members only, and the first is full."""
-    return await (await queue.env.sibling(queue)).consumer()
+    # A member of another group: a broker may serve members only, and this group is full.
+    return queue, inside, await (await env.sibling(queue)).consumer()
 
 
 @check("SES-42", solo=TWO_SESSIONS)
@@ -61,7 +57,7 @@ async def _make_room(env: Env, judge: Judge, *, by_epoch: bool) -> None:
                 break
         judge.equal(ErrorCode.NONE, error, f"error of opening in place of session {turn}")
         inside.append(outside)
-        outside = await _one_more(queue)
+        outside = await (await env.sibling(queue)).consumer()
 
 
 @check("SES-43", solo=TWO_SESSIONS)

@@ -96,8 +96,7 @@ async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> 
     await user.allow(Operation.DESCRIBE, GROUP, one.group, other.group)
     await user.allow(Operation.DESCRIBE, TOPIC, one.topic.name)
 
-    both = await _described(user, one.group, other.group)
-    found = both[one.group]
+    found = (both := await _described(user, one.group, other.group))[one.group]
     judge.equal(NO_TOPIC, error_name(found["error_code"]), "a group with a hidden topic")
     judge.equal("NONE", error_name(both[other.group]["error_code"]), "the group beside it")
     judge.equal([], found["members"], "members of a group with a hidden topic")
