@@ -51,7 +51,7 @@ async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge
         judge["CFG-22"].holds(came, f"{fresh}, produced at level 2, did not come")
 
 
-@check("DLQ-17", feature="dead-letters", timeout=120)
+@check("DLQ-17", feature="dead-letters", timeout=180)
 async def test_no_letters_below_level_two(lone: SingleBroker, judge: Judge) -> None:
     dead = await dead_topic(lone.env)
     if code := await lone.set_level(1):
