@@ -23,7 +23,7 @@ def _ids(hostile: Harness, consumer: Handle) -> set[str]:
     return {one.request["member_id"] for one in hostile.heartbeats(consumer)}
 
 
-@check("CLI-01")
+@check("CLI-01", timeout=120)
 async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(1)
     await harness.polls(consumer, lambda _: len(harness.heartbeats(consumer)) > 7, READY)
@@ -246,9 +246,7 @@ async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str
 async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
     _, consumer = await hostile.consuming(1, request_timeout_ms=2000)
     hostile.play({"on": HEARTBEAT, "do": "close"})
-    recovered = await hostile.polls_until(
-        consumer, lambda: any(one.response for one in _after_script(hostile, consumer)), RECOVERY
-    )
+    recovered = await hostile.polls_until(consumer, lambda: _good(hostile, consumer), RECOVERY)
     judge.holds(recovered, f"no heartbeat within {RECOVERY} s after a lost response")
     judge.equal(1, len(_ids(hostile, consumer)), "different member ids")
 
