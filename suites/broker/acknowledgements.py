@@ -60,8 +60,21 @@ def result_in(response: Response, consumer: Consumer) -> str:
     return error_name(response.error) if response.error else result(part)
 
 
-def judge_refusal(judge: Judge, told: str, what: str) -> None:
+def _lasting(part: Part | str | None, passing: Collection[int], what: str) -> str:
+    told = part if isinstance(part, str) else result(part)
+    if told in map(error_name, passing):
+        raise Undecided(f"{what}: {told}, which passes")
+    return told
+
+
+def judge_done(judge: Judge, part: Part | str | None, what: str) -> None:
+    """Demand that an acknowledgement was taken; Undecided if it got an error that passes."""
+    judge.equal("NONE", _lasting(part, RETRIABLE, what), what)
+
+
+def judge_refusal(judge: Judge, part: Part | str | None, what: str) -> None:
     """Demand that an acknowledgement was refused; with which error is for other rules to say."""
+    told = _lasting(part, PASSING, what)
     judge.holds(told not in {"NONE", LEFT_OUT}, f"{what} was answered {told}", step=what)
 
 
@@ -139,8 +152,17 @@ async def judge_held(
     told = result(await consumer.ack(*(accept(offset) for offset in offsets)))
     if told != "NONE" and (lock := (await consumer.fetch(max_wait_ms=0)).lock_ms) > 0:
         in_time(consumer.session.made, lock)
-    judge.equal("NONE", told, f"accepting what is still held after {after}")
+    judge_done(judge, told, f"accepting what is still held after {after}")
     judge.saw(still_held=len(offsets))
+
+
+async def demand_counting(env: Env) -> None:
+    """Raise Undecided where start offset and lag are wrong of a log that has no holes, too."""
+    queue, consumer = await env.with_holder(3)
+    for ack in (accept(0, 1), release(2)):
+        await consumer.acked(ack)
+    if (seen := (await queue.spso(2), await queue.lag(1))) != (2, 1):
+        raise Undecided(f"start offset and lag of a log without holes are {seen}, not 2 and 1")
 
 
 async def next_catch(queue: Queue, consumer: Consumer, partition: int = 0) -> Catch:

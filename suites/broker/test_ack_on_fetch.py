@@ -11,7 +11,7 @@ async def judge_final_on_fetch(env: Env, judge: Judge, kind: AckType) -> None:
     queue, consumer = await env.with_holder(count)
     chosen = sorted(env.rng.sample(range(1, count), count // 2))
     response = await consumer.fetch(*singly(chosen, kind), max_wait_ms=0)
-    judge.equal("NONE", result_in(response, consumer), f"result of {kind.name} of {chosen}")
+    judge_done(judge, result_in(response, consumer), f"result of {kind.name} of {chosen}")
     await judge_final(judge, queue, consumer, chosen)
 
 
@@ -30,7 +30,7 @@ async def test_release_inside_a_fetch(env: Env, judge: Judge) -> None:
     queue, consumer = await env.with_holder(12)
     chosen = sorted(env.rng.sample(range(1, 12), 5))
     response = await consumer.fetch(*singly(chosen, AckType.RELEASE), max_wait_ms=0)
-    judge.equal("NONE", result_in(response, consumer), f"result of releasing {chosen}")
+    judge_done(judge, result_in(response, consumer), f"result of releasing {chosen}")
     # Whether the fetch part already sees what the same request released is left open.
     caught = response.only.counts | (await next_catch(queue, consumer)).counts
     judge.equal(dict.fromkeys(chosen, 2), caught, "records that come again")
@@ -42,7 +42,7 @@ async def test_fetch_of_no_records(env: Env, judge: Judge) -> None:
     queue, consumer = await env.with_holder(6)
     await queue.produce(3)
     response = await consumer.fetch(accept(1, 2), release(3), max_records=0, max_wait_ms=0)
-    judge.equal("NONE", result_in(response, consumer), "result of the acknowledgements")
+    judge_done(judge, result_in(response, consumer), "result of the acknowledgements")
     judge.equal([], response.offsets, "records acquired with MaxRecords 0")
     after = await next_catch(queue, consumer)
     judge.equal([3, 6, 7, 8], after.offsets, "records of the next fetches")
@@ -109,7 +109,7 @@ async def test_fetch_right_behind_a_release(env: Env, judge: Judge) -> None:
             session.acknowledge({consumer.where: [release(offset)]}, epoch=epoch),
             session.fetch(epoch=epoch + 1, max_wait_ms=LONG_WAIT),
         )
-        judge.equal("NONE", result_in(responses[0], consumer), "result of the release")
+        judge_done(judge, result_in(responses[0], consumer), "result of the release")
         if counts := responses[1].only.counts:
             break
     judge.delivered({offset: 2}, counts, "what the fetch behind a release acquired")

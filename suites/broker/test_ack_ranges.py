@@ -13,8 +13,7 @@ async def test_one_type_for_a_range(env: Env, judge: Judge) -> None:
     queue, consumer = await env.with_holder(count)
     middle = env.rng.randint(5, count - 6)
     final = env.rng.choice([accept, reject])(1, middle)
-    part = await consumer.ack(final, release(middle + 1, count - 2))
-    judge.equal("NONE", result(part), "result of two ranges")
+    judge_done(judge, await consumer.ack(final, release(middle + 1, count - 2)), "two ranges")
     again = await next_catch(queue, consumer)
     judge.equal([*range(middle + 1, count - 1)], again.offsets, "records that come again")
     await judge_held(judge, consumer, [count - 1], "ranges that ended before it")
@@ -28,7 +27,7 @@ async def test_types_alternate_over_a_long_range(env: Env, judge: Judge) -> None
     kinds, regular = [*FINAL, AckType.RELEASE], env.rng.random() < 0.5
     types = [kinds[i % 4] if regular else env.rng.choice(kinds) for i in range(count - 1)]
     response = await consumer.ack(each(1, types))
-    judge.equal("NONE", result(response), f"result of {len(types)} types in one batch")
+    judge_done(judge, response, f"result of {len(types)} types in one batch")
 
     await consumer.close()
     stranger = await queue.consumer(join=False)
@@ -45,7 +44,7 @@ async def test_types_of_single_offsets_inside_a_fetch(env: Env, judge: Judge) ->
     types = [*FINAL, AckType.RELEASE, AckType.RELEASE, *FINAL]
     env.rng.shuffle(types)
     response = await consumer.fetch(each(1, types), max_wait_ms=0)
-    judge.equal("NONE", result_in(response, consumer), f"result of {types}")
+    judge_done(judge, result_in(response, consumer), f"result of {types}")
     caught = response.only.counts | (await next_catch(queue, consumer)).counts
     expected = [1 + i for i, kind in enumerate(types) if kind == AckType.RELEASE]
     judge.equal(expected, sorted(caught), "records that come again")
@@ -59,10 +58,10 @@ async def test_thousands_of_batches(env: Env, judge: Judge) -> None:
     odd = list(range(1, count, 2))
     even = list(range(2, count, 2))
     mixed = [Ack(o, o, (AckType.RELEASE if o % 2 else AckType.ACCEPT,)) for o in range(1, count)]
-    judge.equal("NONE", result(await consumer.ack(*mixed)), f"result of {len(mixed)} batches")
+    judge_done(judge, await consumer.ack(*mixed), f"result of {len(mixed)} batches")
     again = await consumer.acquire(len(odd), max_records=count)
     judge.equal(odd, again.offsets, "records that come again")
-    judge_refusal(judge, result(await consumer.ack(accept(even[0]))), "accepting one again")
+    judge_refusal(judge, await consumer.ack(accept(even[0])), "accepting one again")
     await judge_held(judge, consumer, [0, *odd], "acknowledging every second one")
 
 
@@ -73,11 +72,10 @@ async def test_batch_spans_acquired_ranges(env: Env, judge: Judge) -> None:
     # Released and acquired again one has another delivery count, so it is a range of its own.
     await consumer.acked(release(12, 14))
     await consumer.acquire(3)
-    part = await consumer.ack(accept(3, 25))
-    judge.equal("NONE", result(part), f"a batch over {batches} record batches")
+    judge_done(judge, await consumer.ack(accept(3, 25)), f"a batch over {batches} record batches")
     stray = await next_catch(queue, consumer)
     judge.equal({}, stray.counts, "records of the spanned ranges that came again")
-    judge_refusal(judge, result(await consumer.ack(accept(14))), "accepting one of them again")
+    judge_refusal(judge, await consumer.ack(accept(14)), "accepting one of them again")
     await judge_held(judge, consumer, [1, 2, *range(26, 30)], "the batch between them")
 
 

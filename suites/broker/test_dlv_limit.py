@@ -13,7 +13,7 @@ async def test_released_at_the_limit_is_archived(env: Env, judge: Judge) -> None
     part = await consumer.ack(release(0, total - 1))
     new, came = await up_to_new(queue, await queue.consumer(join=False))
 
-    judge.equal(0, part.ack_error, "error of the last RELEASE")
+    judge.equal(0, lasting(part.ack_error), "error of the last RELEASE")
     judge.equal([new], came.offsets, f"offsets delivered after {limit} releases")
     judge.saw(archived=total)
 
@@ -57,13 +57,13 @@ async def test_last_delivery_can_be_renewed(env: Env, judge: Judge) -> None:
     in_time(since, lock)
     if part.ack_error:
         await plain_locks(env, lock)
-    judge.equal(0, part.ack_error, "error of RENEW on the last delivery")
+    judge.equal(0, lasting(part.ack_error), "error of RENEW on the last delivery")
 
     # The first lock has ended by then. What is archived could not be renewed again.
     await linger(other, held + lock / 1000 * 1.2 - time.monotonic())
     again = await consumer.ack(renew(1), is_renew_ack=True)
     in_time(sent, lock)
-    judge.equal(0, again.ack_error, "error of RENEW within the renewed lock")
+    judge.equal(0, lasting(again.ack_error), "error of RENEW within the renewed lock")
     await outlast(queue, lock_ms=lock)
     new, came = await up_to_new(queue, other)
     in_time(began, env.bounds.longest_lock)
@@ -151,7 +151,7 @@ async def test_last_delivery_can_be_accepted(env: Env, judge: Judge) -> None:
     part = await consumer.ack(accept(0, total - 1))
     new, came = await up_to_new(queue, consumer)
 
-    judge.equal(0, part.ack_error, "error of an ACCEPT on the last delivery")
+    judge.equal(0, lasting(part.ack_error), "error of an ACCEPT on the last delivery")
     judge.equal([new], came.offsets, "offsets delivered after it")
 
 
@@ -181,5 +181,5 @@ async def test_reject_archives_at_any_count(env: Env, judge: Judge) -> None:
 
     part = await consumer.ack(reject(0, 2))
 
-    judge.equal(0, part.ack_error, f"error of a REJECT on delivery {delivery}")
+    judge.equal(0, lasting(part.ack_error), f"error of a REJECT on delivery {delivery}")
     await judge_final(judge, queue, consumer, range(3))

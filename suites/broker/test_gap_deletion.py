@@ -103,10 +103,10 @@ async def test_cut_through_a_held_batch(env: Env, judge: Judge) -> None:
     stolen = await next_catch(queue, stranger)
     judge.equal([], stolen.offsets, "held records that another member acquired")
     # The first record left stays open: below the start offset a response would prove nothing.
-    judge.equal("NONE", result(await holder.ack(accept(cut + 1, 9))), "accepting what is left")
+    judge_done(judge, await holder.ack(accept(cut + 1, 9)), "accepting what is left")
     if result(await holder.ack(accept(9))) == "NONE":
         raise Undecided("accepting one more time got NONE, so that the first proves nothing")
-    judge.equal("NONE", result(await holder.ack(release(cut))), "releasing the first record left")
+    judge_done(judge, await holder.ack(release(cut)), "releasing the first record left")
     back = await next_catch(queue, stranger)
     judge.delivered({cut: 2}, back.counts, "delivery counts of what came back")
 

@@ -39,4 +39,4 @@ async def test_old_lock_is_worth_nothing_at_the_new_leader(env: Env, judge: Judg
     what = "error of an ACCEPT by the holder of an old lock"
     judge.holds(error not in SILENT, f"{what}: {error_name(error)}")
     if len(taken) == 3:
-        judge.equal(0, part.ack_error, "error of the ACCEPT by the holder of the new lock")
+        judge.equal(0, lasting(part.ack_error), "error of the ACCEPT by the holder of the new lock")
