@@ -22,8 +22,7 @@ async def test_one_bad_offset_refuses_all(env: Env, judge: Judge) -> None:
         "among single batches": tuple(singly(range(1, COUNT), AckType.RELEASE)),
     }
     for where, batches in lists.items():
-        told = result(await consumer.ack(*batches))
-        judge_refusal(judge, told, f"ShareAcknowledge with it {where}")
+        judge_refusal(judge, await consumer.ack(*batches), f"ShareAcknowledge with it {where}")
         response = await consumer.fetch(*batches, max_wait_ms=0)
         judge_refusal(judge, result_in(response, consumer), f"ShareFetch, {where},")
     for batches in ((below, accept(bad + 1, COUNT + 5)), (below, Ack(bad + 1, bad + 1, (9,)))):
@@ -34,8 +33,9 @@ async def test_one_bad_offset_refuses_all(env: Env, judge: Judge) -> None:
 
 
 @check("ACK-40", fast=True, crossed=AMONG)
-async def test_range_across_another_members_record(env: Env, judge: Judge) -> None:
-    queue, ours = await env.with_holder(COUNT)
+@pytest.mark.parametrize("batches", [1, COUNT])
+async def test_range_across_another_members_record(env: Env, judge: Judge, batches: int) -> None:
+    queue, ours = await env.with_holder(COUNT, batches=batches)
     theirs = await queue.consumer(join=False)
     first = env.rng.randint(3, 20)
     his = range(first, first + env.rng.randint(1, 5))

@@ -68,17 +68,20 @@ async def test_the_last_one_holds(env: Env, judge: Judge, *, loaded: bool) -> No
 
 
 @check("ADM-17", fast=True, crossed=AMONG)
-async def test_alter_makes_the_group(env: Env, judge: Judge) -> None:
-    queue = await env.queue(10, partitions=2, batches=5, reset=None)
-    name, group, start = queue.topic.name, queue.group, env.rng.randint(1, 9)
+@pytest.mark.parametrize("reset", [None, "earliest"])
+async def test_alter_makes_the_group(env: Env, judge: Judge, reset: str | None) -> None:
+    queue = await env.queue(10, partitions=2, batches=5, reset=reset, untouched=True)
+    await queue.produce(10, 1, batches=5)
+    group, to = queue.group, {index: env.rng.randint(1, 9) for index in (0, 1)}
 
-    answered = await alter_offsets(env, group, {(name, 0): start, (name, 1): 0})
+    answered = await alter_offsets(env, group, {(queue.topic.name, i): to[i] for i in to})
 
     _done(judge, answered, "altering the offsets of a group that does not exist")
     made = await listed(env, [group])
     judge.equal({group: ("share", "Empty")}, made, "the group that was made")
-    counts = await given_anew(queue)
-    judge.delivered(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
+    for index, start in to.items():
+        counts = await given_anew(queue, index, join=not index)
+        judge.delivered(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
 
 
 @check("ADM-19", crossed=AMONG)

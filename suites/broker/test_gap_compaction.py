@@ -86,8 +86,10 @@ async def test_hole_passed_is_no_lag(env: Env, judge: Judge) -> None:
         await log.consumer.acked(*acknowledge(catch, log.records))
     # The next state write is the one that tells of the start offset behind the hole.
     await rewritten(log.consumer, await log.gapped.fresh())
-    judge.equal(log.last + 1, await queue.spso(log.last + 1), "start offset")
-    judge.equal(1, await queue.lag(1), "lag with one record left")
+    wanted = (log.last + 1, 1)
+    if (seen := (await queue.spso(wanted[0]), await queue.lag(1))) != wanted:
+        await demand_counting(env)
+    judge.equal(wanted, seen, "start offset and lag, with one record left")
 
 
 @check("GAP-24", crossed=AMONG)

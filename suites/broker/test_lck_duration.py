@@ -99,13 +99,15 @@ async def test_bounds_of_the_broker_are_kept(env: Env, judge: Judge) -> None:
     low = int(configs.get(BROKER_KEY.format("min.")) or 15_000)
     high = int(configs.get(BROKER_KEY.format("max.")) or 60_000)
     lock = env.bounds.lock(20_000)
-    queue = await env.queue(1, lock_ms=lock)
+    queue, consumer = await env.with_consumer(1, lock_ms=lock)
+    if (await consumer.fetch(max_records=0, max_wait_ms=0)).lock_ms != lock:
+        raise Undecided("the group's own duration is not in force, which LCK-11 demands")
 
     for value in (low - 1, high + 1, 0):
         response = await env.admin.try_group_config(queue.group, {GROUP_KEY: str(value)})
         judge.equal(ErrorCode.INVALID_CONFIG, response.error_code, f"error of setting {value} ms")
 
-    caught = await (await queue.consumer()).acquire(1)
+    caught = await consumer.acquire(1)
     judge.equal(lock, caught.responses[-1].lock_ms, "lock duration after the refusals")
 
 

@@ -130,17 +130,21 @@ async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: J
 
 @check("SEC-19")
 async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Judge) -> None:
-    (one, two), user = await _used(realm, 2), await realm.user()
+    (one, *others), user = await _used(realm, 3), await realm.user()
     await user.allow(MAY_DELETE, GROUP, one.group)
     await user.allow(MAY_READ, TOPIC, one.topic.name)
-    await user.allow(DESCRIBE, TOPIC, two.topic.name)
+    seen, unseen = [other.topic for other in others]
+    await user.allow(DESCRIBE, TOPIC, seen.name)
 
-    response = await _call(user, "DeleteShareGroupOffsets", one.group, two.topic, one.topic)
-    judge.equal("NONE", error_name(response.error_code), "the request as a whole")
-    found = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
-    judge.equal({one.topic.name: "NONE", two.topic.name: NO_TOPIC}, found, "results by topic")
-    starts = [await _start(realm.env, one.group, q.topic, n) for q, n in ((one, -1), (two, USED))]
-    judge.equal([-1, USED], starts, "start offsets of the permitted and the forbidden topic")
+    for topics in ((seen, unseen), (seen, one.topic, unseen)):
+        response = await _call(user, "DeleteShareGroupOffsets", one.group, *topics)
+        judge.equal("NONE", error_name(response.error_code), "the request as a whole")
+        found = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
+        expected = {t.name: "NONE" if t == one.topic else NO_TOPIC for t in topics}
+        judge.equal(expected, found, "results by topic")
+    wanted = {one.topic: -1, seen: USED, unseen: USED}
+    starts = [await _start(realm.env, one.group, *each) for each in wanted.items()]
+    judge.equal([*wanted.values()], starts, "start offsets of the three topics")
 
 
 @check("SEC-20")
