@@ -11,7 +11,17 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts
-from fixtures.clients.member import Ack, Part, Range, Response, Session, Where, accept, release
+from fixtures.clients.member import (
+    Ack,
+    AckType,
+    Part,
+    Range,
+    Response,
+    Session,
+    Where,
+    accept,
+    release,
+)
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.env import Catch, Consumer, Env, Queue, goes_on, stopped
@@ -214,6 +224,21 @@ async def judge_final(
     again = settled & (await next_catch(queue, stranger)).counts.keys()
     judge.equal([], sorted(again), "settled offsets delivered to another member")
     judge.saw(settled=len(settled))
+
+
+async def judge_final_type(
+    env: Env, judge: Judge, kind: AckType, *, by_fetch: bool = False
+) -> None:
+    """Settle a random half of a batch with a type; demand that it never comes back."""
+    count = env.rng.randint(6, 20)
+    queue, consumer = await env.with_holder(count)
+    chosen = sorted(env.rng.sample(range(1, count), count // 2))
+    acks, what = singly(chosen, kind), f"{kind.name} of {chosen}"
+    if by_fetch:
+        judge_done(judge, result_in(await consumer.fetch(*acks, max_wait_ms=0), consumer), what)
+    else:
+        judge_done(judge, await consumer.ack(*acks), what)
+    await judge_final(judge, queue, consumer, chosen)
 
 
 def singly(offsets: Iterable[int], kind: int) -> list[Ack]:

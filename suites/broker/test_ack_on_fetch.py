@@ -5,24 +5,14 @@ from suites.broker.kit import *
 LONG_WAIT = 20_000  # Milliseconds that a fetch may wait for records when it should not wait at all.
 
 
-async def judge_final_on_fetch(env: Env, judge: Judge, kind: AckType) -> None:
-    """Settle a random half of a batch by a ShareFetch; demand that it never comes back."""
-    count = env.rng.randint(6, 20)
-    queue, consumer = await env.with_holder(count)
-    chosen = sorted(env.rng.sample(range(1, count), count // 2))
-    response = await consumer.fetch(*singly(chosen, kind), max_wait_ms=0)
-    judge_done(judge, result_in(response, consumer), f"result of {kind.name} of {chosen}")
-    await judge_final(judge, queue, consumer, chosen)
-
-
 @check("ACK-04", fast=True, crossed=(BESIDE, RELOADED))
 async def test_accept_inside_a_fetch(env: Env, judge: Judge) -> None:
-    await judge_final_on_fetch(env, judge, AckType.ACCEPT)
+    await judge_final_type(env, judge, AckType.ACCEPT, by_fetch=True)
 
 
 @check("ACK-06", fast=True, crossed=(BESIDE, RELOADED))
 async def test_reject_inside_a_fetch(env: Env, judge: Judge) -> None:
-    await judge_final_on_fetch(env, judge, AckType.REJECT)
+    await judge_final_type(env, judge, AckType.REJECT, by_fetch=True)
 
 
 @check("ACK-05", fast=True, crossed=(BESIDE, BEHIND))

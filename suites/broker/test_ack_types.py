@@ -3,18 +3,6 @@
 from suites.broker.kit import *
 
 
-async def judge_final_type(env: Env, judge: Judge, kind: AckType) -> None:
-    """Settle a random half of a batch with a type; demand that it never comes back."""
-    count = env.rng.randint(6, 20)
-    queue, consumer = await env.with_holder(count)
-    chosen = sorted(env.rng.sample(range(1, count), count // 2))
-
-    part = await consumer.ack(*singly(chosen, kind))
-
-    judge_done(judge, part, f"result of {kind.name} of {chosen}")
-    await judge_final(judge, queue, consumer, chosen)
-
-
 @check("ACK-01", fast=True, crossed=(BESIDE, RELOADED))
 async def test_accepted_record_never_comes_back(env: Env, judge: Judge) -> None:
     await judge_final_type(env, judge, AckType.ACCEPT)
