@@ -65,8 +65,7 @@ async def test_alter_is_shown(env: Env, judge: Judge) -> None:
         await _alter(judge, queue, to)
         judge.equal(to, await queue.spso(to), "start offset that is shown")
         await (await env.member(queue.group, queue.topic)).leave()
-        seen = (await queue.offsets()).start
-        judge.equal(to, seen, "start offset that is shown when a member has come and gone")
+        judge.equal(to, (await queue.offsets()).start, "shown when a member has come and gone")
 
 
 @check("OFF-31", crossed=RELOADED)
