@@ -15,7 +15,8 @@ def _kept(harness: Harness, who: Handle, got: Sequence[Delivery], lock: float) -
     """Return places of what was acquired more than a lock ago and neither given nor let go."""
     seen, over = harness.seen(who), time.monotonic() - lock
     ended = {one.node: one.number for one in seen if one.request["share_session_epoch"] == CLOSE}
-    gone = {(one.partition, one.offset) for one in [*got, *acked(seen)]}
+    gone = {(one.partition, one.offset) for one in got}
+    gone |= {(one.partition, one.offset) for one in acked(seen)}
     held = [one for one in acquired(seen) if ended.get(one.by.node, 0) < one.by.number]
     return sorted({(o.partition, o.offset) for o in held if o.by.responded < over} - gone)
 
