@@ -70,21 +70,17 @@ def result_in(response: Response, consumer: Consumer) -> str:
     return error_name(response.error) if response.error else result(part)
 
 
-def _lasting(part: Part | str | None, passing: Collection[int], what: str) -> str:
-    told = part if isinstance(part, str) else result(part)
-    if told in map(error_name, passing):
-        raise Undecided(f"{what}: {told}, which passes")
-    return told
-
-
 def judge_done(judge: Judge, part: Part | str | None, what: str) -> None:
     """Demand that an acknowledgement was taken; Undecided if it got an error that passes."""
-    judge.equal("NONE", _lasting(part, RETRIABLE, what), what)
+    told = part if isinstance(part, str) else result(part)
+    if told in map(error_name, RETRIABLE):
+        raise Undecided(f"{what}: {told}, which passes")
+    judge.equal("NONE", told, what)
 
 
 def judge_refusal(judge: Judge, part: Part | str | None, what: str) -> None:
     """Demand that an acknowledgement was refused; with which error is for other rules to say."""
-    told = _lasting(part, PASSING, what)
+    told = part if isinstance(part, str) else result(part)
     judge.holds(told not in {"NONE", LEFT_OUT}, f"{what} was answered {told}", step=what)
 
 
