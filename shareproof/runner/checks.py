@@ -24,6 +24,7 @@ from shareproof.runner.outcome import (
     observe,
     pack,
 )
+from shareproof.runner.scheduler import MOVING
 from spec.ledger import Absent, defined_in
 from spec.rule import Rule
 from spec.tiers import ALL
@@ -154,7 +155,8 @@ def _observed(
         refused = slowed = ""
         if error is not None and Capability.OWN_CLUSTER not in options.offers:
             # Somebody else's cluster may not let a check do something, and so be why it ended.
-            refused, slowed = refusal(frames), throttling(frames)
+            stay = not item.nodeid.startswith(MOVING)
+            refused, slowed = refusal(frames), throttling(frames, all_stay=stay)
             if not refused and isinstance(error, Undecided):
                 refused = item.stash.get(MAKESHIFT, str)()
         return observe(item.nodeid, judge, error, call.duration, refused, throttled=slowed)

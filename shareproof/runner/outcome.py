@@ -30,7 +30,7 @@ from spec.verdict import (
     Verdict,
     Violation,
 )
-from suites.broker.observer import outlived
+from suites.broker.observer import outlived, strained
 from suites.judge import Judge, Vacuous
 
 PROPERTY = "shareproof"  # name of the report property that carries a check's observations
@@ -153,8 +153,11 @@ def cause_of(error: BaseException | None) -> BaseException | None:
 def left_open(error: BaseException | None, kept: Iterable[object]) -> BaseException | None:
     """Return what ended a check of brokers: no violation if a long lock may have ended before."""
     frames = [one for one in kept if isinstance(one, Transcript)]
-    if isinstance(cause_of(error), Violation) and (ended := outlived(frames)):
+    cause = cause_of(error)
+    if isinstance(cause, Violation) and (ended := outlived(frames)):
         return Undecided(f"{ended}, which may explain it: {error}")
+    if isinstance(cause, Violation | Undecided) and (limit := strained(frames)):
+        return cause if isinstance(cause, OutOfReach) else OutOfReach(f"{limit}: {error}")
     return error
 
 

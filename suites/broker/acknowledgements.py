@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from fixtures.clients.bounds import DELIVERIES, WINDOW
 from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts
 from fixtures.clients.member import (
     Ack,
@@ -255,6 +256,7 @@ async def judge_counted(
 
 async def delivery_limit(env: Env) -> int:
     """Return the cluster's delivery limit; 5 where a broker does not tell (KIP-932)."""
+    env.cluster.transcript.tight.pop(DELIVERIES, None)
     return int((await env.admin.broker_configs()).get("group.share.delivery.count.limit") or 5)
 
 
@@ -265,6 +267,7 @@ async def limit_above_two(env: Env) -> int:
 
 
 async def window(env: Env) -> int:
+    env.cluster.transcript.tight.pop(WINDOW, None)
     return int((await env.admin.broker_configs())["group.share.partition.max.record.locks"])
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from fixtures.clients.bounds import DELIVERIES, SESSION, WINDOW
 from fixtures.clients.member import AckType
 from fixtures.wire.codec import Struct, WireError
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
@@ -113,6 +114,29 @@ def outlived(transcripts: Sequence[Transcript]) -> str:
         if seconds >= _LONG and end < min(now, hold.let_go) and _known(traffic, hold, end):
             return f"a lock of {seconds:g} s may have ended, {now - end:.1f} s before the check did"
     return ""
+
+
+def strained(transcripts: Sequence[Transcript]) -> str:
+    """Return which limit a check met that is, or may be, tighter than it takes for granted."""
+    tight = {key: value for one in transcripts for key, value in one.tight.items()}
+    counts: dict[str, int] = defaultdict(int)
+    held: dict[tuple[object, ...], set[int]] = defaultdict(set)
+    beaten: dict[tuple[str, str], float] = {}
+    for call in _calls(transcripts) if tight else ():
+        if call.api == "ShareGroupHeartbeat":
+            last = beaten.setdefault(call.member, call.sent)
+            counts[SESSION] = max(counts[SESSION], int(1000 * (call.sent - last)))
+            beaten[call.member] = call.sent
+        elif call.api == "ShareFetch" and call.response is not None:
+            for topic in call.response.responses:
+                for part in topic.partitions:
+                    for some in part.acquired_records:
+                        place = held[call.request.group_id, topic.topic_id, part.partition_index]
+                        place.update(range(some.first_offset, some.last_offset + 1))
+                        counts[DELIVERIES] = max(counts[DELIVERIES], some.delivery_count)
+    counts[WINDOW] = max(map(len, held.values()), default=0)
+    met = (f"{key} may be {value} here" for key, value in tight.items() if counts[key] >= value)
+    return next(met, "")
 
 
 def _follow(

@@ -35,11 +35,10 @@ async def _broker_defaults(env: Env) -> Told:
 
 def _own(env: Env, *taken: int) -> tuple[Told, dict[str, str]]:
     """Return values that a group may have and nobody else has, and the configs that set them."""
-    lock, beat = env.rng.randint(15_000, 29_000), env.rng.randint(5000, 14_000)
-    values = (env.bounds.lock(lock), env.bounds.heartbeats.at_least(beat))
-    if any(value in taken for value in values):
-        return _own(env, *taken)
-    return values, {LOCK: str(values[0]), HEARTBEAT: str(values[1])}
+    lock = env.bounds.locks.drawn(env.rng, 15_000, 40_000, taken)
+    longest = min(14_000, env.bounds.sessions.default - 1)
+    beat = env.bounds.heartbeats.drawn(env.rng, 500, longest, taken)
+    return (lock, beat), {LOCK: str(lock), HEARTBEAT: str(beat)}
 
 
 @check("CFG-13")

@@ -56,7 +56,7 @@ async def test_window_full_of_letters(env: Env, judge: Judge) -> None:
 @check("DLQ-36", fast=True, meets=ACROSS_BATCHES)
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
 async def test_hundreds_at_once(env: Env, judge: Judge, copy: bool) -> None:
-    size, limit = 500, 10_000
+    size, limit = await in_window(env, 500), 10_000
     dead = await dead_topic(env, configs={"max.message.bytes": str(limit)})
     box = await boxed(env, dead=dead, copy=copy)
     values = [b"%d " % number + bytes(200) for number in range(size)]
