@@ -16,9 +16,10 @@ On a slow machine a lock may end before a check is done. What then looks like a 
 and knows about.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from fixtures.clients.bounds import DELIVERIES, SESSION, WINDOW
@@ -119,24 +120,19 @@ def outlived(transcripts: Sequence[Transcript]) -> str:
 def strained(transcripts: Sequence[Transcript]) -> str:
     """Return which limit a check met that is, or may be, tighter than it takes for granted."""
     tight = {key: value for one in transcripts for key, value in one.tight.items()}
-    counts: dict[str, int] = defaultdict(int)
-    held: dict[tuple[object, ...], set[int]] = defaultdict(set)
-    beaten: dict[tuple[str, str], float] = {}
-    for call in _calls(transcripts) if tight else ():
-        if call.api == "ShareGroupHeartbeat":
-            last = beaten.setdefault(call.member, call.sent)
-            counts[SESSION] = max(counts[SESSION], int(1000 * (call.sent - last)))
-            beaten[call.member] = call.sent
-        elif call.api == "ShareFetch" and call.response is not None:
-            for topic in call.response.responses:
-                for part in topic.partitions:
-                    for some in part.acquired_records:
-                        place = held[call.request.group_id, topic.topic_id, part.partition_index]
-                        place.update(range(some.first_offset, some.last_offset + 1))
-                        counts[DELIVERIES] = max(counts[DELIVERIES], some.delivery_count)
-    counts[WINDOW] = max(map(len, held.values()), default=0)
-    met = (f"{key} may be {value} here" for key, value in tight.items() if counts[key] >= value)
-    return next(met, "")
+    traffic, calls = _Traffic(), _calls(transcripts) if tight else []
+    deque(_follow(traffic, calls, transcripts), maxlen=0)
+    beats: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for call in calls:
+        beats[call.member] += [call.sent] if call.api == "ShareGroupHeartbeat" else []
+    ends = [call.sent for call in calls[-1:]]
+    silences = (b - a for sent in beats.values() for a, b in pairwise(sent + ends))
+    met = {
+        DELIVERIES: max((hold.count for hold in traffic.holds), default=0),
+        WINDOW: max(Counter(key[:3] for key in traffic.last).values(), default=0),
+        SESSION: 1000 * max(silences, default=0.0),
+    }
+    return next((f"{key} may be {tight[key]} here" for key in tight if met[key] >= tight[key]), "")
 
 
 def _follow(

@@ -86,8 +86,7 @@ async def test_records_never_null(env: Env, judge: Judge) -> None:
 
 @check("ACQ-09", fast=True, crossed=(BESIDE, BEHIND))
 async def test_lock_timeout_is_the_groups(env: Env, judge: Judge) -> None:
-    broker = await env.admin.broker_configs()
-    usual = int(broker.get("group.share.record.lock.duration.ms", 30_000))
+    usual = env.bounds.locks.default
     own = min(env.bounds.prompt_lock + env.rng.randint(1, 999), env.bounds.longest_lock)
 
     for queue, expected in (
