@@ -253,8 +253,6 @@ def bounds(locks: tuple[int, int], sessions: tuple[int, int], beats: tuple[int, 
         locks=Range(name=LOCK, low=locks[0], high=locks[1], default=locks[1]),
         sessions=Range(name=SESSION, low=sessions[0], high=sessions[1], default=sessions[1]),
         heartbeats=Range(name=HEARTBEAT, low=beats[0], high=beats[1], default=beats[1]),
-        topics={},
-        tight={},
     )
 
 
