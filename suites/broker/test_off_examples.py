@@ -11,8 +11,7 @@ from suites.broker.kit import *
 @check("OFF-40", crossed=AMONG)
 async def test_operations_table(env: Env, judge: Judge) -> None:
     # Of the records that expire in the table, and of all others.
-    short = env.bounds.lock(5000)
-    long = env.bounds.outlasting(short)
+    long = env.bounds.outlasting(short := env.bounds.lock(5000))
     # The share-partition begins at 100, the log's end.
     queue = await env.queue(records=100, lock_ms=long)
     response = await env.admin.alter_offset(queue.group, queue.topic, 100)
