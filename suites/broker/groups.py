@@ -394,6 +394,8 @@ async def classic_group(env: Env, queue: Queue, group: str, offset: int = 1) -> 
 async def consumer_group(env: Env, queue: Queue, group: str) -> str:
     member_id = env.member_id()
     joined = await consumer_beat(env, group, member_id, queue.topic.name, 0)
+    if joined.error_code == ErrorCode.UNSUPPORTED_VERSION:
+        raise OutOfReach("consumer groups are switched off")
     require_ok("joining a consumer group", joined.error_code)
     return member_id
 

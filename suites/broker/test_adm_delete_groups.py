@@ -86,18 +86,18 @@ async def test_each_group_on_its_own(env: Env, judge: Judge) -> None:
 @pytest.mark.parametrize("kind", ["classic", "consumer", "streams"])
 async def test_an_id_is_free_again(env: Env, judge: Judge, kind: str) -> None:
     queue, newcomer = await env.queue(), env.member_id()
-    group, topic = queue.group, queue.topic.name
+    group, topic, other = queue.group, queue.topic.name, env.cluster.fresh_name("g")
+    beat, joined = consumer_beat, consumer_group
     if kind == "streams":
-        other = env.cluster.fresh_name("g")
-        insider = await streams_group(env, queue, other)
-        await streams_beat(env, other, insider, topic, -1)
+        beat, joined = streams_beat, streams_group
+    if kind != "classic":
+        await beat(env, other, await joined(env, queue, other), topic, -1)
     member = await env.member(group, queue.topic)
     await good_beat(member, member_epoch=-1)
 
     async def join() -> int:
         if kind == "classic":
             return await commit_offset(env, queue, group)
-        beat = consumer_beat if kind == "consumer" else streams_beat
         return int((await beat(env, group, newcomer, topic, 0)).error_code)
 
     early = [await join()]
@@ -109,10 +109,8 @@ async def test_an_id_is_free_again(env: Env, judge: Judge, kind: str) -> None:
     await delete_group(env, group)
     judge.equal(NONE, error_name(await join()), f"error of a {kind} member after the deletion")
     judge.equal([kind], await kind_of(env, group), "kind after the deletion")
-    if kind == "consumer":
-        await consumer_beat(env, group, newcomer, topic, -1)
-    elif kind == "streams":
-        await streams_beat(env, group, newcomer, topic, -1)
+    if kind != "classic":
+        await beat(env, group, newcomer, topic, -1)
 
 
 @check("ADM-40", fast=True, meets=IDLE)
