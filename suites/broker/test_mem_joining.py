@@ -52,13 +52,12 @@ async def test_leaving(env: Env, judge: Judge) -> None:
 @check("MEM-04", fast=True)
 async def test_coming_back_after_leaving(env: Env, judge: Judge) -> None:
     queue, member = await env.with_member(partitions=env.rng.randint(1, 3))
-    highest = member.epoch
+    highest, whole = member.epoch, every(queue.topic)
     await good_beat(member, member_epoch=-1)
     member.assigned = frozenset()
 
     again = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
     judge.equal(ErrorCode.NONE, again.error_code, "error of joining again")
-    whole = every(queue.topic)
     await beating([member], lambda: member.assigned == whole and member.epoch > highest)
 
     judge.equal(whole, member.assigned, "assignment after coming back")
