@@ -5,6 +5,7 @@ import random
 import sys
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.machine.maven import clients_jar
 from fixtures.mutants import MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.reference.mutants import MUTANTS as BROKERS
 from fixtures.virtual import virtual_cluster
 from fixtures.wire.frame import Frame, Transcript, decode_request, decode_response
 from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
@@ -47,6 +49,7 @@ from tools.campaign.rejections import (
     playable,
     rejection,
 )
+from tools.campaign.variants import accusations
 
 ROOT = Path(__file__).parents[1]
 SUBSET = "test_ack_types.py", "test_lck_expiry.py", "test_ses_epochs.py", "test_acq_crowd.py"
@@ -479,6 +482,14 @@ def test_no_rule_forbids_a_repair(name: str) -> None:
     played = {case.name: play(f"{HONEST}:{name}", case, seed=1) for case in cases}
     assert {case: seen.observations for case, seen in played.items() if not seen.held} == {}
     assert near <= {seen.rule for one in played.values() for seen in one.observations}
+
+
+def test_a_rule_that_fails_the_mutant_of_another_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant = BROKERS["counts-begin-at-0"]
+    (check,) = [one for one in playable() if one.endswith("::test_first_delivery_counts_one")]
+    assert accusations(mutant.name, check, 1) == []
+    monkeypatch.setitem(BROKERS, mutant.name, replace(mutant, rules=("ACK-01",)))
+    assert {line.split(": ")[2] for line in accusations(mutant.name, check, 1)} == {"DLV-01 fail"}
 
 
 def test_campaigns_begin_without_the_extras() -> None:

@@ -78,6 +78,7 @@ SUBJECTS = {
         owns=_on(False, *reference.KINDS),
     ),
     "variants": Subject(play=variants.accuse, broken=VARIANTS),
+    "others": Subject(play=variants.blame, broken=BROKERS),
     "alterations": Subject(
         play=alterations.play,
         broken=ALTERATIONS,
