@@ -120,7 +120,9 @@ def outlived(transcripts: Sequence[Transcript]) -> str:
 def strained(transcripts: Sequence[Transcript]) -> str:
     """Return which limit a check met that is, or may be, tighter than it takes for granted."""
     tight = {key: value for one in transcripts for key, value in one.tight.items()}
-    traffic, calls = _Traffic(), _calls(transcripts) if tight else []
+    if not tight:
+        return ""
+    traffic, calls = _Traffic(), _calls(transcripts)
     deque(_follow(traffic, calls, transcripts), maxlen=0)
     beats: dict[tuple[str, str], list[float]] = defaultdict(list)
     for call in calls:

@@ -110,9 +110,8 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
                 results.append(raw_result(await consumer.ack(accept(offset))))
                 offset += 1
             slowest = max(slowest, await moving)
-            results.append(
-                raw_result(await consumer.ack(accept(offset)))
-            )  # at first NOT_COORDINATOR
+            part = await consumer.ack(accept(offset))  # at first NOT_COORDINATOR
+            results.append(raw_result(part))
     judge["COO-12"].none_but(MOVING, told, "what else a state RPC was told meanwhile")
     judge["COO-12"].saw(loads=len(told - {"NONE", "NOT_COORDINATOR"}))
     # A leader gives up after some attempts, which a slow machine's election may outlast.
